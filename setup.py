@@ -11,7 +11,14 @@ from setuptools.command.build_py import build_py
 
 SHIPPED = (
     *("params/*.yaml", "params/criteria/*.yaml", "params/grids/*.yaml", "params/models/*.yaml", "params/presets/**/*.yaml"),
-    *("params/suites/*.yaml", "params/gates/*.yaml", "data/paired/**/*", "data/notes/*.yaml", "data/reworded/*.yaml"),
+    *(
+        "params/suites/*.yaml",
+        "params/gates/*.yaml",
+        "data/paired/**/*",
+        "data/notes/*.yaml",
+        "data/reworded/*.yaml",
+        "data/relations/*/*.yaml",
+    ),
     *("data/weights/hippo-tiny/*", "data/weights/minilm/*", "data/weights/relational/*", "data/weights/smollm2-135m-reader/*"),
 )
 

@@ -69,7 +69,7 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
             at[name].append(number)
     questions = []
     for item in world.items:
-        [start] = item.cue.values()
+        start = item.cue.get("head") or item.cue["tail"]
         own = named(item.question, names)
         order = dict.fromkeys([start, *(name for *_, name in own)])
         place = {name: number for number, name in enumerate(order, 1)}
@@ -108,7 +108,7 @@ def walks(start: str, at: Mapping[str, Sequence[int]], held: Sequence[Sequence[s
 
 def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fact], held: Sequence[Sequence[str]]) -> bool:
     """Whether a path goes by the relations that a question asks for, over what is asserted."""
-    asked = item.truth["path"].split()
+    asked = item.cue["path"].split()
     if len(path) != len(asked):
         return False
     for (number, start, end), relation in zip(path, asked, strict=True):
@@ -215,7 +215,8 @@ class Lessons:
     """Lessons of worlds of a split."""
 
     def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.split, self.seed = marker, split, seed
+        self.marker, self.seed = marker, seed
+        self.split: Split = split
 
     def __call__(self, index: int, **settings: Any) -> Lesson:
         random = Random(f"path encoder {self.seed} {self.split} {index}")

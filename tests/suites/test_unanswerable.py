@@ -16,6 +16,7 @@ OF = {
     ("spatial", "unanswerable"): "default",
     ("spatial", "paths_5_unanswerable"): "paths_5",
     ("spatial", "explore_unanswerable"): "explore",
+    ("relations", "unanswerable"): "default",
     ("episodic", "unanswerable"): "default",
     ("episodic_multi", "unanswerable"): "default",
     ("episodic_cross", "unanswerable"): "default",

@@ -63,9 +63,10 @@ def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[str]:
 class PathEncoder(nn.Module):
     """`body`: MiniLM; what reads `Marked` texts, and the heads over its states."""
 
-    def __init__(self, body: nn.Module, width: int = WIDTH) -> None:
+    def __init__(self, body: Any, width: int = WIDTH) -> None:
         super().__init__()
-        self.body, size = body, body.config.hidden_size
+        self.body: Any = body
+        size: int = body.config.hidden_size
         self.marks = nn.Embedding(NAMES + HOPS + 1, size)
         nn.init.normal_(self.marks.weight, std=0.05)
         self.start, self.end, self.text = (nn.Linear(size, width) for _ in range(3))

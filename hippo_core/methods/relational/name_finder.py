@@ -73,7 +73,7 @@ class NameFinder:
 
     names: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
     nouns: set[tuple[str, ...]] = field(default_factory=set)
-    whole: dict[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
+    whole: Mapping[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "NameFinder":

@@ -22,7 +22,10 @@ RULE = "#d9dde3"
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
 CHANCE = "#8a5a00"
 REGIMES = ("immediate", "delayed", "after_sleep")
-SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation")
+SUITES = (
+    *("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation"),
+    "relations",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,11 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
                 hops=len(one.steps),
                 distance=len(facts) - 1 - max(gold),
                 chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
-                cue={"tail" if one.steps[0].back else "head": one.steps[0].start},
+                cue={"tail" if one.steps[0].back else "head": one.steps[0].start, "path": " ".join(step.name for step in one.steps)},
                 window=ids,
                 taught=ids,
                 refuted=tuple(dict.fromkeys(wrong)),
                 retold=same,
-                truth={"path": " ".join(step.name for step in one.steps)},
             )
         )
     return World(spec.id, facts, tuple(items))
@@ -225,8 +224,8 @@ def hide(world: World, item: Item, number: int) -> Hide:
 
 def tells(facts: Sequence[Fact], item: Item) -> bool:
     """Whether facts lead over the steps of a question to something."""
-    reached = set(item.cue.values())
-    for step in item.truth.get("path", "").split():
+    reached = {item.cue.get("head") or item.cue["tail"]}
+    for step in item.cue["path"].split():
         start, end = ("tail", "head") if step.startswith("^") else ("head", "tail")
         of = [fact.slots for fact in facts if fact.slots["relation"] == step.removeprefix("^")]
         reached = {slots[end] for slots in of if slots[start] in reached}

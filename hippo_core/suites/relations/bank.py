@@ -18,7 +18,7 @@ from hippo_core.suites.types import Split
 Form = Literal["active", "passive", "cleft", "possessive", "clipped", "chatty"]
 CLAUSES: tuple[Form, ...] = ("active", "passive", "cleft", "possessive")  # forms that are whole clauses, which others can quote
 FOLDER = "data/relations"
-FROZEN = "a31a0fb0e02562b385f006a8668a69b05a42dad241474ccba2bb82ebe6892839"
+FROZEN = "dd3c050a4b97d43ad3120dee9c048e4c4f7cb02aa36e548126a96c28ba623b26"
 PARTS = ("given", "surname")  # of the name of a person
 
 
@@ -82,16 +82,28 @@ def relations() -> tuple[Relation, ...]:
 
 def _relation(path: Path, field: str, values: Mapping[str, Any]) -> Relation:
     try:
-        texts = {name: tuple(values[name]) for name in ("tail_phrases", "head_phrases", "questions", "changes")}
-        ends = {name: values[name] for name in ("name", "head", "tail", "noun")}
-        return Relation(field=field, statements={form: values["statements"][form] for form in get_args(Form)}, **ends, **texts)
+        texts: dict[str, Any] = {name: tuple(values[name]) for name in ("tail_phrases", "head_phrases", "questions", "changes")}
+        ends: dict[str, Any] = {name: values[name] for name in ("name", "head", "tail", "noun")}
+        return Relation(field=field, statements={form: values["statements"][form] for form in get_args(Form)}, **(ends | texts))
     except (KeyError, TypeError) as error:
         raise LabError(f"{path}: relation {values.get('name')!r} lacks {error}") from None
 
 
+@cache
+def _firsts() -> dict[str, str]:
+    """Of each relation the first one that it is like, or one of these is like, by name."""
+    firsts: dict[str, str] = {}
+    for one in relations():
+        alike = {firsts[other.name] for other in relations() if other.name in firsts and one.is_like(other)}
+        first = min(alike, default=one.name)
+        firsts = {name: first if of in alike else of for name, of in firsts.items()} | {one.name: first}
+    return firsts
+
+
 def relations_of(split: Split) -> tuple[Relation, ...]:
-    """The relations of a split: seven of ten are for training, one for validation, two for the test."""
-    return tuple(one for one in relations() if part_of(one.name) == split)
+    """The relations of a split: seven of ten are for training, one for validation, two for the test. Those that are like one another are
+    in one split."""
+    return tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)
 
 
 def part_of(key: str) -> Split:

@@ -30,6 +30,7 @@ ASKS = {  # what the questions of a suite take, in the words of the figure
     "episodic_cross": "journeys of earlier days",
     "episodic_capacity": "a story too long to read",
     "semantic": "joined facts",
+    "relations": "joined facts in other words",
     "spatial": "ways on a map",
     "mixed": "facts and ways joined",
 }
