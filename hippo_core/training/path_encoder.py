@@ -39,9 +39,12 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Question:
-    """`paths`: from its name, each step as (statement, start, end) with places of names; `right`: which of them say what is asked."""
+    """`text`, with the hop of each of its pieces (`tags`), and by hops; `paths`: of as many steps from its name, each step as (statement,
+    start, end) with places of names; `right`: which of them say what is asked."""
 
     text: Marked
+    tags: tuple[int, ...]
+    hops: tuple[Marked, ...]
     item: Item
     paths: tuple[tuple[tuple[int, int, int], ...], ...]
     right: tuple[bool, ...]
@@ -73,14 +76,15 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
         own = named(item.question, names)
         order = dict.fromkeys([start, *(name for *_, name in own)])
         place = {name: number for number, name in enumerate(order, 1)}
-        paths = list(walks(start, at, held))
+        paths = [path for path in walks(start, at, held) if len(path) == item.hops]
         right = [_right(path, item, world.facts, held) for path in paths]
         if not any(right):
             continue
         wrong = [number for number, one in enumerate(right) if not one]
         kept = sorted([*(n for n, one in enumerate(right) if one), *random.sample(wrong, min(PATHS, len(wrong)))])
-        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])], slots=HOPS)
-        questions.append(Question(text, item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
+        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
+        tags = tags_of(text, item)
+        questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
     marked = marker(
         [
             (fact.text, [(a, b, own.index(name) + 1) for a, b, name in span])
@@ -88,6 +92,14 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
         ]
     )
     return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
+
+
+def tags_of(text: Marked, item: Item) -> tuple[int, ...]:
+    """The hop that each piece of a question belongs to, from 1 on; 0: none."""
+    within = [tuple(map(int, span.split("-"))) for span in item.truth["within"].split()]
+    return tuple(
+        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.places
+    )
 
 
 def walks(start: str, at: Mapping[str, Sequence[int]], held: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
@@ -125,18 +137,20 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
     """The loss of a lesson, and numbers for the log."""
     said = model.read(lesson.statements)
     leads = [one.leads() for one in said]
-    hops, lengths, intents = model.ask([question.text for question in lesson.questions])
+    tags, intents = model.part([question.text for question in lesson.questions])
+    hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
     table = torch.cat([one.flatten(0, 1) for one in leads])  # every ordered pair of every statement
     sizes = [one.shape[0] for one in leads]
     first = [0, *accumulate(size**2 for size in sizes)]
-    likes = model.scale * hops @ table.T  # [Q, H, pairs]
     losses, right = [], 0
     for row, question in enumerate(lesson.questions):
-        scores = path_scores(likes[row], lengths[row], question.paths, first, sizes)
+        scores = path_scores(model.scale * hops[row] @ table.T, question.paths, first, sizes)
         good = torch.tensor(question.right)
         losses.append(torch.logsumexp(scores, 0) - torch.logsumexp(scores[good], 0))
         right += bool(good[scores.argmax()])
     path = torch.stack(losses).mean()
+    labels = [torch.tensor(question.tags) for question in lesson.questions]
+    tag = cross_entropy(torch.cat([own[: len(label)] for own, label in zip(tags, labels, strict=True)]), torch.cat(labels))
     intent = cross_entropy(intents, torch.tensor([INTENTS.index("before") if one.item.kind == "before" else 0 for one in lesson.questions]))
     kind = cross_entropy(torch.stack([one.kind for one in said]), torch.tensor([KINDS.index(fact.slots["told"]) for fact in lesson.facts]))
     roles = [
@@ -150,29 +164,23 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
     if pairs:
         one, other, same, labels = pair_tensors(leads, pairs)
         pair = cross_entropy(model.judge(one, other, same), labels)
-    total = path + 0.3 * (intent + kind + role + pair)
+    total = path + tag + 0.3 * (intent + kind + role + pair)
     n = len(lesson.questions)
     return total, {
-        "path": float(path),
+        "path": float(path.detach()),
         "right": right / n,
-        "intent": float(intent),
-        "kind": float(kind),
-        "role": float(role),
-        "pair": float(pair),
+        "tag": float(tag.detach()),
+        "intent": float(intent.detach()),
+        "kind": float(kind.detach()),
+        "role": float(role.detach()),
+        "pair": float(pair.detach()),
     }
 
 
-def path_scores(
-    likes: Tensor, lengths: Tensor, paths: Sequence[Sequence[tuple[int, int, int]]], first: Sequence[int], sizes: Sequence[int]
-) -> Tensor:
-    """Of each path the sum over its hops, and how likely it is that so many are asked, [P]."""
-    steps = torch.full((len(paths), HOPS), -1)
-    for row, path in enumerate(paths):
-        for hop, (number, start, end) in enumerate(path):
-            steps[row, hop] = first[number] + start * sizes[number] + end
-    seen = steps >= 0
-    of = likes.gather(1, steps.clamp(min=0).T).T * seen
-    return of.sum(1) + lengths.log_softmax(-1)[seen.sum(1) - 1]
+def path_scores(likes: Tensor, paths: Sequence[Sequence[tuple[int, int, int]]], first: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Of each path how like its steps are what is asked hop by hop, [P]; `likes`: of each hop to every ordered pair of names [H, pairs]."""
+    steps = torch.tensor([[first[number] + start * sizes[number] + end for number, start, end in path] for path in paths])
+    return likes.gather(1, steps.T).sum(0)
 
 
 def role_of(name: str, fact: Fact) -> int:
@@ -307,12 +315,15 @@ def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
     leads = [one.leads() for one in said]
     sizes = [one.shape[0] for one in leads]
     first = [0, *accumulate(size**2 for size in sizes)]
-    hops, lengths, _ = model.ask([question.text for question in lesson.questions])
-    likes = model.scale * hops @ torch.cat([one.flatten(0, 1) for one in leads]).T
+    table = torch.cat([one.flatten(0, 1) for one in leads])
+    tags, _ = model.part([question.text for question in lesson.questions])
+    hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
     marks: dict[str, list[float]] = defaultdict(list)
     for row, question in enumerate(lesson.questions):
-        scores = path_scores(likes[row], lengths[row], question.paths, first, sizes)
-        marks[f"{question.item.hops} hops"].append(float(question.right[int(scores.argmax())]))
+        best = int(path_scores(hops[row] @ table.T, question.paths, first, sizes).argmax())
+        marks[f"{question.item.hops} hops"].append(float(question.right[best]))
+        read = [1 if mark == 1 else int(tag) for tag, mark in zip(tags[row].argmax(-1), question.text.marks, strict=False)]
+        marks["parts"].append(float([one.ids for one in question.text.hops(read)] == [one.ids for one in question.hops]))
     for one, fact in zip(said, lesson.facts, strict=True):
         marks["kind"].append(float(KINDS[int(one.kind.argmax())] == fact.slots["told"]))
     for one, own, fact in zip(said, lesson.names, lesson.facts, strict=True):

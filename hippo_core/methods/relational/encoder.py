@@ -1,7 +1,8 @@
 """The reader of statements: one small transformer that says what a statement tells of two of its names, and what a question asks in order.
 
     statement   [N1] swears that [N2] built the [N3].      a vector for each ordered pair of names: what leads from the one to the other
-    question    [H1] [H2] [H3] Where does the owner of the [N1] live?      a vector for each hop from the name on, and how many hops
+    question    Where does the owner of the [N1] live?     each word's hop from the name on: the owner of the [N1]; Where does [N1] live?
+    hop         the owner of the [N1]                      a vector: what leads from the name to what is asked for
 
 Names are placeholders in order of appearance, so that nothing rests on who is called what. It is MiniLM with a low-rank adapter (Hu et al.
 2021, arXiv 2106.09685) and the heads below, fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once,
@@ -27,10 +28,30 @@ WIDTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, of a hop's slot that below 0, else 0."""
+    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0; `places`: where it begins in the text,
+    -1 for the opening and the closing one."""
 
     ids: tuple[int, ...]
     marks: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def hops(self, tags: Sequence[int]) -> list["Marked"]:
+        """The parts of a question by the hop that each of its pieces belongs to (0: none), from the name outward; in each, the parts within
+        it are one name. A name belongs to the first. Empty hops are left out."""
+        tags = [1 if mark == 1 else tag for tag, mark in zip(tags, self.marks, strict=True)]
+        parts = []
+        for hop in sorted({*tags} - {0}):
+            chosen: list[int] = []
+            for place, tag in enumerate(tags):
+                if tag == hop:
+                    chosen.append(place)
+                elif 0 < tag < hop and -1 not in chosen:
+                    chosen.append(-1)  # the name that stands for what is within
+            ids = [self.ids[place] if place >= 0 else 0 for place in chosen]
+            marks = [self.marks[place] if place >= 0 else 1 for place in chosen]
+            places = [self.places[place] if place >= 0 else -1 for place in chosen]
+            parts.append(Marked((self.ids[0], *ids, self.ids[-1]), (0, *marks, 0), (-1, *places, -1)))
+        return parts
 
 
 class Marker:
@@ -40,24 +61,33 @@ class Marker:
         self._tokenizer = tokenizer
         self.pad, self._begin, self._end = tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id
 
-    def __call__(self, texts: Sequence[tuple[str, Sequence[tuple[int, int, int]]]], slots: int = 0) -> list[Marked]:
-        """Each text with its names (start, end, number from 1 on, in order of place); `slots`: hops that stand in front."""
-        pieces = [piece for text, names in texts for piece in _between(text, names)]
-        ids = iter(self._tokenizer(pieces, add_special_tokens=False)["input_ids"] if pieces else [])
+    def __call__(self, texts: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]) -> list[Marked]:
+        """Each text with its names (start, end, number from 1 on, in order of place)."""
+        between = [piece for text, names in texts for piece in _between(text, names)]
+        if not between:
+            return []
+        read = self._tokenizer([text for text, _ in between], add_special_tokens=False, return_offsets_mapping=True)
+        pieces = iter(zip(read["input_ids"], read["offset_mapping"], (start for _, start in between), strict=True))
         made = []
         for _, names in texts:
-            own, marks = [self._begin, *[self.pad] * slots], [0, *range(-1, -slots - 1, -1)]
-            for number in (*(min(name[2], NAMES) for name in names), 0):
-                piece = next(ids)
-                own += [*piece, *[self.pad] * bool(number)]
-                marks += [*[0] * len(piece), *[number] * bool(number)]
-            made.append(Marked((*own[: MOST - 1], self._end), (*marks[: MOST - 1], 0)))
+            ids, marks, places = [self._begin], [0], [-1]
+            for name in (*names, None):
+                own, offsets, start = next(pieces)
+                ids += own
+                marks += [0] * len(own)
+                places += [start + offset for offset, _ in offsets]
+                if name:
+                    ids.append(self.pad)
+                    marks.append(min(name[2], NAMES))
+                    places.append(name[0])
+            made.append(Marked((*ids[: MOST - 1], self._end), (*marks[: MOST - 1], 0), (*places[: MOST - 1], -1)))
         return made
 
 
-def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[str]:
+def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[tuple[str, int]]:
+    """What stands between names, and where it begins."""
     starts, ends = [0, *(end for _, end, _ in names)], [*(start for start, _, _ in names), len(text)]
-    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [(text[start:end], start) for start, end in zip(starts, ends, strict=True)]
 
 
 class PathEncoder(nn.Module):
@@ -67,11 +97,11 @@ class PathEncoder(nn.Module):
         super().__init__()
         self.body: Any = body
         size: int = body.config.hidden_size
-        self.marks = nn.Embedding(NAMES + HOPS + 1, size)
+        self.marks = nn.Embedding(NAMES + 1, size)
         nn.init.normal_(self.marks.weight, std=0.05)
         self.start, self.end, self.text = (nn.Linear(size, width) for _ in range(3))
         self.asked = nn.Linear(size, width)
-        self.hops, self.intent = nn.Linear(size, HOPS), nn.Linear(size, len(INTENTS))
+        self.tag, self.intent = nn.Linear(size, HOPS + 1), nn.Linear(size, len(INTENTS))
         self.kind, self.role = nn.Linear(size, len(KINDS)), nn.Linear(size, len(ROLES))
         self.pair = nn.Sequential(nn.Linear(4 * width + 1, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
         self.scale = nn.Parameter(torch.tensor(10.0))
@@ -84,7 +114,7 @@ class PathEncoder(nn.Module):
         lengths = torch.tensor([len(one.ids) for one in texts], device=device)[:, None]
         mask = torch.arange(ids.shape[1], device=device) < lengths
         words = self.body.get_input_embeddings()(ids)
-        words = torch.where((marks != 0)[..., None], self.marks(torch.where(marks < 0, NAMES - marks, marks)), words)
+        words = torch.where((marks > 0)[..., None], self.marks(marks), words)
         return self.body(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state, mask, marks
 
     def read(self, texts: Sequence[Marked]) -> list["Statement"]:
@@ -100,10 +130,15 @@ class PathEncoder(nn.Module):
             out.append(Statement(tuple(numbers), self.start(names), self.end(names), text[row], kind[row], self.role(names)))
         return out
 
-    def ask(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
-        """What questions ask: unit vectors of each hop from the name on [B, H, W]; logits of how many hops [B, H], and of `INTENTS`."""
-        states, _, _ = self.states(texts)
-        return normalize(self.asked(states[:, 1 : HOPS + 1]), dim=-1), self.hops(states[:, 0]), self.intent(states[:, 0])
+    def part(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
+        """Logits of the hop that each piece of a question belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
+        states, _, _ = self.states(questions)
+        return self.tag(states), self.intent(states[:, 0])
+
+    def ask(self, hops: Sequence[Marked]) -> Tensor:
+        """Unit vectors of what single hops ask [B, W]."""
+        states, mask, _ = self.states(hops)
+        return normalize(self.asked((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)), dim=-1)
 
     def judge(self, one: Tensor, other: Tensor, same: Tensor) -> Tensor:
         """Logits of `PAIRS` for two vectors [N, W] of which the other is told later; `same`: whether both end at the same name [N]."""

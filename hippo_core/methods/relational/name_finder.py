@@ -39,8 +39,8 @@ class Span(NamedTuple):
 
 @lru_cache(1 << 16)
 def key_of(name: str) -> str:
-    """A name without case, article and possessive, in one form of Unicode."""
-    words = [POSSESSIVE.sub("", word) for word in unicodedata.normalize("NFC", name).casefold().split()]
+    """A name without case, article, possessive and marks between its words, in one form of Unicode."""
+    words = [token.word for token in tokens(name)]
     return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
 
 
@@ -74,6 +74,7 @@ class NameFinder:
     names: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
     nouns: set[tuple[str, ...]] = field(default_factory=set)
     whole: Mapping[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
+    by_word: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))  # those with a capital
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "NameFinder":
@@ -90,7 +91,11 @@ class NameFinder:
             finder.names[name[0]].append(name)
         for some in finder.names.values():
             some.sort(key=len, reverse=True)
-        finder.whole = _wholes([name for some in finder.names.values() for name in some if name not in finder.nouns])
+        proper = [name for some in finder.names.values() for name in some if name not in finder.nouns]
+        for name in proper:
+            for word in {*name} - JOINS:
+                finder.by_word[word].append(name)
+        finder.whole = _wholes(proper)
         return finder
 
     def find(self, text: str) -> list[Span]:
@@ -105,8 +110,17 @@ class NameFinder:
                     place += len(name)
                     break
             else:
+                if whole := self._whole_of(own[place]):
+                    found.append(Span(own[place].start, own[place].end, whole))
                 place += 1
         return found
+
+    def _whole_of(self, token: Token) -> str:
+        """The one name that a capitalised word is a part of; "" where there is none, or several."""
+        if not token.capital or token.word in COMMON or token.word in TITLES:
+            return ""
+        wholes = {self.whole.get(key, key) for key in (" ".join(name) for name in self.by_word.get(token.word, ()))}
+        return wholes.pop() if len(wholes) == 1 else ""
 
     def _fits(self, text: str, own: Sequence[Token], place: int, part: Sequence[Token], name: tuple[str, ...]) -> bool:
         """Whether these words stand for the name here: together, and with a capital or behind "the"."""

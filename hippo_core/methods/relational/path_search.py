@@ -1,7 +1,7 @@
 """Paths through a world's statements: from a name of the question over statements that share a name, to what is asked for.
 
-A path is worth what its hops are like what the question asks hop by hop (encoder.py), and how likely it is that so many are asked. Where
-others say otherwise of the same matter, what holds is worked out (claims.py), and the path goes on from there.
+A path is worth how like its steps are what the question asks hop by hop (encoder.py), and has as many. Where others say otherwise of the
+same matter, what holds is worked out, and the path goes on from there.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hippo_core.methods.relational.encoder import HOPS, INTENTS, KINDS, PAIRS, ROLES, Marker, PathEncoder, Statement
+from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marker, PathEncoder, Statement
 from hippo_core.methods.relational.name_finder import NameFinder, Span, key_of, runs
 
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
@@ -88,11 +88,14 @@ class StatementReader:
         return [self.kept[key] for key in keys]
 
     @torch.inference_mode()
-    def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-        """See `PathEncoder.ask`: of a question from each of these of its names on."""
-        marked = self.marker([(question, _numbered(names, start)) for start in starts], slots=HOPS)
-        hops, lengths, intents = self.model.ask(marked)
-        return self.model.scale * hops, lengths.log_softmax(-1), intents.softmax(-1)
+    def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[tuple[Tensor, bool]]:
+        """What a question asks from each of these of its names on: the vectors of its hops [H, W], and whether it asks of before."""
+        marked = self.marker([(question, _numbered(names, start)) for start in starts])
+        tags, intents = self.model.part(marked)
+        parts = [one.hops(tag[: len(one.ids)].argmax(-1).tolist()) for one, tag in zip(marked, tags, strict=True)]
+        vectors = self.model.scale * self.model.ask([hop for part in parts for hop in part])
+        before = intents.argmax(-1) == INTENTS.index("before")
+        return list(zip(vectors.split([len(part) for part in parts]), before.tolist(), strict=True))
 
     @torch.inference_mode()
     def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool]) -> np.ndarray:
@@ -116,10 +119,8 @@ def _as_read(text: str, names: Sequence[Span], said: Statement) -> ReadStatement
 class PathSearch:
     """Search over the statements of one world, in order of telling."""
 
-    def __init__(
-        self, reader: StatementReader, texts: Sequence[str], tellers: Sequence[str] = (), hops: int = HOPS, beam: int = 24
-    ) -> None:
-        self.reader, self.hops, self.beam = reader, hops, beam
+    def __init__(self, reader: StatementReader, texts: Sequence[str], tellers: Sequence[str] = (), beam: int = 24) -> None:
+        self.reader, self.beam = reader, beam
         self.finder = NameFinder.of(texts)
         self.read = reader.read(texts, [self.finder.find(text) for text in texts])
         self.tellers = [key_of(teller) for teller in tellers] or [""] * len(texts)
@@ -148,17 +149,13 @@ class PathSearch:
         starts = list(dict.fromkeys(span.key for span in spans if span.key in self.at))
         if not starts:
             return []
-        hops, lengths, intents = self.reader.ask(question, spans, starts)
-        found: list[Path] = []
-        for place, start in enumerate(starts):
-            for path in self._walk(start, hops[place], allowed):
-                found.append(replace(path, score=path.score + float(lengths[place, len(path.steps) - 1])))
-        found.sort(key=lambda path: -path.score)
+        asked = dict(zip(starts, self.reader.ask(question, spans, starts), strict=True))
+        found = [path for start, (hops, _) in asked.items() for path in self._walk(start, hops, allowed) if len(path.steps) == len(hops)]
+        found.sort(key=lambda path: -path.score / len(path.steps))
         if not (found and resolve):
             return found
-        place = starts.index(found[0].steps[0].start)
-        before = float(intents[place, INTENTS.index("before")]) > 0.5
-        return [self._resolved(found[0], hops[place], allowed, before), *found[1:]]
+        hops, before = asked[found[0].steps[0].start]
+        return [self._resolved(found[0], hops, allowed, before), *found[1:]]
 
     def _walk(self, start: str, hops: Tensor, allowed: Set[int] | None, nodes: tuple[str, ...] = ()) -> list[Path]:
         """Paths of up to as many hops from a name; `nodes` were met before."""

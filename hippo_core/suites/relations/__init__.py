@@ -68,12 +68,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question: over which steps, what about, its text and its answer."""
+    """A question: over which steps, what about, its text and its answer. `within`: where in the text each step is asked, from the inside to
+    the outside, each with what is within it."""
 
     steps: tuple[Step, ...]
     about: About
     text: str
     answer: str
+    within: tuple[tuple[int, int], ...]
 
 
 def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> World:
@@ -131,6 +133,7 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
                 taught=ids,
                 refuted=tuple(dict.fromkeys(wrong)),
                 retold=same,
+                truth={"within": " ".join(f"{start}-{end}" for start, end in one.within)},
             )
         )
     return World(spec.id, facts, tuple(items))
@@ -159,7 +162,8 @@ def _tell_and_ask(draft: Draft, settings: RelationsSettings, spec: WorldSpec) ->
         if not steps:
             return []
         answer = draft.was[steps[-1].edge] if about == "before" else steps[-1].end
-        plan.append(Asked(steps, about, _question(draft.words, steps, about), answer))
+        text, within = _question(draft.words, steps, about)
+        plan.append(Asked(steps, about, text, answer, within))
     return plan
 
 
@@ -193,26 +197,35 @@ def _one_head(draft: Draft, edge: Edge) -> bool:
     return tails == [edge] and edge not in draft.refuted
 
 
-def _question(words: Words, steps: Sequence[Step], about: About) -> str:
-    """The question over these steps, from the inside to the outside."""
-    phrase, *inner, last = steps[0].start, *steps
-    if about in ("now", "before"):
-        return sentence(words.frame("questions", about).format(h=phrase, noun=last.edge.relation.noun))
-    for step in inner:
-        relation, nested = step.edge.relation, phrase != steps[0].start
-        texts = relation.head_phrases if step.back else relation.tail_phrases
-        phrase = words.choose(texts, nested).format(h=phrase, t=phrase)
-    relation, nested = last.edge.relation, phrase != steps[0].start
-    if last.back:
-        phrase = words.choose(relation.head_phrases, nested).format(t=phrase)
-        question = f"{'Who' if relation.head == 'person' else 'What'} is {phrase}?"
-    else:
-        question = sentence(words.choose(relation.questions, nested).format(h=phrase))
-    if words.random.random() >= WRAPPED:
-        return question
-    form = words.frame("questions", "wraps")
-    begins = form.partition("{q}")[0].rstrip()[-1:] in (*".:?!", "")
-    return sentence(form.format(q=question if begins else lowered(question)))
+def _question(words: Words, steps: Sequence[Step], about: About) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The question over these steps, from the inside to the outside, and where in it each of them is asked."""
+    text, within = steps[0].start, list[tuple[int, int]]()
+
+    def around(form: str, slot: str) -> None:
+        nonlocal text
+        begin = form.index(slot)
+        within[:] = [(start + begin, end + begin) for start, end in within]
+        text = sentence(form.replace(slot, text)) if form.endswith("?") or slot == "{q}" else form.replace(slot, text)
+
+    for number, step in enumerate(steps, 1):
+        relation, nested, slot = step.edge.relation, number > 1, "{t}" if step.back else "{h}"
+        phrases = relation.head_phrases if step.back else relation.tail_phrases
+        if about in ("now", "before"):
+            form = words.frame("questions", about).replace("{noun}", relation.noun)
+        elif number < len(steps):
+            form = words.choose(phrases, nested)
+        elif step.back:
+            form = f"{'Who' if relation.head == 'person' else 'What'} is {words.choose(phrases, nested)}?"
+        else:
+            form = words.choose(relation.questions, nested)
+        around(form, slot)
+        within.append((0, len(text)))
+    if about not in ("now", "before") and words.random.random() < WRAPPED:
+        form = words.frame("questions", "wraps")
+        if form.partition("{q}")[0].rstrip()[-1:] not in (*".:?!", ""):
+            text = lowered(text)
+        around(form, "{q}")
+    return sentence(text), tuple(within)
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
