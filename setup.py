@@ -19,7 +19,8 @@ SHIPPED = (
         "data/reworded/*.yaml",
         "data/relations/*/*.yaml",
     ),
-    *("data/weights/hippo-tiny/*", "data/weights/minilm/*", "data/weights/relational/*", "data/weights/smollm2-135m-reader/*"),
+    *("data/weights/hippo-tiny/*", "data/weights/minilm/*", "data/weights/relational/*", "data/weights/spatial/*"),
+    "data/weights/smollm2-135m-reader/*",
 )
 
 

@@ -36,6 +36,7 @@ class Smpd(Memory):
     Settings = SmpdSettings
     says_confidence = True
     steps = ("teach", "replay")
+    weights = ("spatial/*",)
     columns: ClassVar = {"test": ("planned_steps", "places", "links", "plan_ms", *TRIP, *GATE)}
     test_settings = (*Memory.test_settings, "spatial.wording", "spatial.macros")
     replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate", "spatial.likeness")

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from hippo_core.files import LabError, home
+from hippo_core.files import LabError, root
 from hippo_core.methods.spatial.encoded import Encode, minilm_kept, read_weights
 from hippo_core.methods.spatial.reading import DIRECTION, directions
 from hippo_core.methods.spatial.spans import Names, fitted_names
@@ -99,7 +99,7 @@ def fitted() -> Likeness:
     Raises:
         LabError: there are none, they are not what was fitted, or they are for other sentences than these.
     """
-    path = home() / FILE
+    path = root() / FILE
     weights = read_weights(path, FIT)
     rows = {weight.shape[0] for weight in weights.values()}
     if set(weights) != {"told", "asked", "begins"} or len(rows) != 1:

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 
-from hippo_core.files import home
+from hippo_core.files import root
 from hippo_core.methods.spatial.encoded import Encode, minilm_kept, read_weights
 from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.reading import GENERIC
@@ -287,4 +287,4 @@ def fitted_names() -> Names:
     Raises:
         LabError: there are none, or they are not what was fitted.
     """
-    return Names(read_weights(home() / FILE, "python benchmarks/memory/names.py fit"))
+    return Names(read_weights(root() / FILE, "python benchmarks/memory/names.py fit"))
