@@ -9,6 +9,7 @@ import pytest
 
 from tests.kernels.impls import NO_TRITON
 
+pytestmark = pytest.mark.long
 SHARED = 99 * 1024  # bytes a program may have on the GPUs that have least, of compute capability 8.6 and 8.9 (CUDA C++ Programming Guide)
 CODE = """
 import json, triton
@@ -18,8 +19,6 @@ from hippo_core.kernels.hopfield import triton as hopfield
 from hippo_core.kernels.kwta import triton as kwta
 from hippo_core.kernels.sparse_recall import triton as sparse_recall
 from hippo_core.kernels.trace_attention import triton as trace_attention
-
-pytestmark = pytest.mark.long
 
 def compiled(function, types, constants, **options):
     names = function.arg_names

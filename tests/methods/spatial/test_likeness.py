@@ -162,7 +162,7 @@ def test_of_two_ways_as_long_the_one_without_a_doubtful_link_is_planned(first):
 
 
 def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(likeness_module, "home", lambda: tmp_path)
+    monkeypatch.setattr(likeness_module, "root", lambda: tmp_path)
     fitted.cache_clear()
     with pytest.raises(LabError, match=r"benchmarks/memory/likeness.py fit"):
         fitted()

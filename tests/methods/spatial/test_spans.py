@@ -84,7 +84,7 @@ def test_a_way_over_names_of_several_words_that_no_pattern_knows():
 
 
 def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(spans, "home", lambda: tmp_path)
+    monkeypatch.setattr(spans, "root", lambda: tmp_path)
     fitted_names.cache_clear()
     with pytest.raises(LabError, match=r"benchmarks/memory/names.py fit"):
         fitted_names()
