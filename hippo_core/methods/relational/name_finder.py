@@ -73,7 +73,7 @@ class NameFinder:
 
     names: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
     nouns: set[tuple[str, ...]] = field(default_factory=set)
-    whole: Mapping[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
+    full_names: Mapping[str, str] = field(default_factory=dict)  # of a shorter name, the longer one of the same thing
     by_word: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))  # those with a capital
 
     @classmethod
@@ -95,7 +95,7 @@ class NameFinder:
         for name in proper:
             for word in {*name} - JOINS:
                 finder.by_word[word].append(name)
-        finder.whole = _wholes(proper)
+        finder.full_names = _full_names(proper)
         return finder
 
     def find(self, text: str) -> list[Span]:
@@ -106,25 +106,25 @@ class NameFinder:
                 part = own[place : place + len(name)]
                 if tuple(token.word for token in part) == name and self._fits(text, own, place, part, name):
                     key = " ".join(name)
-                    found.append(Span(part[0].start, part[-1].end, self.whole.get(key, key)))
+                    found.append(Span(part[0].start, part[-1].end, self.full_names.get(key, key)))
                     place += len(name)
                     break
             else:
-                if whole := self._whole_of(own[place]):
+                if whole := self._full_name_of(own[place]):
                     found.append(Span(own[place].start, own[place].end, whole))
                 place += 1
         return found
 
-    def _whole_of(self, token: Token) -> str:
+    def _full_name_of(self, token: Token) -> str:
         """The one name that a capitalised word is a part of; "" where there is none, or several."""
         if not token.capital or token.word in COMMON or token.word in TITLES:
             return ""
-        wholes = {self.whole.get(key, key) for key in (" ".join(name) for name in self.by_word.get(token.word, ()))}
+        wholes = {self.full_names.get(key, key) for key in (" ".join(name) for name in self.by_word.get(token.word, ()))}
         return wholes.pop() if len(wholes) == 1 else ""
 
     def _fits(self, text: str, own: Sequence[Token], place: int, part: Sequence[Token], name: tuple[str, ...]) -> bool:
         """Whether these words stand for the name here: together, and with a capital or behind "the"."""
-        if not all(_together(text, one, other) for one, other in pairwise(part)):
+        if not all(_adjacent(text, one, other) for one, other in pairwise(part)):
             return False
         return part[0].capital or (name in self.nouns and place > 0 and own[place - 1].word == "the")
 
@@ -135,7 +135,7 @@ def runs(text: str) -> list[tuple[list[Token], bool]]:
     run: list[Token] = []
     own = tokens(text)
     for place, token in enumerate(own):
-        if run and not _together(text, run[-1], token):
+        if run and not _adjacent(text, run[-1], token):
             made.append((run, begins(text, run[0].start)))
             run = []
         opens = token.capital and begins(text, token.start)
@@ -148,7 +148,7 @@ def runs(text: str) -> list[tuple[list[Token], bool]]:
     return [*made, *([(run, begins(text, run[0].start))] if run else [])]
 
 
-def _together(text: str, one: Token, other: Token) -> bool:
+def _adjacent(text: str, one: Token, other: Token) -> bool:
     """Whether nothing stands between two words that would end a name: the full stop of a title does not, nor a plural's apostrophe."""
     between = text[one.end : other.start]
     return between in (" ", "-") or (between == ". " and (one.word in TITLES or one.end - one.start == 1)) or between in ("' ", "’ ")
@@ -171,7 +171,7 @@ def _nouns(texts: Sequence[str]) -> set[tuple[str, ...]]:
     }
 
 
-def _wholes(names: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
+def _full_names(names: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
     """Of each shorter name the one longer name that has all of its words but titles."""
     by_word: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for name in names:
