@@ -6,6 +6,7 @@ must be the published ones, so that the name says which vectors a record rests o
 """
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,12 @@ def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[l
         lengths = torch.tensor([len(rows[row]) for row in batch], device=device)[:, None]
         mask = torch.arange(ids.shape[1], device=device) < lengths
         yield batch, model(input_ids=ids, attention_mask=mask.long()).last_hidden_state, mask
+
+
+def copied(device: str = "cpu") -> tuple[Any, Any]:
+    """Tokenizer and a model of its own, that may be changed."""
+    tokenizer, model = _loaded(home() / FOLDER, device)
+    return tokenizer, deepcopy(model)
 
 
 @cache

@@ -5,12 +5,10 @@ statements that share a name. What is learnt beside: how many hops a question as
 what each name is in it, and what a later statement is to an earlier one of the same name.
 """
 
-import re
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from random import Random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, combinations
 from typing import Any
 
 import torch
@@ -18,119 +16,16 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.methods.relational.encoder import HOPS, INTENTS, KINDS, PAIRS, ROLES, Marked, Marker, PathEncoder
-from hippo_core.suites.relations import RelationsSettings, make_world
-from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
-from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
-
-PATHS = 400  # of a question, at most
-ASSERTED = ("plain", "update", "high", "middle", "low", "guess")
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A world to learn from. `statements`, `names`: pieces of each, and its names by number from 1 on; `questions`."""
-
-    facts: tuple[Fact, ...]
-    statements: tuple[Marked, ...]
-    names: tuple[tuple[str, ...], ...]
-    questions: tuple["Question", ...]
-
-
-@dataclass(frozen=True)
-class Question:
-    """`text`, with the hop of each of its pieces (`tags`), and by hops; `paths`: of as many steps from its name, each step as (statement,
-    start, end) with places of names; `right`: which of them say what is asked."""
-
-    text: Marked
-    tags: tuple[int, ...]
-    hops: tuple[Marked, ...]
-    item: Item
-    paths: tuple[tuple[tuple[int, int, int], ...], ...]
-    right: tuple[bool, ...]
-
-
-def named(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Where a text names which of these: the longest first, at the beginning of a sentence with a capital too."""
-    if not names:
-        return []
-    form = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    known = {name.casefold(): name for name in names}
-    return [
-        (match.start(), match.end(), known[match[0].casefold()]) for match in re.finditer(rf"(?<!\w)(?:{form})(?!\w)", text, re.IGNORECASE)
-    ]
-
-
-def lesson(world: World, marker: Marker, random: Random) -> Lesson:
-    """What is to be learnt from a world."""
-    names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
-    spans = [named(fact.text, names) for fact in world.facts]
-    held = [tuple(dict.fromkeys(name for *_, name in own)) for own in spans]
-    at: dict[str, list[int]] = defaultdict(list)
-    for number, own in enumerate(held):
-        for name in own:
-            at[name].append(number)
-    questions = []
-    for item in world.items:
-        start = item.cue.get("head") or item.cue["tail"]
-        own = named(item.question, names)
-        order = dict.fromkeys([start, *(name for *_, name in own)])
-        place = {name: number for number, name in enumerate(order, 1)}
-        paths = [path for path in walks(start, at, held) if len(path) == item.hops]
-        right = [_right(path, item, world.facts, held) for path in paths]
-        if not any(right):
-            continue
-        wrong = [number for number, one in enumerate(right) if not one]
-        kept = sorted([*(n for n, one in enumerate(right) if one), *random.sample(wrong, min(PATHS, len(wrong)))])
-        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
-        tags = tags_of(text, item)
-        questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
-    marked = marker(
-        [
-            (fact.text, [(a, b, own.index(name) + 1) for a, b, name in span])
-            for fact, span, own in zip(world.facts, spans, held, strict=True)
-        ]
-    )
-    return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
-
-
-def tags_of(text: Marked, item: Item) -> tuple[int, ...]:
-    """The hop that each piece of a question belongs to, from 1 on; 0: none."""
-    within = [tuple(map(int, span.split("-"))) for span in item.truth["within"].split()]
-    return tuple(
-        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.places
-    )
-
-
-def walks(start: str, at: Mapping[str, Sequence[int]], held: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
-    """All paths of up to `HOPS` statements from a name, over different statements and names."""
-    waiting: list[tuple[tuple[tuple[int, int, int], ...], tuple[str, ...]]] = [((), (start,))]
-    while waiting:
-        path, nodes = waiting.pop()
-        for number in at[nodes[-1]]:
-            if any(number == one for one, _, _ in path):
-                continue
-            for place, end in enumerate(held[number]):
-                if end not in nodes:
-                    longer = (*path, (number, held[number].index(nodes[-1]), place))
-                    yield longer
-                    if len(longer) < HOPS:
-                        waiting.append((longer, (*nodes, end)))
-
-
-def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fact], held: Sequence[Sequence[str]]) -> bool:
-    """Whether a path goes by the relations that a question asks for, over what is asserted."""
-    asked = item.cue["path"].split()
-    if len(path) != len(asked):
-        return False
-    for (number, start, end), relation in zip(path, asked, strict=True):
-        slots = facts[number].slots
-        names = (slots["head"], slots["tail"])
-        if slots["told"] not in ASSERTED or slots["relation"] != relation.removeprefix("^"):
-            return False
-        if (held[number][start], held[number][end]) != (names[::-1] if relation.startswith("^") else names):
-            return False
-    return True
+from hippo_core.files import require_checkout, root
+from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marker, PathEncoder, Statement, partings
+from hippo_core.methods.relational.statement_reader import FIT, save
+from hippo_core.models import minilm
+from hippo_core.suites.relations.bank import SPLIT_PARTS, digest
+from hippo_core.suites.types import Fact
+from hippo_core.training.memory_parts import provenance
+from hippo_core.training.path_lessons import ASSERTED, Lesson, Lessons
+from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
+from hippo_core.training.weights import WORKSHOP
 
 
 def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
@@ -139,18 +34,23 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
     leads = [one.leads() for one in said]
     tags, intents = model.part([question.text for question in lesson.questions])
     hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
-    table = torch.cat([one.flatten(0, 1) for one in leads])  # every ordered pair of every statement
-    sizes = [one.shape[0] for one in leads]
-    first = [0, *accumulate(size**2 for size in sizes)]
-    losses, right = [], 0
+    table, standing, first, sizes = pairs_of(said)
+    losses, hop_losses, right = [], [], 0
+    labels = labels_of(lesson)
     for row, question in enumerate(lesson.questions):
-        scores = path_scores(model.scale * hops[row] @ table.T, question.paths, first, sizes)
+        likes = model.scale * hops[row] @ table.T + standing
+        hop_losses += [_hop_loss(like, labels, relation) for like, relation in zip(likes, question.item.cue["path"].split(), strict=False)]
+        scores = path_scores(likes, question.paths, first, sizes)
         good = torch.tensor(question.right)
         losses.append(torch.logsumexp(scores, 0) - torch.logsumexp(scores[good], 0))
         right += bool(good[scores.argmax()])
     path = torch.stack(losses).mean()
-    labels = [torch.tensor(question.tags) for question in lesson.questions]
-    tag = cross_entropy(torch.cat([own[: len(label)] for own, label in zip(tags, labels, strict=True)]), torch.cat(labels))
+    hop = torch.stack(hop_losses).mean()
+    further = lesson.parted and model.part([text for text, _ in lesson.parted])[0]
+    tag = _labelled([*tags, *further], [*(question.tags for question in lesson.questions), *(labels for _, labels in lesson.parted)])
+    name = torch.zeros(())
+    if lesson.raw:
+        name = _labelled(model.name([text for text, _ in lesson.raw]), [labels for _, labels in lesson.raw])
     intent = cross_entropy(intents, torch.tensor([INTENTS.index("before") if one.item.kind == "before" else 0 for one in lesson.questions]))
     kind = cross_entropy(torch.stack([one.kind for one in said]), torch.tensor([KINDS.index(fact.slots["told"]) for fact in lesson.facts]))
     roles = [
@@ -164,17 +64,55 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
     if pairs:
         one, other, same, labels = pair_tensors(leads, pairs)
         pair = cross_entropy(model.judge(one, other, same), labels)
-    total = path + tag + 0.3 * (intent + kind + role + pair)
+    total = path + hop + 2 * tag + name + 0.3 * (intent + kind + role + pair)
     n = len(lesson.questions)
     return total, {
         "path": float(path.detach()),
+        "hop": float(hop.detach()),
         "right": right / n,
         "tag": float(tag.detach()),
+        "name": float(name.detach()),
         "intent": float(intent.detach()),
         "kind": float(kind.detach()),
         "role": float(role.detach()),
         "pair": float(pair.detach()),
     }
+
+
+def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tensor:
+    """The cross-entropy of the labels of pieces, text by text."""
+    of = [torch.tensor(own) for own in labels]
+    return cross_entropy(torch.cat([one[: len(own)] for one, own in zip(logits, of, strict=True)]), torch.cat(of))
+
+
+def pairs_of(said: Sequence[Statement]) -> tuple[Tensor, Tensor, list[int], list[int]]:
+    """Every ordered pair of names of every statement: its lead [P, W] and how likely it stands [P]; where those of each statement begin,
+    and how many names it has."""
+    sizes = [len(one.numbers) for one in said]
+    table, standing = torch.cat([one.leads().flatten(0, 1) for one in said]), torch.cat([one.standing().flatten() for one in said])
+    return table, standing, [0, *accumulate(size**2 for size in sizes)], sizes
+
+
+def labels_of(lesson: Lesson) -> list[str]:
+    """What each of these pairs says: a relation, "^" before it from tail to head, "-" before it where it is not asserted; else ""."""
+    labels = []
+    for fact, names in zip(lesson.facts, lesson.names, strict=True):
+        slots = fact.slots
+        sign = "" if slots["told"] in ASSERTED else "-"
+        of = {(slots["head"], slots["tail"]): sign, (slots["head"], slots.get("old", "")): "-"}
+        for one in names:
+            for other in names:
+                back = "^" if (other, one) in of else ""
+                mark = of.get((other, one) if back else (one, other))
+                labels.append("" if mark is None else f"{mark}{back}{slots['relation']}")
+    return labels
+
+
+def _hop_loss(likes: Tensor, labels: Sequence[str], relation: str) -> Tensor:
+    """Of one hop: all pairs of the world that say its relation against all that say another; likes [P]."""
+    right = torch.tensor([label == relation for label in labels])
+    left = right | torch.tensor([label.lstrip("-") != relation for label in labels])
+    return torch.logsumexp(likes[left], 0) - torch.logsumexp(likes[right], 0)
 
 
 def path_scores(likes: Tensor, paths: Sequence[Sequence[tuple[int, int, int]]], first: Sequence[int], sizes: Sequence[int]) -> Tensor:
@@ -192,23 +130,29 @@ def role_of(name: str, fact: Fact) -> int:
     return ROLES.index("party" if name in (slots["head"], slots["tail"]) else "other")
 
 
-def _pairs(lesson: Lesson) -> list[tuple[tuple[int, int, int], tuple[int, int, int], bool, int]]:
-    """Pairs of what is asserted of one head: where, whether of the same tail, and what the later one is to the earlier one."""
-    of: dict[str, list[int]] = defaultdict(list)
-    for number, fact in enumerate(lesson.facts):
-        if fact.slots["told"] in ASSERTED and {fact.slots["head"], fact.slots["tail"]} <= {*lesson.names[number]}:
-            of[fact.slots["head"]].append(number)
+Spot = tuple[int, int, int]  # a statement, and the places of two of its names
+
+
+def _pairs(lesson: Lesson) -> list[tuple[Spot, Spot, bool, int]]:
+    """Pairs of statements of one name: where, whether they lead to the same name, and what the later one is to the earlier one. From its
+    tails on a relation leads to any number of heads, which have nothing to do with each other."""
+    of: dict[tuple[str, bool], list[tuple[Spot, str]]] = defaultdict(list)
+    for number, (fact, names) in enumerate(zip(lesson.facts, lesson.names, strict=True)):
+        head, tail = fact.slots["head"], fact.slots["tail"]
+        if head != tail and {head, tail} <= {*names}:
+            places = names.index(head), names.index(tail)
+            of[head, False].append(((number, *places), tail))
+            of[tail, True].append(((number, *places[::-1]), head))
     found = []
-    for numbers in of.values():
-        for place, early in enumerate(numbers):
-            for late in numbers[place + 1 :]:
-                a, b = lesson.facts[early].slots, lesson.facts[late].slots
-                same = a["tail"] == b["tail"]
-                label = "unrelated"
-                if a["relation"] == b["relation"]:
-                    label = "agrees" if same else "replaces" if b["told"] in ("plain", "update") else "disputes"
-                spots = [(n, lesson.names[n].index(s["head"]), lesson.names[n].index(s["tail"])) for n, s in ((early, a), (late, b))]
-                found.append((spots[0], spots[1], same, PAIRS.index(label)))
+    for (_, back), spots in of.items():
+        for (early, end), (late, other) in combinations(spots, 2):
+            one, two = lesson.facts[early[0]].slots, lesson.facts[late[0]].slots
+            label = "unrelated"
+            if one["relation"] == two["relation"] and end == other:
+                label = "agrees"
+            elif one["relation"] == two["relation"] and not back:
+                label = "replaces" if two["told"] in ("plain", "update") else "disputes"
+            found.append((early, late, end == other, PAIRS.index(label)))
     return found
 
 
@@ -217,28 +161,6 @@ def pair_tensors(leads: Sequence[Tensor], pairs: Sequence[Any]) -> tuple[Tensor,
     one = torch.stack([leads[number][start, end] for (number, start, end), *_ in pairs])
     other = torch.stack([leads[number][start, end] for _, (number, start, end), *_ in pairs])
     return one, other, torch.tensor([same for _, _, same, _ in pairs]), torch.tensor([label for *_, label in pairs])
-
-
-class Lessons:
-    """Lessons of worlds of a split."""
-
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.seed = marker, seed
-        self.split: Split = split
-
-    def __call__(self, index: int, **settings: Any) -> Lesson:
-        random = Random(f"path encoder {self.seed} {self.split} {index}")
-        chosen = {
-            "n_relations": random.choice((6, 8, 10)),
-            "n_facts": random.choice((20, 24, 28)),
-            "n_items": 12,
-            "hops": random.choice(((1, 2, 3), (2, 3, 3), (1, 2, 2))),
-            "about": ("chain",) * 4 + ("now", "chain", "before", "chain", "chain", "disputed", "chain", "chain"),
-            "updates": random.choice((2, 3)),
-            "disputed": 1,
-        } | settings
-        world = make_world(random, RelationsSettings(**chosen), WorldSpec(self.split, self.seed, index))
-        return lesson(world, self.marker, random)
 
 
 class PathRecipe(BaseModel):
@@ -257,11 +179,22 @@ class PathRecipe(BaseModel):
     bank: str = ""  # SHA-256 of the bank
 
 
+def fit_reader(recipe: "PathRecipe | None" = None, say: Callable[[str], None] = print) -> None:
+    """Fit the reader of statements, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
+    require_checkout("training")
+    tokenizer, body = minilm.copied()
+    recipe = recipe or PathRecipe(bank=digest(*SPLIT_PARTS, "training"))
+    trainee, workshop = PathTrainee(recipe, body, Marker(tokenizer)), root() / WORKSHOP / "statement-reader"
+    train(trainee, workshop, say, every=100)
+    curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
+    save(trainee.model, {**provenance(FIT), "recipe": recipe.model_dump(mode="json"), "curve": curve})
+
+
 class PathTrainee:
     """A reader of statements as a trainee."""
 
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        self.recipe, self.lessons = recipe, Lessons(marker, "train", recipe.seed)
+        self.recipe, self.lessons = recipe, Lessons(marker, "train", recipe.seed, semantic=True)
         torch.manual_seed(recipe.seed)
         self.model = PathEncoder(adapted(body, recipe.rank))
         of = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
@@ -280,6 +213,7 @@ class PathTrainee:
         recipe = self.recipe
         set_rates(self.optimizers, (recipe.rate, recipe.head_rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
         self.model.train()
+        self.model.body.eval()  # drawing what is dropped takes a processor as long as a layer
         loss, numbers = loss_of(self.model, self.lessons(step))
         if not loss.isfinite():
             raise Diverged(f"step {step}: the loss is {float(loss)}")
@@ -313,17 +247,17 @@ def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
     """What is right of a lesson: each 0 or 1."""
     said = model.read(lesson.statements)
     leads = [one.leads() for one in said]
-    sizes = [one.shape[0] for one in leads]
-    first = [0, *accumulate(size**2 for size in sizes)]
-    table = torch.cat([one.flatten(0, 1) for one in leads])
+    table, standing, first, sizes = pairs_of(said)
     tags, _ = model.part([question.text for question in lesson.questions])
     hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
     marks: dict[str, list[float]] = defaultdict(list)
     for row, question in enumerate(lesson.questions):
-        best = int(path_scores(hops[row] @ table.T, question.paths, first, sizes).argmax())
+        best = int(path_scores(model.scale * hops[row] @ table.T + standing, question.paths, first, sizes).argmax())
         marks[f"{question.item.hops} hops"].append(float(question.right[best]))
-        read = [1 if mark == 1 else int(tag) for tag, mark in zip(tags[row].argmax(-1), question.text.marks, strict=False)]
-        marks["parts"].append(float([one.ids for one in question.text.hops(read)] == [one.ids for one in question.hops]))
+        cut = max(partings(tags[row][: len(question.text.ids)], question.text))[1]
+        marks["parts"].append(float([one.ids for one in question.text.hops(cut)] == [one.ids for one in question.hops]))
+    for (_, labels), logits in zip(lesson.raw, model.name([text for text, _ in lesson.raw]) if lesson.raw else (), strict=True):
+        marks["named"].append(float(logits[: len(labels)].argmax(-1).tolist() == [*labels]))
     for one, fact in zip(said, lesson.facts, strict=True):
         marks["kind"].append(float(KINDS[int(one.kind.argmax())] == fact.slots["told"]))
     for one, own, fact in zip(said, lesson.names, lesson.facts, strict=True):
@@ -333,3 +267,7 @@ def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
         for label, right in zip(labels.tolist(), (model.judge(one, other, same).argmax(-1) == labels).tolist(), strict=True):
             marks[f"pair {PAIRS[label]}"].append(float(right))
     return marks
+
+
+if __name__ == "__main__":
+    fit_reader()

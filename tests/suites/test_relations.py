@@ -10,7 +10,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.altering import altered
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import bank
-from hippo_core.suites.relations.bank import FROZEN, Form, digest, frames, relations, relations_of, worded
+from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of, worded
 from hippo_core.suites.reworded import wordings
 from hippo_core.suites.semantic.conflict import Said, settled_surely
 from hippo_core.suites.splits import SPLITS
@@ -38,7 +38,7 @@ def test_it_has_the_breadth_that_it_names():
         assert sum(len(frames(name, kind, split)) for split in SPLITS) >= least
 
 
-@pytest.mark.parametrize("relation", relations(), ids=lambda relation: relation.name)
+@pytest.mark.parametrize("relation", (*relations(), *further()), ids=lambda relation: relation.name)
 def test_a_relation_is_worded_for_both_ends(relation):
     assert [*relation.statements] == [*get_args(Form)]
     for text in relation.statements.values():
@@ -52,7 +52,7 @@ def test_a_relation_is_worded_for_both_ends(relation):
 
 
 def test_the_bank_is_the_frozen_one(monkeypatch):
-    assert digest() == FROZEN
+    assert digest(*SPLIT_PARTS) == FROZEN
     monkeypatch.setattr(bank, "FROZEN", "0" * 64)
     relations.cache_clear()
     with pytest.raises(Exception, match="restore the folder"):
@@ -63,9 +63,10 @@ def test_the_bank_is_the_frozen_one(monkeypatch):
 def test_splits_share_no_relation_and_no_wording():
     names = Counter(one.name for split in SPLITS for one in relations_of(split))
     assert set(names.values()) == {1}
+    every = (*relations(), *further())
     parts = {one.name: split for split in SPLITS for one in relations_of(split)}
-    assert all(parts[one.name] == parts[other.name] for one in relations() for other in relations() if one.is_like(other))
-    assert len(names) == len(relations())
+    assert [(one.name, other.name) for one in every for other in every if one.is_like(other) and parts[one.name] != parts[other.name]] == []
+    assert len(names) == len(every)
     for one in relations():
         for texts in (tuple(one.statements.values()), one.tail_phrases, one.questions):
             worded_in = [worded(texts, split) for split in SPLITS]

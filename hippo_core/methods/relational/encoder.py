@@ -13,23 +13,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 from torch.nn.utils.rnn import pad_sequence
 
 HOPS, NAMES, MOST = 3, 8, 96  # hops of a question; names of a text that are told apart; word pieces of a text
+TOGETHER = 12  # texts that the body runs at a time
+CAPITAL = -1  # the mark of a piece with a capital, in a text whose names are not marked
 KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # how a statement is told
 ROLES = ("party", "teller", "old", "other")  # what a name is in a statement; old: of what is no longer so, or never was
 INTENTS = ("now", "before")
+NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a text whose names are not marked
 PAIRS = ("unrelated", "agrees", "replaces", "disputes")  # what a later statement is to an earlier one of the same name
-WIDTH = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0; `places`: where it begins in the text,
-    -1 for the opening and the closing one."""
+    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0, or `CAPITAL`; `places`: where it
+    begins in the text, -1 for the opening and the closing one."""
 
     ids: tuple[int, ...]
     marks: tuple[int, ...]
@@ -54,12 +57,65 @@ class Marked:
         return parts
 
 
+def partings(logits: Tensor, marked: Marked) -> list[tuple[float, tuple[int, ...]]]:
+    """How a question may be cut into one, two, ... `HOPS` hops: for each number of hops that there can be the logarithm of the likelihood,
+    and the hop of each piece. Hops are intervals around the name, each around the one before: the best of these by a dynamic program.
+
+    Args:
+        logits: of the hop of each piece, 0 for none [T, HOPS + 1].
+    """
+    size = len(marked.ids) - 2  # without the opening and the closing piece
+    name = marked.marks.index(1) - 1
+    likely = logits[1 : size + 1].double().log_softmax(-1).numpy()
+    sums = np.concatenate([np.zeros((1, HOPS + 1)), likely.cumsum(0)])  # [size + 1, HOPS + 1]
+    left, right = np.arange(size)[:, None], np.arange(size)[None]
+    within = sums[right + 1] - sums[left]  # [left, right, HOPS + 1]: all pieces of an interval are of a hop
+    best = np.full((size, size), -np.inf)
+    best[name, name] = 0.0
+    before, made = list[np.ndarray](), []
+    for hop in range(1, HOPS + 1):
+        gain = best - within[..., hop]
+        before.append(gain)
+        wider = np.maximum.accumulate(np.maximum.accumulate(gain[::-1], 0)[::-1], 1)  # of all intervals inside
+        inside = np.full_like(wider, -np.inf)
+        inside[:-1] = wider[1:]
+        inside[:, 1:] = np.maximum(inside[:, 1:], wider[:, :-1])
+        best = np.where(np.isfinite(inside), within[..., hop] + inside, -np.inf)
+        total = best + within[0, -1, 0] - within[..., 0]
+        if not np.isfinite(total).any():
+            break
+        made.append((float(total.max()), _tags(before, np.unravel_index(int(total.argmax()), total.shape), len(marked.ids))))
+    return made
+
+
+def _tags(gains: Sequence[np.ndarray], outer: tuple[Any, ...], length: int) -> tuple[int, ...]:
+    """The hop of each piece where the last hop is this interval; `gains`: of each hop, what the interval inside it may be worth."""
+    tags = [0] * length
+    left, right = map(int, outer)
+    for hop in range(len(gains), 0, -1):
+        gain = np.full_like(gains[hop - 1], -np.inf)
+        gain[left : right + 1, left : right + 1] = gains[hop - 1][left : right + 1, left : right + 1]
+        gain[left, right] = -np.inf
+        inner = np.unravel_index(int(gain.argmax()), gain.shape)
+        for place in (*range(left, int(inner[0])), *range(int(inner[1]) + 1, right + 1)):
+            tags[place + 1] = hop
+        left, right = int(inner[0]), int(inner[1])
+    tags[left + 1] = 1
+    return tuple(tags)
+
+
 class Marker:
     """Texts as word pieces with placeholders."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.pad, self._begin, self._end = tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id
+
+    def unmarked(self, texts: Sequence[str]) -> list[Marked]:
+        """Texts whose names are not marked, but their capitals."""
+        made = self([(text, ()) for text in texts])
+        marks = [[CAPITAL * (place >= 0 and text[place].isupper()) for place in one.places] for text, one in zip(texts, made, strict=True)]
+        return [Marked(one.ids, tuple(own), one.places) for one, own in zip(made, marks, strict=True)]
 
     def __call__(self, texts: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]) -> list[Marked]:
         """Each text with its names (start, end, number from 1 on, in order of place)."""
@@ -93,17 +149,22 @@ def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[tuple[str
 class PathEncoder(nn.Module):
     """`body`: MiniLM; what reads `Marked` texts, and the heads over its states."""
 
-    def __init__(self, body: Any, width: int = WIDTH) -> None:
+    def __init__(self, body: Any) -> None:
         super().__init__()
         self.body: Any = body
         size: int = body.config.hidden_size
         self.marks = nn.Embedding(NAMES + 1, size)
         nn.init.normal_(self.marks.weight, std=0.05)
-        self.start, self.end, self.text = (nn.Linear(size, width) for _ in range(3))
-        self.asked = nn.Linear(size, width)
+        self.capital = nn.Parameter(torch.zeros(size))
+        self.start, self.end, self.text, self.asked = (nn.Linear(size, size) for _ in range(4))
+        for head in (self.text, self.asked):  # begin with the likeness that the body was trained for
+            nn.init.eye_(head.weight)
+        for head in (self.start, self.end):
+            nn.init.normal_(head.weight, std=0.01)
         self.tag, self.intent = nn.Linear(size, HOPS + 1), nn.Linear(size, len(INTENTS))
+        self.named = nn.Linear(size, len(NAMED))
         self.kind, self.role = nn.Linear(size, len(KINDS)), nn.Linear(size, len(ROLES))
-        self.pair = nn.Sequential(nn.Linear(4 * width + 1, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
+        self.pair = nn.Sequential(nn.Linear(4 * size + 1, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
         self.scale = nn.Parameter(torch.tensor(10.0))
 
     def states(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,11 +172,18 @@ class PathEncoder(nn.Module):
         device = self.marks.weight.device
         ids = pad_sequence([torch.tensor(one.ids) for one in texts], batch_first=True).to(device)
         marks = pad_sequence([torch.tensor(one.marks) for one in texts], batch_first=True).to(device)
-        lengths = torch.tensor([len(one.ids) for one in texts], device=device)[:, None]
-        mask = torch.arange(ids.shape[1], device=device) < lengths
+        sizes = [len(one.ids) for one in texts]
+        mask = torch.arange(ids.shape[1], device=device) < torch.tensor(sizes, device=device)[:, None]
         words = self.body.get_input_embeddings()(ids)
-        words = torch.where((marks > 0)[..., None], self.marks(marks), words)
-        return self.body(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state, mask, marks
+        words = torch.where((marks > 0)[..., None], self.marks(marks.clamp(min=0)), words) + (marks == CAPITAL)[..., None] * self.capital
+        order = sorted(range(len(texts)), key=lambda row: sizes[row])
+        states: dict[int, Tensor] = {}
+        for first in range(0, len(order), TOGETHER):  # of like length, so that little is padded
+            rows = order[first : first + TOGETHER]
+            longest = sizes[rows[-1]]
+            made = self.body(inputs_embeds=words[rows, :longest], attention_mask=mask[rows, :longest].long()).last_hidden_state
+            states |= dict(zip(rows, pad(made, (0, 0, 0, ids.shape[1] - longest)), strict=True))
+        return torch.stack([states[row] for row in range(len(texts))]), mask, marks
 
     def read(self, texts: Sequence[Marked]) -> list["Statement"]:
         """What statements say."""
@@ -129,6 +197,10 @@ class PathEncoder(nn.Module):
             names = torch.stack(of) if of else states.new_zeros(0, states.shape[-1])
             out.append(Statement(tuple(numbers), self.start(names), self.end(names), text[row], kind[row], self.role(names)))
         return out
+
+    def name(self, texts: Sequence[Marked]) -> Tensor:
+        """Logits of `NAMED` for each piece of texts whose names are not marked [B, T, N]."""
+        return self.named(self.states(texts)[0])
 
     def part(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
         """Logits of the hop that each piece of a question belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
@@ -160,3 +232,9 @@ class Statement:
     def leads(self) -> Tensor:
         """Unit vectors of what leads from each name to each other one [M, M, W]."""
         return normalize(self.starts[:, None] + self.ends[None] + self.text, dim=-1)
+
+    def standing(self) -> Tensor:
+        """How likely each two names are those of which something is said as it is now, not who tells it nor what is no longer so:
+        logarithms [M, M]."""
+        of = self.roles.detach().log_softmax(-1)[:, [ROLES.index("party"), ROLES.index("other")]].logsumexp(-1)
+        return of[:, None] + of[None]

@@ -129,6 +129,75 @@ class NameFinder:
         return part[0].capital or (name in self.nouns and place > 0 and own[place - 1].word == "the")
 
 
+@dataclass
+class TaggedNames:
+    """The names of a world where a tagger said which words of each text are names (encoder.py): these, and wherever else they stand.
+
+    `keys`: of each name as it is written, folded, the key of what it names; `nouns`: those without a capital, which stand for the name
+    behind "the", or where the tagger says so."""
+
+    keys: dict[str, str] = field(default_factory=dict)
+    nouns: set[str] = field(default_factory=set)
+    form: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(cls, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> "TaggedNames":
+        """The names of these texts, of which the tagger found these. What it takes for a name in few of its places is none."""
+        tagged = Counter(text[start:end].casefold() for text, own in zip(texts, spans, strict=True) for start, end in own)
+        capital = {
+            text[start:end].casefold() for text, own in zip(texts, spans, strict=True) for start, end in own if text[start].isupper()
+        }
+        if not tagged:
+            return cls()
+        form = _form(tagged)
+        met = Counter(match[0].casefold() for text in texts for match in form.finditer(text))
+        kept = [name for name, count in tagged.items() if 2 * count >= met[name]]
+        by_words: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for name in kept:
+            by_words[tuple(token.word for token in tokens(name))].append(name)
+        full = _full_names([words for words in by_words if by_words[words][0] in capital])
+        keys = {}
+        for words, names in by_words.items():
+            key = " ".join(words)
+            keys |= dict.fromkeys(names, full.get(key, key))
+        return cls(keys, {name for name in kept if name not in capital}, _form(kept) if kept else None)
+
+    def find(self, text: str, tagged: Sequence[tuple[int, int]] = ()) -> list[Span]:
+        """The names in a text, in order; `tagged`: where the tagger sees some."""
+        found = []
+        for match in self.form.finditer(text) if self.form else ():
+            name = match[0].casefold()
+            if name in self.nouns and match.span() not in tagged and not text[: match.start()].casefold().endswith("the "):
+                continue
+            found.append(Span(match.start(), match.end(), self.keys[name]))
+        return found
+
+
+def _form(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)", re.IGNORECASE)
+
+
+def tagged_spans(text: str, places: Sequence[int], labels: Sequence[int]) -> list[tuple[int, int]]:
+    """Where a tagger sees names. `places`: where each piece begins; `labels`: 0 no name, 1 one begins, 2 one goes on. Words of scripts
+    without capitals are names, as a tagger that reads English does not know them."""
+    of = {place: label for place, label in zip(places, labels, strict=True) if place >= 0}
+    spans: list[tuple[int, int]] = []
+    last: Token | None = None
+    for token in tokens(text):
+        label = of.get(token.start, 0)
+        if token.word[0].isalpha() and token.word[0] == token.word[0].upper():
+            label = 2 if last else 1
+        if label == 0 or (last is None and token.word == "the"):
+            last = None
+            continue
+        if label == 2 and last and re.fullmatch(r"['’]?s?[ -]|\. |['’] | & ", text[last.end : token.start]):
+            spans[-1] = (spans[-1][0], token.end)
+        else:
+            spans.append((token.start, token.end))
+        last = token
+    return spans
+
+
 def runs(text: str) -> list[tuple[list[Token], bool]]:
     """Capitalised words in a row, with what joins them, and whether a sentence opens with them."""
     made: list[tuple[list[Token], bool]] = []

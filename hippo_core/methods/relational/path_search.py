@@ -1,7 +1,7 @@
 """Paths through a world's statements: from a name of the question over statements that share a name, to what is asked for.
 
-A path is worth how like its steps are what the question asks hop by hop (encoder.py), and has as many. Where others say otherwise of the
-same matter, what holds is worked out, and the path goes on from there.
+A path is worth how likely each of its steps is what the question asks there (encoder.py). Where others say otherwise of the same matter,
+what holds is worked out, and the path goes on from there.
 """
 
 from collections import defaultdict
@@ -14,11 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marker, PathEncoder, Statement
-from hippo_core.methods.relational.name_finder import NameFinder, Span, key_of, runs
+from hippo_core.methods.relational.edge import Telling
+from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
+from hippo_core.methods.relational.names import Names
+from hippo_core.methods.relational.statement_reader import SURENESS, Asked, StatementReader
 
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
-SURENESS = {"plain": None, "update": None, "high": 0.9, "middle": 0.6, "low": 0.3, "guess": 0.1}  # of what is told so; None: plainly
+PLAIN = 0.9  # how sure what nobody qualifies is
+GUESS = 0.1
+NEAR = 3.0  # leads of paths beyond this count as this
 
 
 class Step(NamedTuple):
@@ -31,11 +35,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Path:
-    """Steps from a name of the question, what they are worth, and the statements that say otherwise and do not hold (`lost`)."""
+    """Steps from a name of the question; `likely`: of each the logarithm of how likely it is what is asked there. `lost`: the statements
+    that say otherwise and do not hold. `evidence`: what speaks for the best path, and against it."""
 
     steps: tuple[Step, ...]
+    likely: tuple[float, ...]
     score: float
     lost: tuple[int, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def end(self) -> str:
@@ -45,195 +52,183 @@ class Path:
     def statements(self) -> tuple[int, ...]:
         return tuple(step.number for step in self.steps)
 
-
-@dataclass
-class ReadStatement:
-    """A statement as it was read: its names, as they stand in it and by key; what leads from each to each other [M, M, W]; how it is told,
-    and what each name is in it."""
-
-    names: dict[str, str]
-    leads: Tensor
-    kind: str
-    roles: dict[str, str]
-
-    def lead(self, start: str, end: str) -> Tensor:
-        """What leads from one of its names to another [W]."""
-        of = list(self.names)
-        return self.leads[of.index(start), of.index(end)]
-
     @property
-    def teller(self) -> str:
-        """The key of who tells it; "" where nobody does."""
-        return next((name for name, role in self.roles.items() if role == "teller"), "")
+    def nodes(self) -> tuple[str, ...]:
+        return (self.steps[0].start, *(step.end for step in self.steps))
 
 
-@dataclass
-class StatementReader:
-    """A fitted encoder. Statements that were read are kept."""
+class Claim(NamedTuple):
+    """What a statement says of a matter: how surely, whether as what has become so, by whom; `old`: as what is no longer so, or never
+    was."""
 
-    model: PathEncoder
-    marker: Marker
-    kept: dict[tuple[str, tuple[Span, ...]], ReadStatement] = field(default_factory=dict)
-
-    @torch.inference_mode()
-    def read(self, texts: Sequence[str], names: Sequence[Sequence[Span]], batch: int = 32) -> list[ReadStatement]:
-        """These statements, of which each has these names."""
-        keys = [(text, tuple(own)) for text, own in zip(texts, names, strict=True)]
-        new = sorted({key for key in keys if key not in self.kept}, key=lambda key: len(key[0]))
-        for first in range(0, len(new), batch):
-            part = new[first : first + batch]
-            marked = self.marker([(text, _numbered(own)) for text, own in part])
-            for (text, own), said in zip(part, self.model.read(marked), strict=True):
-                self.kept[text, own] = _as_read(text, own, said)
-        return [self.kept[key] for key in keys]
-
-    @torch.inference_mode()
-    def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[tuple[Tensor, bool]]:
-        """What a question asks from each of these of its names on: the vectors of its hops [H, W], and whether it asks of before."""
-        marked = self.marker([(question, _numbered(names, start)) for start in starts])
-        tags, intents = self.model.part(marked)
-        parts = [one.hops(tag[: len(one.ids)].argmax(-1).tolist()) for one, tag in zip(marked, tags, strict=True)]
-        vectors = self.model.scale * self.model.ask([hop for part in parts for hop in part])
-        before = intents.argmax(-1) == INTENTS.index("before")
-        return list(zip(vectors.split([len(part) for part in parts]), before.tolist(), strict=True))
-
-    @torch.inference_mode()
-    def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool]) -> np.ndarray:
-        """How likely each of these is of the same matter as this one [N]."""
-        logits = self.model.judge(one.expand_as(others), others, torch.tensor(same))
-        return (1 - logits.softmax(-1)[:, PAIRS.index("unrelated")]).numpy()
-
-
-def _numbered(names: Sequence[Span], first: str = "") -> list[tuple[int, int, int]]:
-    order = {key: number for number, key in enumerate(dict.fromkeys([*[first] * bool(first), *(span.key for span in names)]), 1)}
-    return [(span.start, span.end, order[span.key]) for span in names]
-
-
-def _as_read(text: str, names: Sequence[Span], said: Statement) -> ReadStatement:
-    words = {span.key: text[span.start : span.end] for span in reversed(names)}
-    keys = list(dict.fromkeys(span.key for span in names))[: len(said.numbers)]  # further ones stand behind what was read
-    roles = {key: ROLES[int(logits.argmax())] for key, logits in zip(keys, said.roles, strict=False)}
-    return ReadStatement({key: words[key] for key in keys}, said.leads(), KINDS[int(said.kind.argmax())], roles)
+    step: Step
+    sure: float
+    replaces: bool
+    teller: str
+    old: bool = False
 
 
 class PathSearch:
-    """Search over the statements of one world, in order of telling."""
+    """Search over the statements of one world, in order of telling.
 
-    def __init__(self, reader: StatementReader, texts: Sequence[str], tellers: Sequence[str] = (), beam: int = 24) -> None:
-        self.reader, self.beam = reader, beam
-        self.finder = NameFinder.of(texts)
-        self.read = reader.read(texts, [self.finder.find(text) for text in texts])
-        self.tellers = [key_of(teller) for teller in tellers] or [""] * len(texts)
-        self.at: dict[str, list[int]] = defaultdict(list)
+    Args:
+        tellings: of each statement who has told it, when and how surely; what its text says of the first one counts instead.
+        hops: statements of a path, at most.
+        beam: paths that are followed further at each hop.
+        resolve: whether a contested statement is replaced by the one that holds.
+    """
+
+    def __init__(
+        self,
+        reader: StatementReader,
+        texts: Sequence[str],
+        tellings: Sequence[Sequence[Telling]] = (),
+        beam: int = 24,
+        resolve: bool = True,
+        hops: int = 3,
+    ) -> None:
+        self.reader, self.beam, self.resolve, self.hops = reader, beam, resolve, hops
+        tagged = reader.names(texts)
+        self.finder = TaggedNames.of(texts, tagged)
+        self.read = reader.read(texts, [self.finder.find(text, own) for text, own in zip(texts, tagged, strict=True)])
+        self.tellings = list(tellings) or [()] * len(texts)
+        self.out: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # of each name: the pair, the statement and the other name
+        numbers = []
         for number, one in enumerate(self.read):
-            for name in one.names:
-                self.at[name].append(number)
+            for start in one.names:
+                for end in one.names:
+                    if end != start:
+                        self.out[start].append((len(numbers), number, end))
+                    numbers.append(number if end != start else -1)
+        self.numbers = np.array(numbers, int)  # of each pair of names its statement, -1 for a name and itself
+
+    @cached_property
+    def _pairs(self) -> tuple[Tensor, Tensor]:
+        """What leads from each name to each other one [P, W], and how likely it stands [P]."""
+        return torch.cat([one.leads.flatten(0, 1) for one in self.read]), torch.cat([one.standing.flatten() for one in self.read])
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Each name as it was first written."""
         return {key: name for one in reversed(self.read) for key, name in one.names.items()}
 
+    @cached_property
+    def _known(self) -> Names:
+        known = Names()
+        for key in self.names:
+            known.add(key)
+        return known
+
+    def against(self, path: Path) -> list[list[int]]:
+        """Of each statement of a path those that say otherwise and do not hold."""
+        return [[number for number in path.lost if step.start in self.read[number].names] for step in path.steps]
+
     def named(self, question: str) -> list[Span]:
-        """The names in a question: those of the world, and what else has a capital inside."""
-        found = self.finder.find(question)
+        """The names in a question: those of the world, by a part of them or nearly so too, and others."""
+        [tagged] = self.reader.names([question])
+        found = self.finder.find(question, tagged)
         taken = {place for span in found for place in range(span.start, span.end)}
-        for run, opens in runs(question):
-            if not opens and run[0].start not in taken:
-                found.append(Span(run[0].start, run[-1].end, " ".join(token.word for token in run)))
+        for start, end in tagged:
+            if taken.isdisjoint(range(start, end)):
+                key = key_of(question[start:end])
+                found.append(Span(start, end, self._known.nearest(key) or key))
         return sorted(found)
 
-    def best(self, question: str, allowed: Set[int] | None = None, resolve: bool = True) -> list[Path]:
+    def best(self, question: str, allowed: Set[int] | None = None) -> list[Path]:
         """Paths, best first; none where the question names nothing that is known."""
         spans = self.named(question)
-        starts = list(dict.fromkeys(span.key for span in spans if span.key in self.at))
+        starts = [key for key in dict.fromkeys(span.key for span in spans) if key in self.out]
         if not starts:
             return []
-        asked = dict(zip(starts, self.reader.ask(question, spans, starts), strict=True))
-        found = [path for start, (hops, _) in asked.items() for path in self._walk(start, hops, allowed) if len(path.steps) == len(hops)]
-        found.sort(key=lambda path: -path.score / len(path.steps))
-        if not (found and resolve):
-            return found
-        hops, before = asked[found[0].steps[0].start]
-        return [self._resolved(found[0], hops, allowed, before), *found[1:]]
+        table, standing = self._pairs
+        usable = self.numbers >= 0 if allowed is None else np.isin(self.numbers, list(allowed))
+        found: list[tuple[Path, Asked, np.ndarray]] = []
+        for asked in self.reader.ask(question, spans, starts):
+            if len(asked.hops) > self.hops:
+                continue
+            likes = (asked.hops @ table.T + standing).double().numpy()
+            likely = np.where(usable, likes, -np.inf)
+            likely -= np.logaddexp.reduce(likely, axis=1, keepdims=True)
+            paths = self._walk(asked.start, likely)
+            found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
+        found.sort(key=lambda one: -one[0].score)
+        if not found:
+            return []
+        best, asked, likely = found[0]
+        rivals = [path.score for path, *_ in found if path.end != best.end]
+        evidence = {
+            "mean": sum(best.likely) / len(best.likely),
+            "least": min(best.likely),
+            "lead": min(NEAR, best.score - max(rivals)) if rivals else NEAR,
+            "hops": asked.likely,
+        }
+        if self.resolve:
+            best = self._resolved(best, likely, allowed, asked.before)
+        return [replace(best, evidence=evidence), *(path for path, *_ in found[1:])]
 
-    def _walk(self, start: str, hops: Tensor, allowed: Set[int] | None, nodes: tuple[str, ...] = ()) -> list[Path]:
-        """Paths of up to as many hops from a name; `nodes` were met before."""
-        beam, found = [Path((), 0.0)], list[Path]()
-        for asked in hops:
+    def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[Path]:
+        """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
+        beam = [Path((), (), 0.0)]
+        for hop in likely:
             wider = []
             for path in beam:
                 here = path.end if path.steps else start
                 seen = {*nodes, start, *(step.end for step in path.steps)}
-                for number in self.at[here]:
-                    if number in path.statements or (allowed is not None and number not in allowed):
-                        continue
-                    one = self.read[number]
-                    likes = one.leads[list(one.names).index(here)] @ asked
-                    wider += [
-                        Path((*path.steps, Step(number, here, end)), path.score + float(like))
-                        for end, like in zip(one.names, likes, strict=True)
-                        if end not in seen
-                    ]
+                for pair, number, end in self.out[here]:
+                    if end not in seen and number not in path.statements and np.isfinite(hop[pair]):
+                        worth = float(hop[pair])
+                        wider.append(Path((*path.steps, Step(number, here, end)), (*path.likely, worth), path.score + worth))
             beam = sorted(wider, key=lambda path: -path.score)[: self.beam]
-            found += beam
-        return found
+        return beam
 
-    def _resolved(self, path: Path, hops: Tensor, allowed: Set[int] | None, before: bool) -> Path:
+    def _resolved(self, path: Path, likely: np.ndarray, allowed: Set[int] | None, before: bool) -> Path:
         """The path over what holds: where a step is contested, over the statement that decides, and on from its end."""
         steps, lost = list(path.steps), list[int]()
         for place in range(len(steps)):
             claims = self.claims(steps[place], allowed)
-            last = place == len(steps) - 1
-            chosen = decided(claims, before and last)
-            if chosen is None or chosen.step.end == steps[place].end:
-                lost += [claim.step.number for claim in claims if chosen and claim.step.end != chosen.step.end]
-                steps[place] = chosen.step if chosen else steps[place]
+            chosen = decided(claims, before and place == len(steps) - 1)
+            if chosen is None:
                 continue
             lost += [claim.step.number for claim in claims if claim.step.end != chosen.step.end]
+            moved = chosen.step.end != steps[place].end
             steps[place] = chosen.step
-            left = len(steps) - place - 1
-            if left:
-                nodes = tuple(step.start for step in steps[: place + 1])
-                on = [
-                    one for one in self._walk(chosen.step.end, hops[place + 1 : place + 1 + left], allowed, nodes) if len(one.steps) == left
-                ]
+            if moved and place + 1 < len(steps):
+                on = self._walk(chosen.step.end, likely[place + 1 :], tuple(step.start for step in steps[: place + 1]))
+                steps[place + 1 :] = on[0].steps if on else ()
                 if not on:
-                    return replace(path, steps=tuple(steps[: place + 1]), lost=tuple(lost))
-                steps[place + 1 :] = max(on, key=lambda one: one.score).steps
-        return replace(path, steps=tuple(steps), lost=tuple(lost))
+                    break
+        return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: Step, allowed: Set[int] | None = None) -> list["Claim"]:
+    def claims(self, step: Step, allowed: Set[int] | None = None) -> list[Claim]:
         """All that is told of the same matter as a step, of the same name, in order of telling."""
-        own = self.read[step.number].lead(step.start, step.end)
+        table, _ = self._pairs
         others = [
-            Step(number, step.start, end)
-            for number in self.at[step.start]
-            if allowed is None or number in allowed
-            for end, role in self.read[number].roles.items()
-            if end != step.start and role != "teller"
+            (pair, Step(number, step.start, end))
+            for pair, number, end in self.out[step.start]
+            if (allowed is None or number in allowed) and self.read[number].roles[end] != "teller"
         ]
         if not others:
             return []
-        leads = torch.stack([self.read[other.number].lead(other.start, other.end) for other in others])
-        alike = self.reader.same_matter(own, leads, [other.end == step.end for other in others])
-        found: dict[int, tuple[float, Claim]] = {}
-        for other, likely in zip(others, alike, strict=True):
-            one = self.read[other.number]
-            if other == step or likely >= SAME:
-                claim = Claim(other, one.kind, one.teller or self.tellers[other.number], one.roles.get(other.end) == "old")
-                if other.number not in found or likely > found[other.number][0]:
-                    found[other.number] = (likely, claim)
-        return [found[number][1] for number in sorted(found)]
+        [lead] = [table[pair] for pair, number, end in self.out[step.start] if (number, end) == (step.number, step.end)]
+        alike = self.reader.same_matter(lead, table[[pair for pair, _ in others]], [other.end == step.end for _, other in others])
+        said: dict[int, tuple[float, Step]] = {}
+        for (_, other), likely in zip(others, alike, strict=True):
+            if (other == step or likely >= SAME) and likely >= said.get(other.number, (0.0, other))[0]:
+                said[other.number] = likely, other
+        claims = [(telling.time, claim) for _, other in said.values() for telling, claim in self._told(other)]
+        return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]
 
-
-class Claim(NamedTuple):
-    """What a statement says of a matter, how it is told and by whom; `old`: that it says so of what is no longer so, or never was."""
-
-    step: Step
-    kind: str
-    teller: str
-    old: bool
+    def _told(self, step: Step) -> list[tuple[Telling, Claim]]:
+        """Each telling of a statement as a claim: the first by its text, others by what the store says of them."""
+        one, tellings = self.read[step.number], self.tellings[step.number] or (Telling("", step.number),)
+        sure = SURENESS.get(one.kind)
+        old = one.kind not in SURENESS or one.roles[step.end] == "old"
+        own = Claim(step, PLAIN if sure is None else sure, one.kind == "update", one.teller or key_of(tellings[0].teller), old)
+        again = [
+            Claim(step, PLAIN if telling.confidence is None else telling.confidence, telling.replaces, key_of(telling.teller), old)
+            for telling in tellings[1:]
+        ]
+        return list(zip(tellings, [own, *again], strict=True))
 
 
 def decided(claims: Sequence[Claim], before: bool = False) -> Claim | None:
@@ -242,26 +237,25 @@ def decided(claims: Sequence[Claim], before: bool = False) -> Claim | None:
     What is told plainly, or has become so, begins a new time. Of the rest the surest count, each teller by the last word, then the most
     tellers, then the latest (semantic/conflict.py).
     """
-    told = [claim for claim in claims if claim.kind in SURENESS and not claim.old]
-    times = [winner for winner in (_winner(told[: place + 1]) for place in range(len(told))) if winner]
+    told = [claim for claim in claims if not claim.old]
+    times = [_winner(told[: place + 1]) for place in range(len(told))]
     periods = [one for place, one in enumerate(times) if place == 0 or one.step.end != times[place - 1].step.end]
     if not before:
         return periods[-1] if periods else None
-    former = [claim for claim in claims if claim.kind == "former" or (claim.old and claim.kind == "update")]
+    former = [claim for claim in claims if claim.old]
     if former:
         return former[-1]
     return periods[-2] if len(periods) > 1 else None
 
 
-def _winner(told: Sequence[Claim]) -> Claim | None:
-    begins = max((place for place, claim in enumerate(told) if claim.kind == "update"), default=0)
+def _winner(told: Sequence[Claim]) -> Claim:
+    begins = max((place for place, claim in enumerate(told) if claim.replaces), default=0)
     left = list(enumerate(told))[begins:]
-    left = [one for one in left if one[1].kind != "guess"] or left
+    left = [one for one in left if one[1].sure > GUESS] or left
     last = {claim.teller: (place, claim) for place, claim in left}
-    sure = {place: SURENESS[claim.kind] if SURENESS[claim.kind] is not None else 0.9 for place, claim in last.values()}
-    most = max(sure.values(), default=0.0)
-    sides: dict[str, list[int]] = defaultdict(list)
+    most = max(claim.sure for _, claim in last.values())
+    tails: dict[str, list[int]] = defaultdict(list)
     for place, claim in last.values():
-        if sure[place] == most:
-            sides[claim.step.end].append(place)
-    return told[max(max(sides.values(), key=lambda side: (len(side), max(side))))] if sides else None
+        if claim.sure == most:
+            tails[claim.step.end].append(place)
+    return told[max(max(tails.values(), key=lambda places: (len(places), max(places))))]

@@ -1,7 +1,8 @@
-"""The bank of relations: data/relations, some 340 relations of many fields of life, each told in six ways, written by hand.
+"""The bank of relations: data/relations, hundreds of relations of many fields of life, each told in six ways, written by hand.
 
-A relation belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of what it says. The files are
-frozen: `FROZEN` is the hash of all of them, so that nobody fits the test split to a memory without a trace.
+A relation of `bank/` belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of what it says.
+These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace. Those of `training/` are
+for training alone.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ Form = Literal["active", "passive", "cleft", "possessive", "clipped", "chatty"]
 CLAUSES: tuple[Form, ...] = ("active", "passive", "cleft", "possessive")  # forms that are whole clauses, which others can quote
 FOLDER = "data/relations"
 FROZEN = "dd3c050a4b97d43ad3120dee9c048e4c4f7cb02aa36e548126a96c28ba623b26"
+SPLIT_PARTS = ("bank", "frames")  # of the folder
 PARTS = ("given", "surname")  # of the name of a person
 
 
@@ -55,26 +57,36 @@ def folder() -> Path:
     return root() / FOLDER
 
 
-def digest() -> str:
-    """The SHA-256 of all files of the bank, by name and content."""
+def digest(*parts: str) -> str:
+    """The SHA-256 of the files of these parts of the folder, by name and content."""
     total = hashlib.sha256()
-    for path in files():
+    for path in files(*parts):
         total.update(f"{path.relative_to(folder()).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 
-def files() -> list[Path]:
-    """All files of the bank."""
-    return sorted(folder().rglob("*.yaml"))
+def files(*parts: str) -> list[Path]:
+    """The files of these parts of the folder."""
+    return sorted(path for part in parts for path in (folder() / part).glob("*.yaml"))
 
 
 @cache
 def relations() -> tuple[Relation, ...]:
-    """All relations; LabError where the files are not those that were frozen."""
-    if FROZEN and digest() != FROZEN:
+    """The relations that have splits; LabError where the files are not those that were frozen."""
+    if digest(*SPLIT_PARTS) != FROZEN:
         raise LabError(f"{folder()}: expected the relations that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
+    return _read("bank")
+
+
+@cache
+def further() -> tuple[Relation, ...]:
+    """The relations that are for training alone."""
+    return _read("training")
+
+
+def _read(part: str) -> tuple[Relation, ...]:
     made = []
-    for path in sorted((folder() / "bank").glob("*.yaml")):
+    for path in files(part):
         content = read_mapping(path)
         made += [_relation(path, content["field"], values) for values in content["relations"]]
     return tuple(made)
@@ -100,10 +112,12 @@ def _firsts() -> dict[str, str]:
     return firsts
 
 
-def relations_of(split: Split) -> tuple[Relation, ...]:
-    """The relations of a split: seven of ten are for training, one for validation, two for the test. Those that are like one another are
-    in one split."""
-    return tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)
+@cache
+def relations_of(split: Split, split_alone: bool = False) -> tuple[Relation, ...]:
+    """The relations of a split: of those that have one seven of ten are for training, one for validation, two for the test. Those that are
+    like one another are in one split. `split_alone`: no further ones."""
+    chosen = tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)
+    return chosen if split_alone or split != "train" else (*chosen, *further())
 
 
 def part_of(key: str) -> Split:

@@ -54,7 +54,7 @@ class Words:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        return relations_of("train" if self.seen else self.split)
+        return relations_of("train", split_alone=True) if self.seen else relations_of(self.split)
 
     def choose(self, texts: Sequence[str], nested: bool = False) -> str:
         """One of the wordings of the same that may be used: all of a relation that training never sees, else those of the split. `nested`:

@@ -1,0 +1,95 @@
+"""The relational memory with a fitted reader: which statements are one edge, and which path answers a question, whatever their words.
+
+A statement is of the relation whose first statement says the likest of two names, or of a new one: relations are learnt as they are told.
+The graph with its schemas and its gate is the one that patterns fill, too (graph.py). Paths are searched by path_search.py.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from hippo_core.methods.relational.graph import Graph, Key, Told
+from hippo_core.methods.relational.mentions import Mention
+from hippo_core.methods.relational.name_finder import Span, key_of
+from hippo_core.methods.relational.path_search import Path, PathSearch
+from hippo_core.methods.relational.relations import Relation
+from hippo_core.methods.relational.speech import Said
+from hippo_core.methods.relational.statement_reader import SURENESS, ReadStatement, StatementReader
+from hippo_core.methods.relational.times import When
+from hippo_core.store.trace import Trace
+
+ALIKE = 0.7  # the cosine from which on two statements tell one relation: chosen on validation relations
+
+
+@dataclass
+class Listener:
+    """Reads statements one by one as edges. `relations`: what leads from head to tail in the first statement of each."""
+
+    reader: StatementReader
+    relations: list[Tensor] = field(default_factory=list)
+
+    def __call__(self, trace: Trace) -> Told:
+        [spans] = self.reader.names([trace.text])
+        names = [Span(start, end, key_of(trace.text[start:end])) for start, end in spans]
+        [read] = self.reader.read([trace.text], [names])
+        found = tuple(Mention(trace.text[span.start : span.end], span.start, span.end) for span in names)
+        said = Said(trace.text, read.names.get(read.teller, ""), SURENESS.get(read.kind), read.kind == "update")
+        pair = _pair(read)
+        if pair is None:
+            return Told(trace, said, found, None)
+        lead, back = (read.leads[one, other] for one, other in (pair, pair[::-1]))
+        number, turned = self._relation(lead, back)
+        head, tail = pair[::-1] if turned else pair
+        keys = list(read.names)
+        of = [span.key for span in names]
+        relation = Relation(f"relation {number}", of.index(keys[head]), of.index(keys[tail]))
+        key = Key(found[relation.head].key, relation.name, found[relation.tail].key, frozenset())
+        return Told(trace, said, found, relation, key)
+
+    def _relation(self, lead: Tensor, back: Tensor) -> tuple[int, bool]:
+        """The relation that is told, a new one where none is alike, and whether from the second name to the first."""
+        if self.relations:
+            known = torch.stack(self.relations)
+            likes = torch.stack([known @ lead, known @ back])
+            best = int(likes.argmax())
+            if float(likes.flatten()[best]) >= ALIKE:
+                return best % len(self.relations), best >= len(self.relations)
+        self.relations.append(lead)
+        return len(self.relations) - 1, False
+
+
+def _pair(read: ReadStatement) -> tuple[int, int] | None:
+    """Places of the two names that an assertion is about, in order; None where there are none, or nothing is asserted."""
+    if read.kind not in SURENESS or len(read.names) < 2:
+        return None
+    standing = read.standing.triu(1) + torch.full_like(read.standing, -torch.inf).tril()
+    best = int(standing.argmax())
+    one, other = divmod(best, len(read.names))
+    return (one, other) if "teller" not in [[*read.roles.values()][place] for place in (one, other)] else None
+
+
+class LearnedSearch(PathSearch):
+    """Search over the traces of a world; `graph`: of these. Of what waits for more evidence only that is used which stands alone."""
+
+    def __init__(self, reader: StatementReader, graph: Graph, resolve: bool = True, hops: int = 3, beam: int = 24) -> None:
+        texts = [told.trace.text for told in graph.told]
+        super().__init__(reader, texts, [told.tellings for told in graph.told], beam, resolve, hops)
+        self.graph = graph
+        self.usable = {number for number, told in enumerate(graph.told) if not (told.waits and told.relation) or graph.alone(number)}
+
+    def best(self, question: str, allowed: "set[int] | None" = None) -> list[Path]:
+        return super().best(question, self.usable if allowed is None else self.usable & allowed)
+
+    def known(self, question: str) -> bool:
+        """Whether patterns know what is asked for: there are none."""
+        return False
+
+    def timed(self, question: str) -> tuple[str, When | None]:
+        """A question and the time that it asks about: the reader says whether it is one before."""
+        return question, None
+
+
+def graph_of(reader: StatementReader) -> Graph:
+    """An empty graph that this reader fills."""
+    return Graph(listen=Listener(reader))

@@ -1,0 +1,163 @@
+"""Reading statements and questions in anyone's words by a fitted encoder (encoder.py); what was read is kept."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marked, Marker, PathEncoder, Statement, partings
+from hippo_core.methods.relational.name_finder import Span, tagged_spans
+from hippo_core.models import minilm
+from hippo_core.models.artifacts import Owner, load_part, save_part
+
+PART = "statements"  # the name of what was fitted, beside MiniLM
+FIT = "python -m hippo_core.training.path_encoder"
+DOUBT = 2.0  # by how much less likely a number of hops may be than the likeliest one, as a logarithm, to be tried
+SURENESS = {
+    "high": 0.9,
+    "middle": 0.6,
+    "low": 0.3,
+    "guess": 0.1,
+    "plain": None,
+    "update": None,
+}  # by how a statement is told; None: plainly
+
+
+def owner() -> Owner:
+    """MiniLM as that which the reader belongs to."""
+    return Owner("minilm", {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}, FIT)
+
+
+def save(model: PathEncoder, values: Mapping[str, Any]) -> None:
+    """Ship what was fitted of a model, in half precision, with what it was made of."""
+    fitted = _Fitted({name: [*weight.shape] for name, weight in model.named_parameters() if weight.requires_grad})
+    of = dict(model.named_parameters())
+    fitted.load_state_dict({key: of[name].detach().half() for name, key in fitted.keys.items()})
+    save_part(owner(), PART, {**values, "settings": {"shapes": fitted.shapes}}, fitted)
+
+
+class _Fitted(nn.Module):
+    """The tensors of a model that were fitted."""
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        super().__init__()
+        self.shapes, self.keys = dict(shapes), {name: name.replace(".", "-") for name in shapes}
+        for name, shape in shapes.items():
+            self.register_parameter(self.keys[name], nn.Parameter(torch.zeros(*shape, dtype=torch.half), requires_grad=False))
+
+
+@cache
+def fitted_reader(device: str = "cpu") -> "StatementReader":
+    """The shipped reader. LabError where MiniLM or it is missing, damaged, or of another MiniLM."""
+    fitted = load_part(owner(), PART, lambda settings: _Fitted(settings["shapes"]))
+    tokenizer, body = minilm.copied(device)
+    named = {name: getattr(fitted, key).float() for name, key in fitted.keys.items()}
+    model = PathEncoder(body).to(device)
+    heads = {name: weight for name, weight in named.items() if "lora_" not in name}
+    for name, down in named.items():
+        if ".lora_A." in name:
+            module = body.get_submodule(name.partition(".lora_A.")[0].removeprefix("body.base_model.model."))
+            module.weight.data += 2.0 * (named[name.replace("lora_A", "lora_B")] @ down).to(device)  # alpha is twice the rank
+    wrong = model.load_state_dict(heads, strict=False).unexpected_keys
+    assert not wrong, wrong
+    return StatementReader(model.eval().requires_grad_(False), Marker(tokenizer))
+
+
+@dataclass
+class ReadStatement:
+    """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how likely that
+    stands [M, M]; how it is told, and what each name is in it."""
+
+    names: dict[str, str]
+    leads: Tensor
+    standing: Tensor
+    kind: str
+    roles: dict[str, str]
+
+    @property
+    def teller(self) -> str:
+        """The key of who tells it; "" where nobody does."""
+        return next((name for name, role in self.roles.items() if role == "teller"), "")
+
+
+class Asked(NamedTuple):
+    """What a question may ask from one of its names on: the vectors of its hops [H, W], how likely it asks in so many hops (a logarithm),
+    and whether it asks of what was so before."""
+
+    start: str
+    hops: Tensor
+    likely: float
+    before: bool
+
+
+@dataclass
+class StatementReader:
+    """A fitted encoder. What was read is kept."""
+
+    model: PathEncoder
+    marker: Marker
+    batch: int = 32
+    named: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    kept: dict[tuple[str, tuple[Span, ...]], ReadStatement] = field(default_factory=dict)
+
+    @torch.inference_mode()
+    def names(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Where each of these has names."""
+        for part in self._batches({text for text in texts if text not in self.named}):
+            marked = self.marker.unmarked(part)
+            for text, one, logits in zip(part, marked, self.model.name(marked), strict=True):
+                self.named[text] = tagged_spans(text, one.places, logits[: len(one.ids)].argmax(-1).tolist())
+        return [self.named[text] for text in texts]
+
+    @torch.inference_mode()
+    def read(self, texts: Sequence[str], names: Sequence[Sequence[Span]]) -> list[ReadStatement]:
+        """These statements, of which each has these names."""
+        keys = [(text, tuple(own)) for text, own in zip(texts, names, strict=True)]
+        new = dict(key for key in keys if key not in self.kept)
+        for part in self._batches(new):
+            marked = self.marker([(text, _numbered(new[text])) for text in part])
+            for text, said in zip(part, self.model.read(marked), strict=True):
+                self.kept[text, new[text]] = _as_read(text, new[text], said)
+        return [self.kept[key] for key in keys]
+
+    def _batches(self, texts: Set[str] | Mapping[str, object]) -> list[list[str]]:
+        order = sorted(texts, key=lambda text: (len(text), text))
+        return [order[first : first + self.batch] for first in range(0, len(order), self.batch)]
+
+    @torch.inference_mode()
+    def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[Asked]:
+        """What a question may ask from each of these of its names on, the likelier numbers of hops alone."""
+        marked = self.marker([(question, _numbered(names, start)) for start in starts])
+        tags, intents = self.model.part(marked)
+        before = (intents.argmax(-1) == INTENTS.index("before")).tolist()
+        cut: list[tuple[int, float, list[Marked]]] = []
+        for row, (one, tag) in enumerate(zip(marked, tags, strict=True)):
+            ways = partings(tag[: len(one.ids)], one)
+            total = float(np.logaddexp.reduce([likely for likely, _ in ways]))
+            best = max(likely for likely, _ in ways)
+            cut += [(row, likely - total, one.hops(tag)) for likely, tag in ways if best - likely < DOUBT]
+        vectors = self.model.scale * self.model.ask([hop for *_, hops in cut for hop in hops])
+        parts = vectors.split([len(hops) for *_, hops in cut])
+        return [Asked(starts[row], hops, likely, before[row]) for (row, likely, _), hops in zip(cut, parts, strict=True)]
+
+    @torch.inference_mode()
+    def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool]) -> np.ndarray:
+        """How likely each of these is of the same matter as this one [N]."""
+        logits = self.model.judge(one.expand_as(others), others, torch.tensor(same))
+        return (1 - logits.softmax(-1)[:, PAIRS.index("unrelated")]).numpy()
+
+
+def _numbered(names: Sequence[Span], first: str = "") -> list[tuple[int, int, int]]:
+    order = {key: number for number, key in enumerate(dict.fromkeys([*[first] * bool(first), *(span.key for span in names)]), 1)}
+    return [(span.start, span.end, order[span.key]) for span in names]
+
+
+def _as_read(text: str, names: Sequence[Span], said: Statement) -> ReadStatement:
+    words = {span.key: text[span.start : span.end] for span in reversed(names)}
+    keys = list(dict.fromkeys(span.key for span in names))[: len(said.numbers)]  # further ones stand behind what was read
+    roles = {key: ROLES[int(logits.argmax())] for key, logits in zip(keys, said.roles, strict=False)}
+    return ReadStatement({key: words[key] for key in keys}, said.leads(), said.standing(), KINDS[int(said.kind.argmax())], roles)

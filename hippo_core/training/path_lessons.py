@@ -1,0 +1,244 @@
+"""Lessons for the reader of statements: worlds of the bank of relations and of the suite `semantic`, with what each text says of its
+names."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from hippo_core.methods.relational.encoder import HOPS, Marked, Marker
+from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.relations import RelationsSettings, make_world
+from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
+
+PATHS = 400  # of a question, at most
+ASSERTED = ("plain", "update", "high", "middle", "low", "guess")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A world to learn from. `statements`, `names`: pieces of each, and its names by number from 1 on; `questions`; `parted`: further
+    questions with the hop of each piece; `raw`: texts whose names are not marked, with what of `NAMED` each piece is."""
+
+    facts: tuple[Fact, ...]
+    statements: tuple[Marked, ...]
+    names: tuple[tuple[str, ...], ...]
+    questions: tuple["Question", ...]
+    parted: tuple[tuple[Marked, tuple[int, ...]], ...] = ()
+    raw: tuple[tuple[Marked, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """`text`, with the hop of each of its pieces (`tags`), and by hops; `paths`: of as many steps from its name, each step as (statement,
+    start, end) with places of names; `right`: which of them say what is asked."""
+
+    text: Marked
+    tags: tuple[int, ...]
+    hops: tuple[Marked, ...]
+    item: Item
+    paths: tuple[tuple[tuple[int, int, int], ...], ...]
+    right: tuple[bool, ...]
+
+
+def named(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Where a text names which of these: the longest first, at the beginning of a sentence with a capital too."""
+    if not names:
+        return []
+    form = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    known = {name.casefold(): name for name in names}
+    return [
+        (match.start(), match.end(), known[match[0].casefold()]) for match in re.finditer(rf"(?<!\w)(?:{form})(?!\w)", text, re.IGNORECASE)
+    ]
+
+
+def lesson(world: World, marker: Marker, random: Random) -> Lesson:
+    """What is to be learnt from a world."""
+    names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
+    spans = [named(fact.text, names) for fact in world.facts]
+    held = [tuple(dict.fromkeys(name for *_, name in own)) for own in spans]
+    at: dict[str, list[int]] = defaultdict(list)
+    for number, own in enumerate(held):
+        for name in own:
+            at[name].append(number)
+    questions = []
+    for item in world.items:
+        start = item.cue.get("head") or item.cue["tail"]
+        own = named(item.question, names)
+        order = dict.fromkeys([start, *(name for *_, name in own)])
+        place = {name: number for number, name in enumerate(order, 1)}
+        paths = [path for path in walks(start, at, held) if len(path) == item.hops]
+        right = [_right(path, item, world.facts, held) for path in paths]
+        if not any(right):
+            continue
+        wrong = [number for number, one in enumerate(right) if not one]
+        kept = sorted([*(n for n, one in enumerate(right) if one), *random.sample(wrong, min(PATHS, len(wrong)))])
+        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
+        tags = tags_of(text, item.truth["within"])
+        questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
+    marked = marker(
+        [
+            (fact.text, [(a, b, own.index(name) + 1) for a, b, name in span])
+            for fact, span, own in zip(world.facts, spans, held, strict=True)
+        ]
+    )
+    return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
+
+
+def parted(world: World, marker: Marker) -> tuple[tuple[Marked, tuple[int, ...]], ...]:
+    """The questions of a world with the hop of each piece."""
+    names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail")})
+    made = []
+    for item in world.items:
+        start, own = item.cue.get("head") or item.cue["tail"], named(item.question, names)
+        place = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
+        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
+        made.append((text, tags_of(text, item.truth["within"])))
+    return tuple(made)
+
+
+def unmarked(world: World, marker: Marker, random: Random, count: int) -> tuple[tuple[Marked, tuple[int, ...]], ...]:
+    """Some texts of a world with what of `NAMED` each piece is. A third of the names are exchanged for made ones, as any name may come."""
+    names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
+    other = {name: made_name(random) if random.random() < 1 / 3 else name for name in names}
+    made = []
+    for text in random.sample([*(fact.text for fact in world.facts), *(item.question for item in world.items)], count):
+        for start, end, name in reversed(named(text, names)):
+            text = text[:start] + (other[name] if other[name] != name else text[start:end]) + text[end:]
+        spans = [(start + 4 * text[start:end].lower().startswith("the "), end) for start, end, _ in named(text, sorted({*other.values()}))]
+        if random.random() < 0.1:
+            text = text.lower()
+        [marked] = marker.unmarked([text])
+        labels = []
+        for place in marked.places:
+            inside = next((start for start, end in spans if start <= place < end), None)
+            labels.append(0 if inside is None else 1 if place == inside else 2)
+        made.append((marked, tuple(labels)))
+    return tuple(made)
+
+
+def made_name(random: Random) -> str:
+    """A name of syllables, one word or several, now and then with a title or a number."""
+
+    def word() -> str:
+        return "".join(random.choice("bdfgklmnprstvz") + random.choice("aeiou") for _ in range(random.choice((2, 2, 3)))).capitalize()
+
+    words = [word() + random.choice(("", "n", "x", "th", "rd")) for _ in range(random.choice((1, 1, 2, 2, 3)))]
+    return random.choice(("", "", "", "", "Dr. ", "Mr. ", "the ")) + " ".join(words) + random.choice(("", "", "", "", " 7", " 42"))
+
+
+def tags_of(text: Marked, spans: str) -> tuple[int, ...]:
+    """The hop that each piece of a question belongs to, from 1 on; 0: none. `spans`: where each hop is asked (suites/relations)."""
+    within = [tuple(map(int, span.split("-"))) for span in spans.split()]
+    return tuple(
+        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.places
+    )
+
+
+def walks(start: str, at: Mapping[str, Sequence[int]], held: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
+    """All paths of up to `HOPS` statements from a name, over different statements and names."""
+    waiting: list[tuple[tuple[tuple[int, int, int], ...], tuple[str, ...]]] = [((), (start,))]
+    while waiting:
+        path, nodes = waiting.pop()
+        for number in at[nodes[-1]]:
+            if any(number == one for one, _, _ in path):
+                continue
+            for place, end in enumerate(held[number]):
+                if end not in nodes:
+                    longer = (*path, (number, held[number].index(nodes[-1]), place))
+                    yield longer
+                    if len(longer) < HOPS:
+                        waiting.append((longer, (*nodes, end)))
+
+
+def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fact], held: Sequence[Sequence[str]]) -> bool:
+    """Whether a path goes by the relations that a question asks for, over what is asserted."""
+    asked = item.cue["path"].split()
+    if len(path) != len(asked):
+        return False
+    for (number, start, end), relation in zip(path, asked, strict=True):
+        slots = facts[number].slots
+        names = (slots["head"], slots["tail"])
+        if slots["told"] not in ASSERTED or slots["relation"] != relation.removeprefix("^"):
+            return False
+        if (held[number][start], held[number][end]) != (names[::-1] if relation.startswith("^") else names):
+            return False
+    return True
+
+
+class Lessons:
+    """Lessons of worlds of a split; `semantic`: every fifth is of that suite."""
+
+    def __init__(self, marker: Marker, split: Split, seed: int = 1337, semantic: bool = False) -> None:
+        self.marker, self.seed, self.semantic = marker, seed, semantic
+        self.split: Split = split
+
+    def __call__(self, index: int, **settings: Any) -> Lesson:
+        random = Random(f"path encoder {self.seed} {self.split} {index}")
+        chosen = {
+            "n_relations": random.choice((6, 8, 10)),
+            "n_facts": random.choice((20, 24, 28)),
+            "n_items": 12,
+            "hops": random.choice(((1, 2, 3), (2, 3, 3), (1, 2, 2))),
+            "about": ("chain",) * 4 + ("now", "chain", "before", "chain", "chain", "disputed", "chain", "chain"),
+            "updates": random.choice((2, 3)),
+            "disputed": 1,
+        } | settings
+        if self.semantic and index % 5 == 4:
+            world, further = (semantic_lesson(self.split, 2 * index + number, self.seed) for number in range(2))
+            made = lesson(world, self.marker, random)
+            return replace(made, parted=parted(further, self.marker), raw=unmarked(further, self.marker, random, 6))
+        world, further = (make_world(random, RelationsSettings(**chosen), WorldSpec(self.split, self.seed, index)) for _ in range(2))
+        made = lesson(world, self.marker, random)
+        return replace(made, parted=parted(further, self.marker), raw=unmarked(further, self.marker, random, 12))
+
+
+LEVELS = {None: "high", 0.9: "high", 0.6: "middle", 0.3: "low"}
+CITY = re.compile(r"(?:in )?which city(?: is home to)? | in which city\?$", re.IGNORECASE)
+
+
+def semantic_lesson(split: Split, index: int, seed: int) -> World:
+    """A world of the suite `semantic`, in the lab's own wordings, in the terms of the suite `relations`."""
+    profile = ("default", "hard", "hedged")[index % 3]
+    world = next(iter(worlds("semantic", profile, 8, seed + index, split)))
+    facts = tuple(replace(fact, slots=_told(fact)) for fact in world.facts)
+    return replace(world, facts=facts, items=tuple(_asked(item) for item in world.items))
+
+
+def _told(fact: Fact) -> dict[str, str]:
+    slots, text = fact.slots, fact.text
+    told = LEVELS[fact.confidence] if "teller" in slots else "plain"
+    if text.startswith(("Later ", "Since then ")):
+        told = "update"
+    elif text.startswith(("Rumor ", "Someone heard ")):
+        told = "guess"
+    names = [slots[slot] for slot in ("who", "firm", "city", "friend", "place") if slot in slots]
+    return {
+        "head": names[0],
+        "relation": _relation(slots) if "relation" in slots else "_".join(text.split()),
+        "tail": names[1] if len(names) > 1 else names[0],
+        "told": told,
+    } | ({"teller": slots["teller"]} if "teller" in slots else {})
+
+
+def _relation(slots: Mapping[str, str]) -> str:
+    return "_".join(" ".join(slots[slot] for slot in ("relation", "what", "when") if slot in slots).split())
+
+
+def _asked(item: Item) -> Item:
+    """With the relations of its path, and where in the question each step is asked."""
+    cue, text = item.cue, item.question
+    start = cue.get("who") or cue["friend"]
+    city = CITY.search(text)
+    assert city, text
+    within = [(city.end(), len(text) - 1) if city.end() < len(text) else (0, city.start())]
+    if within[0][1] and text[: within[0][1]].endswith(" in"):
+        within = [(within[0][0], within[0][1] - 3)]
+    if "friend" in cue:
+        friend = text.index("the friend of ")
+        within = [(friend, friend + len("the friend of ") + len(start)), *within]
+    path = " ".join([*["^friend"] * ("friend" in cue), _relation(cue), "is_in"])
+    spans = " ".join(f"{a}-{b}" for a, b in (*within, (0, len(text))))
+    return replace(item, cue={"head": start, "path": path}, truth={"within": spans})
