@@ -28,9 +28,11 @@ WITHOUT_ROWS = {  # no report of a run
     "sleeps",  # matrices of each cell
     "cache",  # curves; a row for each of 100,000 readings is left out
     "cache-learned",  # likewise
+    "cache-unseen",  # likewise
     "cache-real",  # likewise
     "forgetting",  # likewise
     "forgetting-modular",  # likewise
+    "forgetting-orders",  # likewise
     "paired",  # answers in words, a row a condition and item
     "conversation",  # likewise: what the report makes of five records
     "conversation-full",  # likewise, of four

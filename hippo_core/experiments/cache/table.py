@@ -16,6 +16,7 @@ COLUMNS = (
 CLEAN = "clean"  # the kind of no fault
 TOLD = ("reset", "masking", "episodic_gold")  # defences that are told where the damage is
 BOUND = (*TOLD, "recompute")
+NOTHING = 1e-4  # nats a token, or answers right: what rounding alone may take
 LEAST_ABOVE_CHANCE, LEAST_LOST = 0.3, 0.1  # of a probe that is admitted: its clean score above chance, and what the worst fault takes
 
 
@@ -66,7 +67,7 @@ def _ratio(clean: Any, corrupt: Any, repaired: Any, clusters: Any) -> dict[str, 
     from hippo_core.results.statistics import ratio_interval
 
     gained, lost = (corrupt - repaired).reindex(clean.index), (corrupt - clean).reindex(clean.index)
-    if abs(lost.mean()) < 1e-9:
+    if abs(lost.mean()) < NOTHING:
         return {"recovered": math.nan, "low": math.nan, "high": math.nan, "lost": 0.0, "n": len(lost), "clusters": clusters.nunique()}
     found = ratio_interval(gained, lost, clusters)
     varies = found.high - found.low > 1e-9  # where all of each probe's damage is gone, or none, there is nothing to estimate from
