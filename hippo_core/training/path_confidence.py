@@ -16,9 +16,10 @@ import pandas as pd
 from hippo_core.experiments.memory.run import teach
 from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import SURE
-from hippo_core.methods.encoded import UNKNOWN_BELOW, Encoder
+from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, regime
+from hippo_core.methods.relational.settings import Reader
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.frames import Frame
@@ -41,6 +42,8 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "semantic, hedged": ("semantic", "hedged", {}, 40),
     "semantic, 100 facts": ("semantic", "default", {"n_facts": 100}, 20),
     "chains": ("folder:data/chains", "default", {}, 120),
+    "relations": ("relations", "default", {}, 120),
+    "relations, hard": ("relations", "hard", {}, 60),
     "episodic": ("episodic", "default", {}, 100),  # where no path leads to the answer
 }
 
@@ -52,10 +55,11 @@ class JudgedPath(Judged):
     by_patterns: bool = True
 
 
-def judged(encoder: Encoder, kinds: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = KINDS) -> Iterator[JudgedPath]:
+def judged(reader: Reader, kinds: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = KINDS) -> Iterator[JudgedPath]:
     """The best paths to the questions of all kinds."""
     lm = load(load_spec("hippo-tiny"), threads=1)
-    preset = load_preset(PRESET, {"encoder": encoder})
+    changes = {"encoder": "minilm", "relational.reading": "learned"} if reader == "learned" else {"encoder": reader}
+    preset = load_preset(PRESET, changes)
     method: Any = preset.method(lm, preset.settings)
     for kind, (name, profile, overrides, n) in kinds.items():
         suite = get_suite(name)
@@ -75,7 +79,7 @@ def judged(encoder: Encoder, kinds: Mapping[str, tuple[str, str, Mapping[str, An
                 for item in world.items:
                     for path in search.best(item.question)[:1]:
                         answerable = UNANSWERABLE not in item.slices
-                        right = answerable and em_norm(search.graph.names[path.end], item.answers) == 1
+                        right = answerable and em_norm(search.names[path.end], item.answers) == 1
                         yield JudgedPath(kind, path.evidence, right, answerable, search.known(item.question))
 
 
@@ -103,24 +107,24 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
 
 
-def fit_paths(encoders: Sequence[Encoder] = get_args(Encoder), say: Callable[[str], None] = print) -> None:
-    """Fit and write the functions of these encoders; those of others stay."""
+def fit_paths(readers: Sequence[Reader] = get_args(Reader), say: Callable[[str], None] = print) -> None:
+    """Fit and write the functions of these readers; those of others stay."""
     require_checkout("fitting")
     path = root() / FILE
     made = read_sealed(path, ANEW) if path.is_file() else {}
     found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
-    for encoder in encoders:
-        of = list(judged(encoder))
-        found[encoder], tables[encoder] = {}, {}
-        for by_patterns in (True, False):
+    for reader in readers:
+        of = list(judged(reader))
+        found[reader], tables[reader] = {}, {}
+        for by_patterns in sorted({one.by_patterns for one in of}):
             own = [one for one in of if one.by_patterns == by_patterns]
             function = fitted(own)
             table = table_of(own, function)
-            say(f"{encoder}, {regime(by_patterns)}\n{table.to_string(index=False)}")
-            found[encoder][regime(by_patterns)] = asdict(function)
-            tables[encoder][regime(by_patterns)] = table.to_dict("records")
+            say(f"{reader}, {regime(by_patterns)}\n{table.to_string(index=False)}")
+            found[reader][regime(by_patterns)] = asdict(function)
+            tables[reader][regime(by_patterns)] = table.to_dict("records")
     write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
 
 
 if __name__ == "__main__":
-    fit_paths(tuple(sys.argv[1:]) or get_args(Encoder))  # type: ignore[arg-type]
+    fit_paths(tuple(sys.argv[1:]) or get_args(Reader))  # type: ignore[arg-type]

@@ -6,77 +6,79 @@ what each name is in it, and what a later statement is to an earlier one of the 
 """
 
 import json
+import sys
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, combinations
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import require_checkout, root
-from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marker, PathEncoder, Statement, partings
+from hippo_core.files import require_checkout, root, unknown
+from hippo_core.methods.relational.encoder import PAIRS, ROLES, Encoder, Marker, PathEncoder, Statement, Tagger, partings
 from hippo_core.methods.relational.statement_reader import FIT, save
 from hippo_core.models import minilm
 from hippo_core.suites.relations.bank import SPLIT_PARTS, digest
-from hippo_core.suites.types import Fact
 from hippo_core.training.memory_parts import provenance
-from hippo_core.training.path_lessons import ASSERTED, Lesson, Lessons
+from hippo_core.training.path_lessons import ASSERTED, Lesson, Lessons, TagLessons, role_of
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
 from hippo_core.training.weights import WORKSHOP
+
+CONTRAST = 10.0  # how much a cosine counts beside others
+FALLEN = -4.0  # how much less likely a step is from or to who tells it, or what is no longer so
+NOT_STANDING = {ROLES.index("teller"), ROLES.index("old")}
+Model = TypeVar("Model", bound=Encoder)
 
 
 def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
     """The loss of a lesson, and numbers for the log."""
     said = model.read(lesson.statements)
-    leads = [one.leads() for one in said]
-    tags, intents = model.part([question.text for question in lesson.questions])
-    hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
-    table, standing, first, sizes = pairs_of(said)
+    likes_of, first, sizes = likes(model, lesson, said)
     losses, hop_losses, right = [], [], 0
     labels = labels_of(lesson)
     for row, question in enumerate(lesson.questions):
-        likes = model.scale * hops[row] @ table.T + standing
-        hop_losses += [_hop_loss(like, labels, relation) for like, relation in zip(likes, question.item.cue["path"].split(), strict=False)]
-        scores = path_scores(likes, question.paths, first, sizes)
+        relations = question.item.cue["path"].split()
+        hop_losses += [_hop_loss(like, labels, relation) for like, relation in zip(likes_of[row], relations, strict=False)]
+        scores = path_scores(likes_of[row], question.paths, first, sizes)
         good = torch.tensor(question.right)
         losses.append(torch.logsumexp(scores, 0) - torch.logsumexp(scores[good], 0))
         right += bool(good[scores.argmax()])
     path = torch.stack(losses).mean()
     hop = torch.stack(hop_losses).mean()
-    further = lesson.parted and model.part([text for text, _ in lesson.parted])[0]
-    tag = _labelled([*tags, *further], [*(question.tags for question in lesson.questions), *(labels for _, labels in lesson.parted)])
-    name = torch.zeros(())
-    if lesson.raw:
-        name = _labelled(model.name([text for text, _ in lesson.raw]), [labels for _, labels in lesson.raw])
-    intent = cross_entropy(intents, torch.tensor([INTENTS.index("before") if one.item.kind == "before" else 0 for one in lesson.questions]))
-    kind = cross_entropy(torch.stack([one.kind for one in said]), torch.tensor([KINDS.index(fact.slots["told"]) for fact in lesson.facts]))
-    roles = [
-        (one.roles[place], role_of(name, fact))
-        for one, own, fact in zip(said, lesson.names, lesson.facts, strict=True)
-        for place, name in enumerate(own)
-    ]
-    role = cross_entropy(torch.stack([logits for logits, _ in roles]), torch.tensor([label for _, label in roles]))
-    pairs = _pairs(lesson)
-    pair = torch.zeros(())
-    if pairs:
-        one, other, same, labels = pair_tensors(leads, pairs)
-        pair = cross_entropy(model.judge(one, other, same), labels)
-    total = path + hop + 2 * tag + name + 0.3 * (intent + kind + role + pair)
-    n = len(lesson.questions)
-    return total, {
-        "path": float(path.detach()),
-        "hop": float(hop.detach()),
-        "right": right / n,
-        "tag": float(tag.detach()),
-        "name": float(name.detach()),
-        "intent": float(intent.detach()),
-        "kind": float(kind.detach()),
-        "role": float(role.detach()),
-        "pair": float(pair.detach()),
-    }
+    pairs, same = _pairs(lesson), _same_relation(torch.cat([one.leads().flatten(0, 1) for one in said]), labels, first)
+    pair = cross_entropy(*judged(model, said, pairs)) if pairs else torch.zeros(())
+    total = path + hop + 0.5 * same + 0.5 * pair
+    numbers = {"path": path, "hop": hop, "same": same, "pair": pair}
+    return total, {name: float(value.detach()) for name, value in numbers.items()} | {"right": right / len(lesson.questions)}
+
+
+def _same_relation(leads: Tensor, labels: Sequence[str], first: Sequence[int]) -> Tensor:
+    """That pairs of names are nearer to those of other statements of their relation than to any others (Khosla et al. 2020, arXiv
+    2004.11362, equation 2, with the sum inside); leads [P, W]."""
+    told = [place for place, label in enumerate(labels) if label and not label.startswith("-")]
+    of, kinds = np.searchsorted(first, told, side="right"), np.array([labels[place] for place in told])
+    elsewhere = torch.from_numpy(of[:, None] != of[None])
+    positive = torch.from_numpy(kinds[:, None] == kinds[None]) & elsewhere
+    likes = (CONTRAST * leads[told] @ leads[told].T).masked_fill(~elsewhere, -torch.inf)
+    rows = positive.any(1)
+    return (torch.logsumexp(likes, 1) - torch.logsumexp(likes.masked_fill(~positive, -torch.inf), 1))[rows].mean()
+
+
+def judged(model: PathEncoder, said: Sequence[Statement], pairs: Sequence["Pair"]) -> tuple[Tensor, Tensor]:
+    """Logits of what later statements are to earlier ones [N, L], and labels [N]."""
+    leads = [one.leads() for one in said]
+    one = torch.stack([leads[number][start, end] for (number, start, end), *_ in pairs])
+    other = torch.stack([leads[number][start, end] for _, (number, start, end), *_ in pairs])
+    numbers = sorted({number for spots in pairs for number, *_ in spots[:2]})
+    table = model.alike([said[number].words for number in numbers], [said[number].words for number in numbers])
+    rows = [(numbers.index(early[0]), numbers.index(late[0])) for early, late, *_ in pairs]
+    alike = torch.stack([table[row, column] for row, column in rows])
+    return model.judge(one, other, torch.tensor([same for _, _, same, _ in pairs]), alike), torch.tensor([label for *_, label in pairs])
 
 
 def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tensor:
@@ -85,12 +87,18 @@ def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tens
     return cross_entropy(torch.cat([one[: len(own)] for one, own in zip(logits, of, strict=True)]), torch.cat(of))
 
 
-def pairs_of(said: Sequence[Statement]) -> tuple[Tensor, Tensor, list[int], list[int]]:
-    """Every ordered pair of names of every statement: its lead [P, W] and how likely it stands [P]; where those of each statement begin,
-    and how many names it has."""
-    sizes = [len(one.numbers) for one in said]
-    table, standing = torch.cat([one.leads().flatten(0, 1) for one in said]), torch.cat([one.standing().flatten() for one in said])
-    return table, standing, [0, *accumulate(size**2 for size in sizes)], sizes
+def likes(model: PathEncoder, lesson: Lesson, said: Sequence[Statement]) -> tuple[Sequence[Tensor], list[int], list[int]]:
+    """Of each question how like its hops are to every ordered pair of names of every statement [H, P]; where the pairs of each statement
+    begin, and how many names it has."""
+    sizes, told = [len(one.numbers) for one in said], zip(lesson.facts, lesson.names, strict=True)
+    table = torch.cat([one.leads().flatten(0, 1) for one in said])
+    standing = torch.tensor([FALLEN * (role_of(one, fact) in NOT_STANDING) for fact, names in told for one in names])
+    standing = torch.cat([(of[:, None] + of[None]).flatten() for of in standing.split(sizes)])
+    vectors, words = model.ask([hop for question in lesson.questions for hop in question.hops])
+    alike = model.alike(words, [one.words for one in said])
+    of = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size**2)])
+    found = (vectors @ table.T + alike[:, of] + standing).split([len(one.hops) for one in lesson.questions])
+    return found, [0, *accumulate(size**2 for size in sizes)], sizes
 
 
 def labels_of(lesson: Lesson) -> list[str]:
@@ -121,28 +129,22 @@ def path_scores(likes: Tensor, paths: Sequence[Sequence[tuple[int, int, int]]], 
     return likes.gather(1, steps.T).sum(0)
 
 
-def role_of(name: str, fact: Fact) -> int:
-    slots = fact.slots
-    if name == slots.get("teller"):
-        return ROLES.index("teller")
-    if name == slots.get("old") or (name == slots["tail"] and slots["told"] in ("denial", "former")):
-        return ROLES.index("old")
-    return ROLES.index("party" if name in (slots["head"], slots["tail"]) else "other")
-
-
 Spot = tuple[int, int, int]  # a statement, and the places of two of its names
 
 
-def _pairs(lesson: Lesson) -> list[tuple[Spot, Spot, bool, int]]:
+Pair = tuple[Spot, Spot, bool, int]
+
+
+def _pairs(lesson: Lesson) -> list[Pair]:
     """Pairs of statements of one name: where, whether they lead to the same name, and what the later one is to the earlier one. From its
     tails on a relation leads to any number of heads, which have nothing to do with each other."""
     of: dict[tuple[str, bool], list[tuple[Spot, str]]] = defaultdict(list)
     for number, (fact, names) in enumerate(zip(lesson.facts, lesson.names, strict=True)):
         head, tail = fact.slots["head"], fact.slots["tail"]
         if head != tail and {head, tail} <= {*names}:
-            places = names.index(head), names.index(tail)
-            of[head, False].append(((number, *places), tail))
-            of[tail, True].append(((number, *places[::-1]), head))
+            at, to = names.index(head), names.index(tail)
+            of[head, False].append(((number, at, to), tail))
+            of[tail, True].append(((number, to, at), head))
     found = []
     for (_, back), spots in of.items():
         for (early, end), (late, other) in combinations(spots, 2):
@@ -156,55 +158,58 @@ def _pairs(lesson: Lesson) -> list[tuple[Spot, Spot, bool, int]]:
     return found
 
 
-def pair_tensors(leads: Sequence[Tensor], pairs: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Vectors of the earlier and the later ones [N, W], whether they end alike [N], and the labels [N]."""
-    one = torch.stack([leads[number][start, end] for (number, start, end), *_ in pairs])
-    other = torch.stack([leads[number][start, end] for _, (number, start, end), *_ in pairs])
-    return one, other, torch.tensor([same for _, _, same, _ in pairs]), torch.tensor([label for *_, label in pairs])
-
-
 class PathRecipe(BaseModel):
-    """Everything that a reader of statements depends on, but for MiniLM and the bank."""
+    """Everything that an encoder depends on, but for MiniLM and the bank."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    part: Literal["statements", "tags"] = "statements"
     seed: int = 1337
-    steps: int = 1200  # a world each
+    steps: int = 400
     rank: int = 16
-    rate: float = 3e-4  # AdamW, of the adapter
-    head_rate: float = 1e-3
+    rate: float = 2e-4  # AdamW, of the adapter
+    head_rate: float = 5e-4
     warmup: int = 40
     cooldown: float = 0.9
-    threads: int = 2
+    threads: int = 1
     bank: str = ""  # SHA-256 of the bank
 
 
-def fit_reader(recipe: "PathRecipe | None" = None, say: Callable[[str], None] = print) -> None:
-    """Fit the reader of statements, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
+RECIPES = {"statements": PathRecipe(), "tags": PathRecipe(part="tags", steps=400, rate=4e-4, head_rate=1e-3)}
+
+
+def fit_part(part: str, say: Callable[[str], None] = print) -> None:
+    """Fit the reader of statements, or the tagger, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
     require_checkout("training")
+    if part not in RECIPES:
+        raise unknown("part of the reader of statements", part, RECIPES)
     tokenizer, body = minilm.copied()
-    recipe = recipe or PathRecipe(bank=digest(*SPLIT_PARTS, "training"))
-    trainee, workshop = PathTrainee(recipe, body, Marker(tokenizer)), root() / WORKSHOP / "statement-reader"
+    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, "training")})
+    trainee, workshop = TRAINEES[part](recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{part}"
     train(trainee, workshop, say, every=100)
     curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
-    save(trainee.model, {**provenance(FIT), "recipe": recipe.model_dump(mode="json"), "curve": curve})
+    save(part, trainee.model, {**provenance(f"{FIT} {part}"), "recipe": recipe.model_dump(mode="json"), "curve": curve})
 
 
-class PathTrainee:
-    """A reader of statements as a trainee."""
+class EncoderTrainee(ABC, Generic[Model]):
+    """An encoder as a trainee."""
 
-    def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        self.recipe, self.lessons = recipe, Lessons(marker, "train", recipe.seed, semantic=True)
-        torch.manual_seed(recipe.seed)
-        self.model = PathEncoder(adapted(body, recipe.rank))
-        of = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
-        body_of = [weight for name, weight in of.items() if name.startswith("body")]
-        heads = [weight for name, weight in of.items() if not name.startswith("body")]
+    def __init__(self, recipe: PathRecipe, model: Model) -> None:
+        self.recipe, self.model = recipe, model
+        of = self.weights()
+        parts = [[weight for name, weight in of.items() if name.startswith("body") == body] for body in (True, False)]
+        rates = recipe.rate, recipe.head_rate
         self.optimizers: list[torch.optim.Optimizer] = [
-            torch.optim.AdamW(chosen, lr=rate, weight_decay=0.01) for chosen, rate in ((body_of, recipe.rate), (heads, recipe.head_rate))
+            torch.optim.AdamW(chosen, lr=rate, weight_decay=0.01) for chosen, rate in zip(parts, rates, strict=True)
         ]
-        validation = Lessons(marker, "val", 1)
-        self._exam = [validation(index, n_items=10, hops=(1, 2, 3), about=("chain",)) for index in range(12)]
+
+    @abstractmethod
+    def loss(self, step: int) -> tuple[Tensor, Log]:
+        """The loss of a step's lessons, and numbers for the log."""
+
+    @abstractmethod
+    def examined(self) -> Mapping[str, Sequence[float]]:
+        """What is right on validation relations: each 0 or 1, by name."""
 
     def weights(self) -> dict[str, Tensor]:
         return {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
@@ -214,7 +219,7 @@ class PathTrainee:
         set_rates(self.optimizers, (recipe.rate, recipe.head_rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
         self.model.train()
         self.model.body.eval()  # drawing what is dropped takes a processor as long as a layer
-        loss, numbers = loss_of(self.model, self.lessons(step))
+        loss, numbers = self.loss(step)
         if not loss.isfinite():
             raise Diverged(f"step {step}: the loss is {float(loss)}")
         loss.backward()
@@ -226,13 +231,77 @@ class PathTrainee:
 
     @torch.no_grad()
     def examine(self) -> Log:
-        """On worlds of validation relations: the share of questions whose best path is right, by hops, and of pairs, kinds and roles."""
         self.model.eval()
+        return {f"val {name}": sum(values) / len(values) for name, values in sorted(self.examined().items())}
+
+
+class PathTrainee(EncoderTrainee[PathEncoder]):
+    """The reader of statements: a world a step."""
+
+    def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
+        torch.manual_seed(recipe.seed)
+        super().__init__(recipe, PathEncoder(adapted(body, recipe.rank)))
+        self.lessons, validation = Lessons(marker, "train", recipe.seed, semantic=True), Lessons(marker, "val", 1)
+        self._exam = [validation(index, n_items=10, hops=(1, 2, 3), about=("chain",)) for index in range(24)]
+
+    def loss(self, step: int) -> tuple[Tensor, Log]:
+        return loss_of(self.model, self.lessons(step))
+
+    def examined(self) -> Mapping[str, Sequence[float]]:
+        """Whether the best path is right, by hops; pairs, kinds and roles."""
         marks: dict[str, list[float]] = defaultdict(list)
         for one in self._exam:
             for name, values in examined(self.model, one).items():
-                marks[f"val {name}"] += values
-        return {name: sum(values) / len(values) for name, values in sorted(marks.items())}
+                marks[name] += values
+        return marks
+
+
+class TagTrainee(EncoderTrainee[Tagger]):
+    """The tagger: the questions of three worlds a step, and some of their texts with unmarked names."""
+
+    def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
+        torch.manual_seed(recipe.seed)
+        super().__init__(recipe, Tagger(adapted(body, recipe.rank)))
+        self.lessons, validation = TagLessons(marker, "train", recipe.seed), TagLessons(marker, "val", 1)
+        self._exam = [validation(index) for index in range(16)]
+
+    def loss(self, step: int) -> tuple[Tensor, Log]:
+        lessons = [self.lessons(3 * step + number) for number in range(3)]
+        asked, raw = ([one for own in of for one in own] for of in zip(*lessons, strict=True))
+        tags, intents = self.model.part([text for text, *_ in asked])
+        tag, intent = (
+            _labelled(tags, [tags for _, tags, _ in asked]),
+            cross_entropy(intents, torch.tensor([before for *_, before in asked])),
+        )
+        named, roles, kinds = self.model.name([one.text for one in raw])
+        losses = {
+            "tag": tag,
+            "intent": 0.3 * intent,
+            "name": _labelled(named, [one.named for one in raw]),
+            "role": 0.5 * _labelled(roles, [one.roles for one in raw]),
+            "kind": 0.5 * cross_entropy(kinds, torch.tensor([one.kind for one in raw])),
+        }
+        return torch.stack([*losses.values()]).sum(), {name: float(loss.detach()) for name, loss in losses.items()}
+
+    def examined(self) -> Mapping[str, Sequence[float]]:
+        """Whether a question is cut right, by hops, and what time it is about; whether all names of a text are found, and none else; how it
+        is told, and whether all names are what they are in it."""
+        marks: dict[str, list[float]] = defaultdict(list)
+        for asked, raw in self._exam:
+            tags, intents = self.model.part([text for text, *_ in asked])
+            for (text, right, before), logits, intent in zip(asked, tags, intents, strict=True):
+                marks[f"{max(right)} hops"].append(float(max(partings(logits[: len(text.ids)], text))[1] == right))
+                marks["intent"].append(float(int(intent.argmax()) == before))
+            for one, named, roles, kind in zip(raw, *self.model.name([one.text for one in raw]), strict=True):
+                marks["names"].append(float(named[: len(one.named)].argmax(-1).tolist() == [*one.named]))
+                if one.kind >= 0:
+                    marks["kind"].append(float(int(kind.argmax()) == one.kind))
+                    pieces = zip(one.roles, roles.argmax(-1).tolist(), strict=False)
+                    marks["roles"].append(float(all(right in (-100, got) for right, got in pieces)))
+        return marks
+
+
+TRAINEES = {"statements": PathTrainee, "tags": TagTrainee}
 
 
 def adapted(body: Any, rank: int) -> Any:
@@ -246,28 +315,18 @@ def adapted(body: Any, rank: int) -> Any:
 def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
     """What is right of a lesson: each 0 or 1."""
     said = model.read(lesson.statements)
-    leads = [one.leads() for one in said]
-    table, standing, first, sizes = pairs_of(said)
-    tags, _ = model.part([question.text for question in lesson.questions])
-    hops = model.ask([hop for question in lesson.questions for hop in question.hops]).split([len(one.hops) for one in lesson.questions])
+    likes_of, first, sizes = likes(model, lesson, said)
     marks: dict[str, list[float]] = defaultdict(list)
     for row, question in enumerate(lesson.questions):
-        best = int(path_scores(model.scale * hops[row] @ table.T + standing, question.paths, first, sizes).argmax())
+        best = int(path_scores(likes_of[row], question.paths, first, sizes).argmax())
         marks[f"{question.item.hops} hops"].append(float(question.right[best]))
-        cut = max(partings(tags[row][: len(question.text.ids)], question.text))[1]
-        marks["parts"].append(float([one.ids for one in question.text.hops(cut)] == [one.ids for one in question.hops]))
-    for (_, labels), logits in zip(lesson.raw, model.name([text for text, _ in lesson.raw]) if lesson.raw else (), strict=True):
-        marks["named"].append(float(logits[: len(labels)].argmax(-1).tolist() == [*labels]))
-    for one, fact in zip(said, lesson.facts, strict=True):
-        marks["kind"].append(float(KINDS[int(one.kind.argmax())] == fact.slots["told"]))
-    for one, own, fact in zip(said, lesson.names, lesson.facts, strict=True):
-        marks["role"] += [float(int(one.roles[place].argmax()) == role_of(name, fact)) for place, name in enumerate(own)]
     if pairs := _pairs(lesson):
-        one, other, same, labels = pair_tensors(leads, pairs)
-        for label, right in zip(labels.tolist(), (model.judge(one, other, same).argmax(-1) == labels).tolist(), strict=True):
-            marks[f"pair {PAIRS[label]}"].append(float(right))
+        logits, labels = judged(model, said, pairs)
+        for label, found in zip(labels.tolist(), logits.argmax(-1).tolist(), strict=True):
+            marks["pair unrelated" if label == 0 else "pair related"].append(float((found == 0) == (label == 0)))
     return marks
 
 
 if __name__ == "__main__":
-    fit_reader()
+    for name in sys.argv[1:] or RECIPES:
+        fit_part(name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from hippo_core.methods.relational.encoder import HOPS, Marked, Marker
+from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
@@ -19,15 +19,12 @@ ASSERTED = ("plain", "update", "high", "middle", "low", "guess")
 
 @dataclass(frozen=True)
 class Lesson:
-    """A world to learn from. `statements`, `names`: pieces of each, and its names by number from 1 on; `questions`; `parted`: further
-    questions with the hop of each piece; `raw`: texts whose names are not marked, with what of `NAMED` each piece is."""
+    """A world to learn from. `statements`, `names`: pieces of each, and its names by number from 1 on; `questions`."""
 
     facts: tuple[Fact, ...]
     statements: tuple[Marked, ...]
     names: tuple[tuple[str, ...], ...]
     questions: tuple["Question", ...]
-    parted: tuple[tuple[Marked, tuple[int, ...]], ...] = ()
-    raw: tuple[tuple[Marked, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,36 +84,61 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
     return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
 
 
-def parted(world: World, marker: Marker) -> tuple[tuple[Marked, tuple[int, ...]], ...]:
-    """The questions of a world with the hop of each piece."""
+def parted(world: World, marker: Marker) -> tuple[tuple[Marked, tuple[int, ...], int], ...]:
+    """The questions of a world with the hop of each piece, and 1 where they are about before, else 0."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail")})
     made = []
     for item in world.items:
         start, own = item.cue.get("head") or item.cue["tail"], named(item.question, names)
         place = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
         [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
-        made.append((text, tags_of(text, item.truth["within"])))
+        made.append((text, tags_of(text, item.truth["within"]), int(item.kind == "before")))
     return tuple(made)
 
 
-def unmarked(world: World, marker: Marker, random: Random, count: int) -> tuple[tuple[Marked, tuple[int, ...]], ...]:
-    """Some texts of a world with what of `NAMED` each piece is. A third of the names are exchanged for made ones, as any name may come."""
+@dataclass(frozen=True)
+class Raw:
+    """A text whose names are not marked. `named`, `roles`: what of `NAMED` each piece is, and of `ROLES`, -100 where it is no name's;
+    `kind`: how it is told, -100 for a question."""
+
+    text: Marked
+    named: tuple[int, ...]
+    roles: tuple[int, ...]
+    kind: int = -100
+
+
+def unmarked(world: World, marker: Marker, random: Random, count: int) -> tuple[Raw, ...]:
+    """Some texts of a world. A third of the names are exchanged for made ones, as any name may come."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
     other = {name: made_name(random) if random.random() < 1 / 3 else name for name in names}
+    told: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
+    asked: list[tuple[str, Fact | None]] = [(item.question, None) for item in world.items]
     made = []
-    for text in random.sample([*(fact.text for fact in world.facts), *(item.question for item in world.items)], count):
+    for text, fact in (*random.sample(told, min(len(told), 2 * count)), *random.sample(asked, min(len(asked), count // 2))):
         for start, end, name in reversed(named(text, names)):
             text = text[:start] + (other[name] if other[name] != name else text[start:end]) + text[end:]
-        spans = [(start + 4 * text[start:end].lower().startswith("the "), end) for start, end, _ in named(text, sorted({*other.values()}))]
+        first = {new: name for name, new in reversed(other.items())}
+        spans = [(start + 4 * text[start:end].lower().startswith("the "), end, first[name]) for start, end, name in named(text, [*first])]
         if random.random() < 0.1:
             text = text.lower()
         [marked] = marker.unmarked([text])
-        labels = []
+        labels, roles = [], []
         for place in marked.places:
-            inside = next((start for start, end in spans if start <= place < end), None)
-            labels.append(0 if inside is None else 1 if place == inside else 2)
-        made.append((marked, tuple(labels)))
+            inside = next(((start, name) for start, end, name in spans if start <= place < end), None)
+            labels.append(0 if inside is None else 1 if place == inside[0] else 2)
+            roles.append(-100 if inside is None or fact is None else role_of(inside[1], fact))
+        made.append(Raw(marked, tuple(labels), tuple(roles), -100 if fact is None else KINDS.index(fact.slots["told"])))
     return tuple(made)
+
+
+def role_of(name: str, fact: Fact) -> int:
+    """What of `ROLES` a name is in a statement."""
+    slots = fact.slots
+    if name == slots.get("teller"):
+        return ROLES.index("teller")
+    if name == slots.get("old") or (name == slots["tail"] and slots["told"] in ("denial", "former")):
+        return ROLES.index("old")
+    return ROLES.index("party" if name in (slots["head"], slots["tail"]) else "other")
 
 
 def made_name(random: Random) -> str:
@@ -177,22 +199,39 @@ class Lessons:
 
     def __call__(self, index: int, **settings: Any) -> Lesson:
         random = Random(f"path encoder {self.seed} {self.split} {index}")
-        chosen = {
-            "n_relations": random.choice((6, 8, 10)),
-            "n_facts": random.choice((20, 24, 28)),
-            "n_items": 12,
-            "hops": random.choice(((1, 2, 3), (2, 3, 3), (1, 2, 2))),
-            "about": ("chain",) * 4 + ("now", "chain", "before", "chain", "chain", "disputed", "chain", "chain"),
-            "updates": random.choice((2, 3)),
-            "disputed": 1,
-        } | settings
         if self.semantic and index % 5 == 4:
-            world, further = (semantic_lesson(self.split, 2 * index + number, self.seed) for number in range(2))
-            made = lesson(world, self.marker, random)
-            return replace(made, parted=parted(further, self.marker), raw=unmarked(further, self.marker, random, 6))
-        world, further = (make_world(random, RelationsSettings(**chosen), WorldSpec(self.split, self.seed, index)) for _ in range(2))
-        made = lesson(world, self.marker, random)
-        return replace(made, parted=parted(further, self.marker), raw=unmarked(further, self.marker, random, 12))
+            return lesson(semantic_lesson(self.split, index, self.seed), self.marker, random)
+        world = make_world(random, RelationsSettings(**(drawn(random) | settings)), WorldSpec(self.split, self.seed, index))
+        return lesson(world, self.marker, random)
+
+
+def drawn(random: Random) -> dict[str, Any]:
+    """Settings of a world to learn from."""
+    return {
+        "n_relations": random.choice((6, 8, 10)),
+        "n_facts": random.choice((20, 24, 28)),
+        "n_items": 12,
+        "hops": random.choice(((1, 2, 3), (2, 3, 3), (1, 2, 2))),
+        "about": ("chain",) * 4 + ("now", "chain", "before", "chain", "chain", "disputed", "chain", "chain"),
+        "updates": random.choice((2, 3)),
+        "disputed": 1,
+    }
+
+
+class TagLessons:
+    """Of each world of a split its questions, and some texts with unmarked names; every fifth is of the suite `semantic`."""
+
+    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
+        self.marker, self.seed = marker, seed
+        self.split: Split = split
+
+    def __call__(self, index: int) -> tuple[tuple[tuple[Marked, tuple[int, ...], int], ...], tuple[Raw, ...]]:
+        random = Random(f"tagger {self.seed} {self.split} {index}")
+        if self.split == "train" and index % 5 == 4:
+            world = semantic_lesson(self.split, index, self.seed)
+        else:
+            world = make_world(random, RelationsSettings(**drawn(random)), WorldSpec(self.split, self.seed, index))
+        return parted(world, self.marker), unmarked(world, self.marker, random, 8)
 
 
 LEVELS = {None: "high", 0.9: "high", 0.6: "middle", 0.3: "low"}

@@ -23,10 +23,13 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.relational.graph import Graph
+    from hippo_core.methods.relational.graph import Graph, Listen
+    from hippo_core.methods.relational.learned import LearnedSearch
     from hippo_core.methods.relational.likeness import Likeness
     from hippo_core.methods.relational.passages import LinkedPassages
+    from hippo_core.methods.relational.path_search import Path as LearnedPath
     from hippo_core.methods.relational.paths import Path, Search
+    from hippo_core.methods.relational.statement_reader import StatementReader
     from hippo_core.methods.relational.writing import Writer
     from hippo_core.store import TraceStore
 
@@ -39,13 +42,14 @@ class SgcRss(Memory):
     Settings = SgcRssSettings
     steps = ("teach", "replay")
     says_confidence = True
-    weights = ("relational/path_confidence.json",)
+    weights = ("relational/path_confidence.json", "minilm/statements.*", "minilm/tags.*")
     columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)
 
     _writer: "Writer | None" = None
     _graph: "Graph | None" = None
+    _search: "tuple[list, LearnedSearch] | None" = None
 
     @property
     def codec(self) -> EdgeCodec:
@@ -72,12 +76,12 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.writing import Writer
 
         if self._writer is None or self._writer.store is not store:
-            self._writer = Writer(self.settings.relational, store)
+            self._writer = Writer(self.settings.relational, store, self._listening)
         return self._writer
 
     def forget(self) -> None:
         super().forget()
-        self._writer = self._graph = None
+        self._writer = self._graph = self._search = None
         self.__dict__.pop("_linked", None)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
@@ -95,7 +99,7 @@ class SgcRss(Memory):
 
         search = self.search(traces)
         repeated = search.graph.repeated
-        index, episodic, sure = WorldIndex(self.lm, traces, tuple(questions)), self._episodic(), fitted(self.settings.encoder)
+        index, episodic, sure = WorldIndex(self.lm, traces, tuple(questions)), self._episodic(), fitted(self.settings.reader)
 
         def retrieve(query: Query) -> Retrieved:
             begin, query = time.perf_counter(), kept(query)
@@ -116,7 +120,7 @@ class SgcRss(Memory):
                 together=best is not None,
                 restated=self._restated(search, best, shown, query.text),
                 reworded=self.settings.relational.wording == "plain",
-                answer=_called(search.graph.names[best.end], traces[best.statements[-1]].text) if best else "",
+                answer=_called(search.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
 
         return retrieve
@@ -128,13 +132,39 @@ class SgcRss(Memory):
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
 
-    def search(self, traces: Sequence[Trace]) -> "Search":
+    def search(self, traces: Sequence[Trace]) -> "Search | LearnedSearch":
+        """What finds paths among these traces."""
         from hippo_core.methods.relational.graph import Graph
-        from hippo_core.methods.relational.paths import Search
 
         relational = self.settings.relational
-        self._graph = (self._graph or Graph()).follow(traces)
-        return Search(self._graph, self.alike, relational.resolve, relational.search.hops, relational.search.beam)
+        self._graph = (self._graph or Graph(listen=self._listening())).follow(traces)
+        if self.settings.relational.reading == "patterns":
+            from hippo_core.methods.relational.paths import Search
+
+            return Search(self._graph, self.alike, relational.resolve, relational.search.hops, relational.search.beam)
+        from hippo_core.methods.relational.learned import LearnedSearch
+
+        key = [(trace.id, trace.text, trace.payload) for trace in traces]
+        if self._search is None or self._search[0] != key:
+            search = relational.search
+            self._search = key, LearnedSearch(self._reader, self._graph, relational.resolve, search.hops, search.beam)
+        return self._search[1]
+
+    @property
+    def _reader(self) -> "StatementReader":
+        from hippo_core.methods.relational.statement_reader import fitted_reader
+
+        return fitted_reader(str(self.lm.device))
+
+    def _listening(self) -> "Listen":
+        """What reads the statements of a graph, anew."""
+        if self.settings.relational.reading == "patterns":
+            from hippo_core.methods.relational.graph import read
+
+            return read
+        from hippo_core.methods.relational.learned import Listener
+
+        return Listener(self._reader)
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The path that answers a question, with the statements that lost against it."""
@@ -143,9 +173,9 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.pictures import drawn
 
         search = self.search(traces)
-        return [drawn(search.graph, path) for path in search.best(question)[:1]]
+        return [drawn(search, path) for path in search.best(question)[:1]]
 
-    def _restated(self, search: "Search", best: "Path | None", shown: Sequence[Trace], question: str) -> str:
+    def _restated(self, search: "Search | LearnedSearch", best: "Path | LearnedPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
         when they held, so that a question about a time is told the name where the path ends."""
         wording, (_, when) = self.settings.relational.wording, search.timed(question)
@@ -153,7 +183,7 @@ class SgcRss(Memory):
             return ""
         if wording == "plain":
             return " ".join(plainly(trace.text) for trace in shown)
-        return f"{question.rstrip(' ?.')}: {search.graph.names[best.end]}."
+        return f"{question.rstrip(' ?.')}: {search.names[best.end]}."
 
     def _passages(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve | None:
         """What ranks these where they are passages."""

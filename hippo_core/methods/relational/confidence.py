@@ -18,12 +18,12 @@ def regime(by_patterns: bool) -> str:
 
 
 @cache
-def fitted(encoder: str) -> dict[bool, Confidence]:
-    """The functions of an encoder by whether patterns tell of what is asked for. LabError where there are none, or
-    the file is damaged."""
+def fitted(reader: str) -> dict[bool, Confidence]:
+    """The functions of a reader (settings.py) by whether patterns tell of what is asked for, which they never do for a learned one.
+    LabError where there are none, or the file is damaged."""
     path = root() / FILE
     try:
-        of = read_sealed(path, ANEW)["fitted"][encoder]
-        return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False)}
+        of = read_sealed(path, ANEW)["fitted"][reader]
+        return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False) if regime(one) in of}
     except (KeyError, TypeError):
-        raise LabError(f"{path} has no confidence of paths with the encoder {encoder}; fit it again: `{FIT}`") from None
+        raise LabError(f"{path} has no confidence of paths with the reader {reader}; fit it again: `{FIT}`") from None

@@ -4,22 +4,26 @@
     question    Where does the owner of the [N1] live?     each word's hop from the name on: the owner of the [N1]; Where does [N1] live?
     hop         the owner of the [N1]                      a vector: what leads from the name to what is asked for
 
-Names are placeholders in order of appearance, so that nothing rests on who is called what. It is MiniLM with a low-rank adapter (Hu et al.
-2021, arXiv 2106.09685) and the heads below, fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once,
-whoever asks: a path is scored by products of vectors, not by a transformer that reads question and path together.
+Names are placeholders in order of appearance, to which what they are called adds little: whether it is a person's or a ship's. Both
+encoders, one that tags and one that compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and the heads below,
+fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once, whoever asks: a hop is compared with a pair
+of its names by the product of two vectors, and with its words by late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3),
+not by a transformer that reads both together.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import embedding_bag, normalize, pad
 from torch.nn.utils.rnn import pad_sequence
 
 HOPS, NAMES, MOST = 3, 8, 96  # hops of a question; names of a text that are told apart; word pieces of a text
+WORD = 128  # of a word's vector
 TOGETHER = 12  # texts that the body runs at a time
 CAPITAL = -1  # the mark of a piece with a capital, in a text whose names are not marked
 KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # how a statement is told
@@ -32,11 +36,12 @@ PAIRS = ("unrelated", "agrees", "replaces", "disputes")  # what a later statemen
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0, or `CAPITAL`; `places`: where it
-    begins in the text, -1 for the opening and the closing one."""
+    begins in the text, -1 for the opening and the closing one; `named`: the pieces of each name that was marked, by number."""
 
     ids: tuple[int, ...]
     marks: tuple[int, ...]
     places: tuple[int, ...]
+    named: tuple[tuple[int, ...], ...] = ()
 
     def hops(self, tags: Sequence[int]) -> list["Marked"]:
         """The parts of a question by the hop that each of its pieces belongs to (0: none), from the name outward; in each, the parts within
@@ -53,7 +58,8 @@ class Marked:
             ids = [self.ids[place] if place >= 0 else 0 for place in chosen]
             marks = [self.marks[place] if place >= 0 else 1 for place in chosen]
             places = [self.places[place] if place >= 0 else -1 for place in chosen]
-            parts.append(Marked((self.ids[0], *ids, self.ids[-1]), (0, *marks, 0), (-1, *places, -1)))
+            within = self.named if -1 not in chosen else ((), *self.named[1:])
+            parts.append(Marked((self.ids[0], *ids, self.ids[-1]), (0, *marks, 0), (-1, *places, -1), within))
         return parts
 
 
@@ -123,10 +129,13 @@ class Marker:
         if not between:
             return []
         read = self._tokenizer([text for text, _ in between], add_special_tokens=False, return_offsets_mapping=True)
+        called = {text[start:end] for text, names in texts for start, end, _ in names}
+        pieces_of = dict(zip(called, self._tokenizer([*called], add_special_tokens=False)["input_ids"], strict=True)) if called else {}
         pieces = iter(zip(read["input_ids"], read["offset_mapping"], (start for _, start in between), strict=True))
         made = []
-        for _, names in texts:
+        for text, names in texts:
             ids, marks, places = [self._begin], [0], [-1]
+            named = {number: tuple(pieces_of[text[start:end]]) for start, end, number in reversed(names) if number <= NAMES}
             for name in (*names, None):
                 own, offsets, start = next(pieces)
                 ids += own
@@ -136,7 +145,8 @@ class Marker:
                     ids.append(self.pad)
                     marks.append(min(name[2], NAMES))
                     places.append(name[0])
-            made.append(Marked((*ids[: MOST - 1], self._end), (*marks[: MOST - 1], 0), (*places[: MOST - 1], -1)))
+            of = tuple(named.get(number, ()) for number in range(1, max(named, default=0) + 1))
+            made.append(Marked((*ids[: MOST - 1], self._end), (*marks[: MOST - 1], 0), (*places[: MOST - 1], -1), of))
         return made
 
 
@@ -146,26 +156,16 @@ def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[tuple[str
     return [(text[start:end], start) for start, end in zip(starts, ends, strict=True)]
 
 
-class PathEncoder(nn.Module):
-    """`body`: MiniLM; what reads `Marked` texts, and the heads over its states."""
+class Encoder(nn.Module):
+    """What reads `Marked` texts. `body`: MiniLM, of which the names are taken in their places."""
 
     def __init__(self, body: Any) -> None:
         super().__init__()
         self.body: Any = body
-        size: int = body.config.hidden_size
-        self.marks = nn.Embedding(NAMES + 1, size)
+        self.size: int = body.config.hidden_size
+        self.marks = nn.Embedding(NAMES + 1, self.size)
         nn.init.normal_(self.marks.weight, std=0.05)
-        self.capital = nn.Parameter(torch.zeros(size))
-        self.start, self.end, self.text, self.asked = (nn.Linear(size, size) for _ in range(4))
-        for head in (self.text, self.asked):  # begin with the likeness that the body was trained for
-            nn.init.eye_(head.weight)
-        for head in (self.start, self.end):
-            nn.init.normal_(head.weight, std=0.01)
-        self.tag, self.intent = nn.Linear(size, HOPS + 1), nn.Linear(size, len(INTENTS))
-        self.named = nn.Linear(size, len(NAMED))
-        self.kind, self.role = nn.Linear(size, len(KINDS)), nn.Linear(size, len(ROLES))
-        self.pair = nn.Sequential(nn.Linear(4 * size + 1, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
-        self.scale = nn.Parameter(torch.tensor(10.0))
+        self.capital = nn.Parameter(torch.zeros(self.size))
 
     def states(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
         """The last states of each text's pieces [B, T, D], where they are [B, T], and their marks [B, T]."""
@@ -175,7 +175,8 @@ class PathEncoder(nn.Module):
         sizes = [len(one.ids) for one in texts]
         mask = torch.arange(ids.shape[1], device=device) < torch.tensor(sizes, device=device)[:, None]
         words = self.body.get_input_embeddings()(ids)
-        words = torch.where((marks > 0)[..., None], self.marks(marks.clamp(min=0)), words) + (marks == CAPITAL)[..., None] * self.capital
+        places = self.marks(marks.clamp(min=0)) + self.called(texts, marks)
+        words = torch.where((marks > 0)[..., None], places, words) + (marks == CAPITAL)[..., None] * self.capital
         order = sorted(range(len(texts)), key=lambda row: sizes[row])
         states: dict[int, Tensor] = {}
         for first in range(0, len(order), TOGETHER):  # of like length, so that little is padded
@@ -185,56 +186,111 @@ class PathEncoder(nn.Module):
             states |= dict(zip(rows, pad(made, (0, 0, 0, ids.shape[1] - longest)), strict=True))
         return torch.stack([states[row] for row in range(len(texts))]), mask, marks
 
+    def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
+        """What is added to the placeholder of a name for what it is called [B, T, D]; marks [B, T]."""
+        return self.capital.new_zeros(1, 1, 1)
+
+
+class Tagger(Encoder):
+    """What tells which pieces of a text are names, and which hop each piece of a question belongs to."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(body)
+        self.named, self.role, self.kind = (nn.Linear(self.size, len(of)) for of in (NAMED, ROLES, KINDS))
+        self.hop, self.intent = nn.Linear(self.size, HOPS + 1), nn.Linear(self.size, len(INTENTS))
+
+    def name(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
+        """Of texts whose names are not marked: logits of `NAMED` and of `ROLES` for each piece [B, T, N], and of `KINDS` for each text."""
+        states, mask, _ = self.states(texts)
+        return self.named(states), self.role(states), self.kind((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+
+    def part(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
+        """Logits of the hop that each piece of a question belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
+        states, _, _ = self.states(questions)
+        return self.hop(states), self.intent(states[:, 0])
+
+
+class PathEncoder(Encoder):
+    """What tells what statements say of each two of their names, how, and what single hops of a question ask."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(body)
+        size = self.size
+        self.start, self.end, self.text, self.asked = (nn.Linear(size, size) for _ in range(4))
+        for head in (self.text, self.asked):  # begin with the likeness that the body was trained for
+            nn.init.eye_(head.weight)
+        for head in (self.start, self.end):
+            nn.init.normal_(head.weight, std=0.01)
+        self.pair = nn.Sequential(nn.Linear(4 * size + 2, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
+        self.word, self.name = nn.Linear(size, WORD), nn.Linear(size, size)
+        nn.init.normal_(self.name.weight, std=0.02)
+        self.scale, self.fine = nn.Parameter(torch.tensor(10.0)), nn.Parameter(torch.tensor(5.0))
+
+    def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
+        """The mean of its pieces as they are before they are read, projected: it tells a person from a ship. In training a third is left
+        out."""
+        rows = [(row, number, ids) for row, one in enumerate(texts) for number, ids in enumerate(one.named, 1) if ids]
+        if self.training:
+            rows = [one for one, kept in zip(rows, (torch.rand(len(rows)) > 1 / 3).tolist(), strict=True) if kept]
+        table = self.capital.new_zeros(len(texts), NAMES + 1, self.size)
+        if rows:
+            pieces = torch.tensor([piece for *_, ids in rows for piece in ids], device=marks.device)
+            begins = torch.tensor([0, *accumulate(len(ids) for *_, ids in rows)][:-1], device=marks.device)
+            means = embedding_bag(pieces, self.body.get_input_embeddings().weight.detach(), begins, mode="mean")
+            at = torch.tensor([(row, number) for row, number, _ in rows], device=marks.device)
+            table = table.index_put((at[:, 0], at[:, 1]), self.name(means))
+        return table.gather(1, marks.clamp(min=0)[..., None].expand(-1, -1, self.size))
+
     def read(self, texts: Sequence[Marked]) -> list["Statement"]:
         """What statements say."""
         states, mask, marks = self.states(texts)
         mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         out = []
-        text, kind = self.text(mean), self.kind(mean)
+        text, words = self.text(mean), self._words(states, texts)
         for row in range(len(texts)):
             numbers = sorted({int(mark) for mark in marks[row].tolist() if mark > 0})
             of = [states[row][marks[row] == number].mean(0) for number in numbers]
             names = torch.stack(of) if of else states.new_zeros(0, states.shape[-1])
-            out.append(Statement(tuple(numbers), self.start(names), self.end(names), text[row], kind[row], self.role(names)))
+            out.append(Statement(tuple(numbers), self.start(names), self.end(names), text[row], words[row]))
         return out
 
-    def name(self, texts: Sequence[Marked]) -> Tensor:
-        """Logits of `NAMED` for each piece of texts whose names are not marked [B, T, N]."""
-        return self.named(self.states(texts)[0])
-
-    def part(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
-        """Logits of the hop that each piece of a question belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
-        states, _, _ = self.states(questions)
-        return self.tag(states), self.intent(states[:, 0])
-
-    def ask(self, hops: Sequence[Marked]) -> Tensor:
-        """Unit vectors of what single hops ask [B, W]."""
+    def ask(self, hops: Sequence[Marked]) -> tuple[Tensor, list[Tensor]]:
+        """What single hops ask: vectors as long as `scale` says [B, W], and their words [T, D]."""
         states, mask, _ = self.states(hops)
-        return normalize(self.asked((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)), dim=-1)
+        vectors = normalize(self.asked((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)), dim=-1)
+        return self.scale * vectors, self._words(states, hops)
 
-    def judge(self, one: Tensor, other: Tensor, same: Tensor) -> Tensor:
-        """Logits of `PAIRS` for two vectors [N, W] of which the other is told later; `same`: whether both end at the same name [N]."""
-        return self.pair(torch.cat([one, other, one * other, (one - other).abs(), same[:, None].to(one.dtype)], -1))
+    def _words(self, states: Tensor, texts: Sequence[Marked]) -> list[Tensor]:
+        """Unit vectors of each text's pieces that are no names [T, D]."""
+        vectors = normalize(self.word(states), dim=-1)
+        return [own[[place for place, mark in enumerate(one.marks) if mark <= 0]] for own, one in zip(vectors, texts, strict=True)]
+
+    def alike(self, asked: Sequence[Tensor], told: Sequence[Tensor]) -> Tensor:
+        """How well the words of each hop are met in each statement: the mean over the hop's of the likest one's cosine, scaled [B, S]."""
+        known = pad_sequence(list(told), batch_first=True)
+        there = torch.arange(known.shape[1], device=known.device) < torch.tensor([len(one) for one in told], device=known.device)[:, None]
+        rows = []
+        for one in asked:
+            likes = torch.einsum("hd,std->sht", one, known).masked_fill(~there[:, None], -1.0)
+            rows.append(likes.amax(-1).mean(-1))
+        return self.fine * torch.stack(rows)
+
+    def judge(self, one: Tensor, other: Tensor, same: Tensor, alike: Tensor) -> Tensor:
+        """Logits of `PAIRS` for two vectors [N, W] of which the other is told later. `same`: whether both end at the same name [N];
+        `alike`: how well the words of the one are met in the other's [N]."""
+        return self.pair(torch.cat([one, other, one * other, (one - other).abs(), same[:, None].to(one.dtype), alike[:, None]], -1))
 
 
 @dataclass(slots=True)
 class Statement:
-    """What a statement says: vectors of its names (`numbers`) as starts and ends [M, W], of its text [W], logits of `KINDS` and, for each
-    name, of `ROLES`."""
+    """What a statement says: vectors of its names (`numbers`) as starts and ends [M, W], of its text [W] and of its words [T, D]."""
 
     numbers: tuple[int, ...]
     starts: Tensor
     ends: Tensor
     text: Tensor
-    kind: Tensor
-    roles: Tensor
+    words: Tensor
 
     def leads(self) -> Tensor:
         """Unit vectors of what leads from each name to each other one [M, M, W]."""
         return normalize(self.starts[:, None] + self.ends[None] + self.text, dim=-1)
-
-    def standing(self) -> Tensor:
-        """How likely each two names are those of which something is said as it is now, not who tells it nor what is no longer so:
-        logarithms [M, M]."""
-        of = self.roles.detach().log_softmax(-1)[:, [ROLES.index("party"), ROLES.index("other")]].logsumexp(-1)
-        return of[:, None] + of[None]

@@ -10,7 +10,7 @@ relation, but nothing of it about that head: what is vague is better than nothin
 import re
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
@@ -96,6 +96,9 @@ def read(trace: Trace) -> Told:
     if relation is None or found[relation.head].key == found[relation.tail].key:
         return Told(trace, said, found, None)
     return Told(trace, said, found, relation, _key(said.core, found, relation))
+
+
+Listen = Callable[[Trace], Told]
 
 
 def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
@@ -186,28 +189,33 @@ class Graph:
     nodes: Names = field(default_factory=Names)
     kinds: set[str] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
+    listen: Listen = read
+
+    def anew(self, traces: Iterable[Trace]) -> "Graph":
+        """The graph of these traces, read alike."""
+        return Graph.of(traces, self.listen)
 
     @classmethod
-    def of(cls, traces: Iterable[Trace]) -> "Graph":
+    def of(cls, traces: Iterable[Trace], listen: Listen = read) -> "Graph":
         """The graph of these traces."""
-        graph = cls()
+        graph = cls(listen=listen)
         for trace in traces:
-            graph.add(read(trace))
+            graph.add(listen(trace))
         return graph
 
     def follow(self, traces: Sequence[Trace]) -> "Graph":
         """The graph of these traces: this one, grown, where they begin with its own, which may have been told again or promoted; else
         another."""
         if len(traces) < len(self.told):
-            return Graph.of(traces)
+            return self.anew(traces)
         for number, (told, trace) in enumerate(zip(self.told, traces, strict=False)):
             if told.trace == trace:
                 continue
             if not told.became(trace):
-                return Graph.of(traces)
+                return self.anew(traces)
             self.renew(number, trace)
         for trace in traces[len(self.told) :]:
-            self.add(read(trace))
+            self.add(self.listen(trace))
         return self
 
     def add(self, told: Told) -> None:
@@ -261,9 +269,9 @@ class Graph:
 
     def met(self, name: str) -> list[int]:
         """The statements that mention a name and that a path may lead over, in order."""
-        return sorted([*self.at.get(name, ()), *(number for number in self.aside.get(name, ()) if self._alone(number))])
+        return sorted([*self.at.get(name, ()), *(number for number in self.aside.get(name, ()) if self.alone(number))])
 
-    def _alone(self, number: int) -> bool:
+    def alone(self, number: int) -> bool:
         """Whether it waits where the graph has its relation, but nothing of it about its head."""
         group, key = self._group(number), self.told[number].key
         return group is not None and key is not None and not group.edges and key.relation in self.relations

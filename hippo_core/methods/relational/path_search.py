@@ -19,6 +19,7 @@ from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.statement_reader import SURENESS, Asked, StatementReader
 
+AS_WELL = 1.5  # how much less likely, as a logarithm, what answers as well may be: chosen on validation relations
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
 PLAIN = 0.9  # how sure what nobody qualifies is
 GUESS = 0.1
@@ -93,7 +94,7 @@ class PathSearch:
         self.read = reader.read(texts, [self.finder.find(text, own) for text, own in zip(texts, tagged, strict=True)])
         self.tellings = list(tellings) or [()] * len(texts)
         self.out: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # of each name: the pair, the statement and the other name
-        numbers = []
+        numbers, self._of = [], [number for number, one in enumerate(self.read) for _ in range(len(one.names) ** 2)]
         for number, one in enumerate(self.read):
             for start in one.names:
                 for end in one.names:
@@ -146,8 +147,9 @@ class PathSearch:
         for asked in self.reader.ask(question, spans, starts):
             if len(asked.hops) > self.hops:
                 continue
-            likes = (asked.hops @ table.T + standing).double().numpy()
-            likely = np.where(usable, likes, -np.inf)
+            alike = self.reader.model.alike(asked.words, [one.words for one in self.read])
+            likes = asked.hops @ table.T + alike[:, self._of] + standing
+            likely = np.where(usable, likes.double().numpy(), -np.inf)
             likely -= np.logaddexp.reduce(likely, axis=1, keepdims=True)
             paths = self._walk(asked.start, likely)
             found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
@@ -185,7 +187,7 @@ class PathSearch:
         """The path over what holds: where a step is contested, over the statement that decides, and on from its end."""
         steps, lost = list(path.steps), list[int]()
         for place in range(len(steps)):
-            claims = self.claims(steps[place], allowed)
+            claims = self.claims(steps[place], likely[place], allowed)
             chosen = decided(claims, before and place == len(steps) - 1)
             if chosen is None:
                 continue
@@ -199,8 +201,9 @@ class PathSearch:
                     break
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: Step, allowed: Set[int] | None = None) -> list[Claim]:
-        """All that is told of the same matter as a step, of the same name, in order of telling."""
+    def claims(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[Claim]:
+        """All that is told of the same matter as a step, of the same name, in order of telling: what the reader judges so, and what answers
+        the question there nearly as well. `likely`: how likely each pair of names is what is asked there [P]."""
         table, _ = self._pairs
         others = [
             (pair, Step(number, step.start, end))
@@ -210,11 +213,14 @@ class PathSearch:
         if not others:
             return []
         [lead] = [table[pair] for pair, number, end in self.out[step.start] if (number, end) == (step.number, step.end)]
-        alike = self.reader.same_matter(lead, table[[pair for pair, _ in others]], [other.end == step.end for _, other in others])
+        words = self.reader.model.alike([self.read[step.number].words], [self.read[other.number].words for _, other in others])[0]
+        ends = [other.end == step.end for _, other in others]
+        alike = self.reader.same_matter(lead, table[[pair for pair, _ in others]], ends, words)
         said: dict[int, tuple[float, Step]] = {}
-        for (_, other), likely in zip(others, alike, strict=True):
-            if (other == step or likely >= SAME) and likely >= said.get(other.number, (0.0, other))[0]:
-                said[other.number] = likely, other
+        own = next((likely[pair] for pair, other in others if other == step), np.inf)
+        for (pair, other), same in zip(others, alike, strict=True):
+            if (same >= SAME or likely[pair] >= own - AS_WELL) and same >= said.get(other.number, (0.0, other))[0]:
+                said[other.number] = same, other
         claims = [(telling.time, claim) for _, other in said.values() for telling, claim in self._told(other)]
         return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]
 

@@ -197,6 +197,21 @@ class Search:
             "clauses": 0.0 if told_by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
         }
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Each name as it was first written."""
+        return self.graph.names
+
+    def against(self, path: Path) -> list[list[int]]:
+        """Of each statement of a path those that say otherwise and do not hold."""
+        graph, found = self.graph, []
+        for node, number in zip(path.nodes, path.statements, strict=False):
+            rivals = [one for one in path.lost if one in graph.at[node]]
+            if graph.contested(number):
+                rivals = [one for one in graph.rivals(number) if graph.told[one].tail != graph.told[number].tail]
+            found.append(rivals)
+        return found
+
     def known(self, question: str) -> bool:
         """Whether a question asks for something of a kind that patterns tell of names here."""
         return wanted(question) in KINDS & self.graph.kinds

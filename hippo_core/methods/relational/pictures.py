@@ -3,30 +3,29 @@
 from html import escape
 
 from hippo_core.methods.base import Picture
-from hippo_core.methods.relational.graph import Graph
-from hippo_core.methods.relational.paths import Path
+from hippo_core.methods.relational.learned import LearnedSearch
+from hippo_core.methods.relational.path_search import Path as LearnedPath
+from hippo_core.methods.relational.paths import Path, Search
 
 ACCENT = "var(--hippo-accent, #0072b2)"
 WIDTH, ROW, LEFT, MOST = 560, 20, 12, 4
 CHARACTERS = 78  # of a statement that fit into a row
 
 
-def drawn(graph: Graph, path: Path) -> Picture:
+def drawn(search: Search | LearnedSearch, path: Path | LearnedPath) -> Picture:
     """The path from the question's name at the top to what is asked for at the bottom."""
+    texts, against = [told.trace.text for told in search.graph.told], search.against(path)  # type: ignore[arg-type]
     rows: list[str] = []
     lost = 0
     for number, (node, statement) in enumerate(zip(path.nodes, (*path.statements, None), strict=True)):
-        rows.append(_node(len(rows), graph.names[node], number in (0, len(path.statements))))
+        rows.append(_node(len(rows), search.names[node], number in (0, len(path.statements))))
         if statement is None:
             break
-        rows.append(_line(len(rows), graph.told[statement].trace.text))
-        tail, numbers = graph.told[statement].tail, [one for one in path.lost if one in graph.at[node]]
-        if graph.contested(statement):
-            numbers = [one for one in graph.rivals(statement) if graph.told[one].tail != tail]
-        lost += len(numbers)
-        rows += [_line(len(rows) + place, graph.told[one].trace.text, lost=True) for place, one in enumerate(numbers[:MOST])]
+        rows.append(_line(len(rows), texts[statement]))
+        lost += len(against[number])
+        rows += [_line(len(rows) + place, texts[one], lost=True) for place, one in enumerate(against[number][:MOST])]
     height = ROW * len(rows) + 6
-    alt = f"a path over {len(path.statements)} statements to {graph.names[path.end]}"
+    alt = f"a path over {len(path.statements)} statements to {search.names[path.end]}"
     svg = (
         f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-label="{escape(alt)}">{"".join(rows)}</svg>'
     )

@@ -7,6 +7,8 @@ from pydantic import Field
 from hippo_core.methods.base import OFF, Count, SettingsModel
 from hippo_core.methods.encoded import StructuredSettings, Weight
 
+Reader = Literal["own", "minilm", "learned"]
+
 
 class SearchSettings(SettingsModel):
     """`hops`: statements of a path, at most; `beam`: paths that are followed further at each hop."""
@@ -53,13 +55,14 @@ class ReplaySection(SettingsModel):
 
 
 class RelationalSection(SettingsModel):
-    """`schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough for that, is inserted at once; false:
-    all wait for a replay. `gate`: what is inserted, and what waits.
-    `resolve`: whether a contested statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages
-    with titles are ranked, which have no paths. `wording`: how the model is told a path, by its statements (own), by what they say without
-    who says so (plain), or by the name where it ends in the words of the question (question); either: own where patterns know what is
-    asked for, else question."""
+    """`reading`: how statements and questions are read, by patterns and the likeness of words, or by a reader that was fitted on a bank of
+    relations (learned; it needs MiniLM). `schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough
+    for that, is inserted at once; false: all wait for a replay. `gate`: what is inserted, and what waits. `resolve`: whether a contested
+    statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages with titles are ranked, which have
+    no paths. `wording`: how the model is told a path, by its statements (own), by what they say without who says so (plain), or by the name
+    where it ends in the words of the question (question); either: own where patterns know what is asked for, else question."""
 
+    reading: Literal["patterns", "learned"] = "patterns"
     schema_fasttrack: bool = True
     gate: EdgeGateSettings = EdgeGateSettings()
     resolve: bool = True
@@ -76,3 +79,12 @@ class SgcRssSettings(StructuredSettings):
     traces: Annotated[Literal["semantic", "off"], OFF] = "semantic"
     relational: RelationalSection = RelationalSection()
     replay: ReplaySection = ReplaySection()
+
+    @property
+    def reader(self) -> Reader:
+        """What reads and compares words: "learned", or the encoder beside the patterns."""
+        return "learned" if self.relational.reading == "learned" else self.encoder
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",) if self.reader == "learned" else super().requires

@@ -9,12 +9,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hippo_core.methods.relational.encoder import INTENTS, KINDS, PAIRS, ROLES, Marked, Marker, PathEncoder, Statement, partings
+from hippo_core.files import LabError
+from hippo_core.methods.relational.encoder import (
+    INTENTS,
+    KINDS,
+    PAIRS,
+    ROLES,
+    Encoder,
+    Marked,
+    Marker,
+    PathEncoder,
+    Statement,
+    Tagger,
+    partings,
+)
 from hippo_core.methods.relational.name_finder import Span, tagged_spans
 from hippo_core.models import minilm
 from hippo_core.models.artifacts import Owner, load_part, save_part
 
-PART = "statements"  # the name of what was fitted, beside MiniLM
 FIT = "python -m hippo_core.training.path_encoder"
 DOUBT = 2.0  # by how much less likely a number of hops may be than the likeliest one, as a logarithm, to be tried
 SURENESS = {
@@ -25,6 +37,9 @@ SURENESS = {
     "plain": None,
     "update": None,
 }  # by how a statement is told; None: plainly
+STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
+LEAST = -8.0  # the least that a doubt of it counts
+PARTS: Mapping[str, type[Encoder]] = {"statements": PathEncoder, "tags": Tagger}  # what is fitted and lies beside MiniLM's other parts
 
 
 def owner() -> Owner:
@@ -32,12 +47,12 @@ def owner() -> Owner:
     return Owner("minilm", {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}, FIT)
 
 
-def save(model: PathEncoder, values: Mapping[str, Any]) -> None:
-    """Ship what was fitted of a model, in half precision, with what it was made of."""
-    fitted = _Fitted({name: [*weight.shape] for name, weight in model.named_parameters() if weight.requires_grad})
-    of = dict(model.named_parameters())
-    fitted.load_state_dict({key: of[name].detach().half() for name, key in fitted.keys.items()})
-    save_part(owner(), PART, {**values, "settings": {"shapes": fitted.shapes}}, fitted)
+def save(part: str, model: Encoder, values: Mapping[str, Any]) -> None:
+    """Ship what was fitted of a part, in half precision, with what it was made of."""
+    of = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    fitted = _Fitted({name: [*weight.shape] for name, weight in of.items()})
+    fitted.load_state_dict({key: of[name].detach() for name, key in fitted.keys.items()})
+    save_part(owner(), part, {**values, "settings": {"shapes": fitted.shapes}}, fitted)
 
 
 class _Fitted(nn.Module):
@@ -47,34 +62,49 @@ class _Fitted(nn.Module):
         super().__init__()
         self.shapes, self.keys = dict(shapes), {name: name.replace(".", "-") for name in shapes}
         for name, shape in shapes.items():
-            self.register_parameter(self.keys[name], nn.Parameter(torch.zeros(*shape, dtype=torch.half), requires_grad=False))
+            self.register_parameter(self.keys[name], nn.Parameter(torch.zeros([*shape], dtype=torch.half), requires_grad=False))
+
+
+def _shipped(part: str, device: str) -> Any:
+    """A part with MiniLM and what was fitted of it."""
+    fitted = load_part(owner(), part, lambda settings: _Fitted(settings["shapes"]))
+    named = {name: getattr(fitted, key).float().to(device) for name, key in fitted.keys.items()}
+    _, body = minilm.copied(device)
+    model = PARTS[part](body).to(device)
+    for name, down in named.items():
+        if ".lora_A." in name:
+            module = body.get_submodule(name.partition(".lora_A.")[0].removeprefix("body.base_model.model."))
+            module.weight.data += 2.0 * (named[name.replace("lora_A", "lora_B")] @ down)  # alpha is twice the rank
+    loaded = model.load_state_dict({name: weight for name, weight in named.items() if "lora_" not in name}, strict=False)
+    if wrong := [name for name in (*loaded.missing_keys, *loaded.unexpected_keys) if not name.startswith("body.")]:
+        raise LabError(f"the reader's part {part} was fitted for another version: {wrong[0]} does not match; fit it again: `{FIT} {part}`")
+    return model.eval().requires_grad_(False)
 
 
 @cache
 def fitted_reader(device: str = "cpu") -> "StatementReader":
     """The shipped reader. LabError where MiniLM or it is missing, damaged, or of another MiniLM."""
-    fitted = load_part(owner(), PART, lambda settings: _Fitted(settings["shapes"]))
-    tokenizer, body = minilm.copied(device)
-    named = {name: getattr(fitted, key).float() for name, key in fitted.keys.items()}
-    model = PathEncoder(body).to(device)
-    heads = {name: weight for name, weight in named.items() if "lora_" not in name}
-    for name, down in named.items():
-        if ".lora_A." in name:
-            module = body.get_submodule(name.partition(".lora_A.")[0].removeprefix("body.base_model.model."))
-            module.weight.data += 2.0 * (named[name.replace("lora_A", "lora_B")] @ down).to(device)  # alpha is twice the rank
-    wrong = model.load_state_dict(heads, strict=False).unexpected_keys
-    assert not wrong, wrong
-    return StatementReader(model.eval().requires_grad_(False), Marker(tokenizer))
+    tokenizer, _ = minilm.copied(device)
+    return StatementReader(_shipped("statements", device), _shipped("tags", device), Marker(tokenizer))
+
+
+class Tagged(NamedTuple):
+    """Where a text has names, how likely each is what in it (logarithms of `ROLES`), and how it is told."""
+
+    spans: list[tuple[int, int]]
+    roles: dict[tuple[int, int], Tensor]
+    kind: str
 
 
 @dataclass
 class ReadStatement:
     """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how likely that
-    stands [M, M]; how it is told, and what each name is in it."""
+    stands [M, M]; its words [T, D]; how it is told, and what each name is in it."""
 
     names: dict[str, str]
     leads: Tensor
     standing: Tensor
+    words: Tensor
     kind: str
     roles: dict[str, str]
 
@@ -85,43 +115,54 @@ class ReadStatement:
 
 
 class Asked(NamedTuple):
-    """What a question may ask from one of its names on: the vectors of its hops [H, W], how likely it asks in so many hops (a logarithm),
-    and whether it asks of what was so before."""
+    """What a question may ask from one of its names on: the vectors of its hops [H, W] and the words of each [T, D], how likely it asks in
+    so many hops (a logarithm), and whether it asks of what was so before."""
 
     start: str
     hops: Tensor
+    words: list[Tensor]
     likely: float
     before: bool
 
 
 @dataclass
 class StatementReader:
-    """A fitted encoder. What was read is kept."""
+    """Both fitted encoders. What was read is kept."""
 
     model: PathEncoder
+    tagger: Tagger
     marker: Marker
     batch: int = 32
-    named: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    tagged: dict[str, Tagged] = field(default_factory=dict)
     kept: dict[tuple[str, tuple[Span, ...]], ReadStatement] = field(default_factory=dict)
 
     @torch.inference_mode()
+    def tag(self, texts: Sequence[str]) -> list[Tagged]:
+        """These texts, tagged."""
+        for part in self._batches({text for text in texts if text not in self.tagged}):
+            marked = self.marker.unmarked(part)
+            for text, one, named, roles, kind in zip(part, marked, *self.tagger.name(marked), strict=True):
+                size = len(one.ids)
+                spans = tagged_spans(text, one.places, named[:size].argmax(-1).tolist())
+                at = {place: row for row, place in enumerate(one.places)}
+                of = {span: roles[at[span[0]]].log_softmax(-1) for span in spans if span[0] in at}
+                self.tagged[text] = Tagged(spans, of, KINDS[int(kind.argmax())])
+        return [self.tagged[text] for text in texts]
+
     def names(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Where each of these has names."""
-        for part in self._batches({text for text in texts if text not in self.named}):
-            marked = self.marker.unmarked(part)
-            for text, one, logits in zip(part, marked, self.model.name(marked), strict=True):
-                self.named[text] = tagged_spans(text, one.places, logits[: len(one.ids)].argmax(-1).tolist())
-        return [self.named[text] for text in texts]
+        return [one.spans for one in self.tag(texts)]
 
     @torch.inference_mode()
     def read(self, texts: Sequence[str], names: Sequence[Sequence[Span]]) -> list[ReadStatement]:
         """These statements, of which each has these names."""
         keys = [(text, tuple(own)) for text, own in zip(texts, names, strict=True)]
         new = dict(key for key in keys if key not in self.kept)
+        self.tag([*new])
         for part in self._batches(new):
             marked = self.marker([(text, _numbered(new[text])) for text in part])
             for text, said in zip(part, self.model.read(marked), strict=True):
-                self.kept[text, new[text]] = _as_read(text, new[text], said)
+                self.kept[text, new[text]] = _as_read(text, new[text], said, self.tagged[text])
         return [self.kept[key] for key in keys]
 
     def _batches(self, texts: Set[str] | Mapping[str, object]) -> list[list[str]]:
@@ -132,7 +173,7 @@ class StatementReader:
     def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[Asked]:
         """What a question may ask from each of these of its names on, the likelier numbers of hops alone."""
         marked = self.marker([(question, _numbered(names, start)) for start in starts])
-        tags, intents = self.model.part(marked)
+        tags, intents = self.tagger.part(marked)
         before = (intents.argmax(-1) == INTENTS.index("before")).tolist()
         cut: list[tuple[int, float, list[Marked]]] = []
         for row, (one, tag) in enumerate(zip(marked, tags, strict=True)):
@@ -140,14 +181,17 @@ class StatementReader:
             total = float(np.logaddexp.reduce([likely for likely, _ in ways]))
             best = max(likely for likely, _ in ways)
             cut += [(row, likely - total, one.hops(tag)) for likely, tag in ways if best - likely < DOUBT]
-        vectors = self.model.scale * self.model.ask([hop for *_, hops in cut for hop in hops])
-        parts = vectors.split([len(hops) for *_, hops in cut])
-        return [Asked(starts[row], hops, likely, before[row]) for (row, likely, _), hops in zip(cut, parts, strict=True)]
+        vectors, words = self.model.ask([hop for *_, hops in cut for hop in hops])
+        sizes, said = [len(hops) for *_, hops in cut], iter(words)
+        return [
+            Asked(starts[row], hops, [next(said) for _ in hops], likely, before[row])
+            for (row, likely, _), hops in zip(cut, vectors.split(sizes), strict=True)
+        ]
 
     @torch.inference_mode()
-    def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool]) -> np.ndarray:
-        """How likely each of these is of the same matter as this one [N]."""
-        logits = self.model.judge(one.expand_as(others), others, torch.tensor(same))
+    def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool], alike: Tensor) -> np.ndarray:
+        """How likely each of these is of the same matter as this one [N]; `alike`: how well the one's words are met in theirs [N]."""
+        logits = self.model.judge(one.expand_as(others), others, torch.tensor(same), alike)
         return (1 - logits.softmax(-1)[:, PAIRS.index("unrelated")]).numpy()
 
 
@@ -156,8 +200,13 @@ def _numbered(names: Sequence[Span], first: str = "") -> list[tuple[int, int, in
     return [(span.start, span.end, order[span.key]) for span in names]
 
 
-def _as_read(text: str, names: Sequence[Span], said: Statement) -> ReadStatement:
+def _as_read(text: str, names: Sequence[Span], said: Statement, tagged: Tagged) -> ReadStatement:
     words = {span.key: text[span.start : span.end] for span in reversed(names)}
     keys = list(dict.fromkeys(span.key for span in names))[: len(said.numbers)]  # further ones stand behind what was read
-    roles = {key: ROLES[int(logits.argmax())] for key, logits in zip(keys, said.roles, strict=False)}
-    return ReadStatement({key: words[key] for key in keys}, said.leads(), said.standing(), KINDS[int(said.kind.argmax())], roles)
+    likely = {span.key: tagged.roles[span.start, span.end] for span in reversed(names) if (span.start, span.end) in tagged.roles}
+    roles = {key: ROLES[int(likely[key].argmax())] if key in likely else "party" for key in keys}
+    stands = (
+        torch.stack([likely[key][STANDING].logsumexp(0) if key in likely else torch.zeros(()) for key in keys]) if keys else torch.zeros(0)
+    )
+    standing = (stands[:, None] + stands[None]).clamp(min=LEAST)
+    return ReadStatement({key: words[key] for key in keys}, said.leads(), standing, said.words, tagged.kind, roles)

@@ -6,14 +6,14 @@ what is not, and what joins no two names          -> route: an episodic trace, w
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.base import Observation
 from hippo_core.methods.relational.edge import Edge, retold, sureness
 from hippo_core.methods.relational.gate import Terms
-from hippo_core.methods.relational.graph import Graph, Told, read
+from hippo_core.methods.relational.graph import Graph, Listen, Told, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
 from hippo_core.store.trace import Action, Decision, Statement, Trace
 
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 class Writer:
     """Write statements to a store one by one, and promote what waits there.
 
-    The graph of a world is made from the store when it is first needed, and again after something else has changed the store.
+    The graph of a world is made from the store when it is first needed, and again after something else has changed the store; `listen`
+    makes what reads the statements of one.
     """
 
-    def __init__(self, settings: RelationalSection, store: "TraceStore") -> None:
-        self.settings, self.store = settings, store
+    def __init__(self, settings: RelationalSection, store: "TraceStore", listen: Callable[[], Listen] = lambda: read) -> None:
+        self.settings, self.store, self.listen = settings, store, listen
         self._graphs: dict[str, Graph] = {}
         self._seen = store.changes
 
     def write(self, observation: Observation) -> Decision:
         """Write one statement, in one transaction. Returns the decision about it."""
         graph, statement = self._graph(observation.statement.world), observation.statement
-        told = read(observation.trace())
+        told = graph.listen(observation.trace())
         decision, known = self._decided(graph, told)
         with self.store.together():
             if known is not None:
@@ -118,7 +119,7 @@ class Writer:
         if self.store.changes != self._seen:
             self._graphs, self._seen = {}, self.store.changes
         if world not in self._graphs:
-            self._graphs[world] = Graph.of(self.store.traces(world))
+            self._graphs[world] = Graph.of(self.store.traces(world), self.listen())
         return self._graphs[world]
 
 
