@@ -19,7 +19,12 @@ SHIPPED = (
         "data/reworded/*.yaml",
         "data/relations/*/*.yaml",
     ),
-    *("data/weights/hippo-tiny/*", "data/weights/minilm/*", "data/weights/relational/*", "data/weights/spatial/*"),
+    *(
+        "data/weights/hippo-tiny/*",
+        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*")),
+        "data/weights/relational/*",
+        "data/weights/spatial/*",
+    ),
     "data/weights/smollm2-135m-reader/*",
 )
 
