@@ -117,6 +117,7 @@ def claims(*said):
         ([("x", 0.6, False, "ann"), ("y", 0.9, False, "ben"), ("x", 0.6, False, "cy")], "y", "x"),
         ([("x", 0.9, False, "ann"), ("y", 0.9, True, ""), ("x", 0.1, False, "ben")], "y", "x"),
         ([("x", 0.9, False, "ann"), ("y", 0.9, False, "ann")], "y", "x"),
+        ([("x", 0.9, False, "ann"), ("x", 0.9, False, "ben"), ("y", 0.9, True, "")], "y", "x"),
     ],
 )
 def test_what_holds_of_what_was_told(said, now, before):
