@@ -19,7 +19,7 @@ from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.statement_reader import SURENESS, Asked, StatementReader
 
-AS_WELL = 1.5  # how much less likely, as a logarithm, what answers as well may be: chosen on validation relations
+AS_WELL = 1.5  # how much less likely, as a logarithm, what answers as well may be; set by hand
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
 PLAIN = 0.9  # how sure what nobody qualifies is
 GUESS = 0.1
