@@ -4,6 +4,7 @@ Each mutant is made in a copy of the working tree, where its tests must first pa
 that cannot be collected or run is an error, not a catch.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -23,6 +24,12 @@ import typer
 from tests.mutants.listed import DoesNotApply, Mutant, edited, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
+WARM = Path(__file__).with_name("warm.py")
+PACKAGES = (  # what the lab's tests import from others
+    *("numpy", "pandas", "scipy.stats", "scipy.optimize", "pydantic", "yaml", "typer", "hypothesis", "nbformat", "nbclient", "papermill"),
+    *("torch", "torch._dynamo", "transformers", "transformers.models.llama.modeling_llama", "transformers.models.bert.modeling_bert"),
+    *("peft", "safetensors.torch", "matplotlib.pyplot", "seaborn", "ipywidgets", "scrapbook"),
+)
 LINKED = (".venv", "data/models")  # what git ignores and tests need
 LIMIT = 900  # seconds that a mutant's tests may take; a break that hangs is noticed too
 FINE = ("caught", "equivalent")
@@ -53,32 +60,51 @@ def copy_of(root: Path, place: Path) -> Path:
     return place
 
 
-def run_tests(place: Path, selection: Sequence[str]) -> tuple[int, str]:
-    """pytest's exit code on the tests of a copy, and the last line that it printed; code 1 where they did not end in time."""
-    environment = {**os.environ, "PYTHONPATH": str(place), "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *selection]
-    try:
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        return 1, f"no end after {LIMIT} s"
-    lines = (done.stdout + done.stderr).strip().splitlines()
-    return done.returncode, next((line for line in reversed(lines) if line.startswith(("FAILED", "ERROR"))), lines[-1] if lines else "")
+class Runner:
+    """Runs the tests of a copy of the tree, each time in a fork of one process (warm.py)."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.environment = {"PYTHONPATH": str(place), "HIPPO_ROOT": str(place), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, str(WARM), *(PACKAGES if (place / "hippo_core").is_dir() else ())]
+        self._process = subprocess.Popen(
+            command, env=os.environ | self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __call__(self, selection: Sequence[str], limit: float = LIMIT) -> tuple[int, str]:
+        """pytest's exit code, and the last line that it printed; code 1 where the tests did not end in time."""
+        assert self._process.stdin and self._process.stdout
+        log = self.place.with_name(f"{self.place.name}.log")
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *selection]
+        request = {"place": str(self.place), "environment": self.environment, "arguments": arguments, "log": str(log), "limit": limit}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        code = self._process.stdout.readline().strip()
+        if code == "late":
+            return 1, f"no end after {limit:.0f} s"
+        lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+        last = lines[-1] if lines else ""
+        return int(code or 70), next((line for line in reversed(lines) if line.startswith(("FAILED", "ERROR"))), last)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
 
 
-def tried(mutant: Mutant, place: Path) -> Outcome:
+def tried(mutant: Mutant, run: Runner) -> Outcome:
     """Make the mutant in a copy, run its tests, and mend the copy."""
     if mutant.equivalent:
         return Outcome(mutant, "equivalent", said=mutant.equivalent)
     begin = time.monotonic()
     try:
-        texts = edited(mutant, place)
+        texts = edited(mutant, run.place)
     except DoesNotApply as reason:
         return Outcome(mutant, "does not apply", said=str(reason))
     before = {path: path.read_bytes() for path in texts}
     try:
         for path, text in texts.items():
             path.write_text(text, encoding="utf-8")
-        code, said = run_tests(place, mutant.caught_by)
+        code, said = run(mutant.caught_by)
     finally:
         for path, content in before.items():
             path.write_bytes(content)
@@ -88,24 +114,34 @@ def tried(mutant: Mutant, place: Path) -> Outcome:
 def all_tried(chosen: Sequence[Mutant], root: Path, jobs: int) -> Iterator[Outcome]:
     """The outcome of each mutant, as it is known; `jobs` at a time, each in a copy of its own."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(jobs):
-            copies.put(copy_of(root, Path(folder) / str(number)))
+        runners = [Runner(copy_of(root, Path(folder) / str(number))) for number in range(jobs)]
+        free: SimpleQueue[Runner] = SimpleQueue()
+        for runner in runners:
+            free.put(runner)
 
         def one(mutant: Mutant) -> Outcome:
-            place = copies.get()
+            runner = free.get()
             try:
-                return tried(mutant, place)
+                return tried(mutant, runner)
             finally:
-                copies.put(place)
+                free.put(runner)
 
-        yield from pool.map(one, chosen)
+        try:
+            yield from pool.map(one, chosen)
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for runner in runners:
+                runner.close()
 
 
 def unbroken(chosen: Sequence[Mutant], root: Path) -> tuple[int, str]:
     """The exit code of all the tests without any mutant, and what they said."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        return run_tests(copy_of(root, Path(folder) / "unbroken"), sorted({one for mutant in chosen for one in mutant.caught_by}))
+        runner = Runner(copy_of(root, Path(folder) / "unbroken"))
+        try:
+            return runner(sorted({one for mutant in chosen for one in mutant.caught_by}), 4 * LIMIT)
+        finally:
+            runner.close()
 
 
 def main(
