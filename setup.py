@@ -17,7 +17,7 @@ SHIPPED = (
         "data/paired/**/*",
         "data/notes/*.yaml",
         "data/reworded/*.yaml",
-        "data/relations/*/*.yaml",
+        "data/relations/**/*.yaml",
     ),
     *(
         "data/weights/hippo-tiny/*",

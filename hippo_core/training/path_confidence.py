@@ -18,8 +18,10 @@ from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import SURE
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, regime
+from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, regime
+from hippo_core.methods.relational.path_search import SAME, PathSearch
 from hippo_core.methods.relational.settings import Reader
+from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.frames import Frame
@@ -35,6 +37,7 @@ from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED
 
 PRESET = "memory/sgc_rss"
+WANTED = (MATTER, *get_args(Reader))
 # kind: suite, profile, settings, questions
 KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "semantic": ("semantic", "default", {}, 120),
@@ -52,13 +55,16 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
 class JudgedPath(Judged):
     """A path as it was judged, and by which function."""
 
-    by_patterns: bool = True
+    part: str = "patterns"
 
 
 def judged(reader: Reader, kinds: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = KINDS) -> Iterator[JudgedPath]:
     """The best paths to the questions of all kinds."""
     lm = load(load_spec("hippo-tiny"), threads=1)
-    changes = {"encoder": "minilm", "relational.reading": "learned"} if reader == "learned" else {"encoder": reader}
+    changes = {
+        "encoder": "minilm" if reader == "learned" else reader,
+        "relational.reading": "learned" if reader == "learned" else "patterns",
+    }
     preset = load_preset(PRESET, changes)
     method: Any = preset.method(lm, preset.settings)
     for kind, (name, profile, overrides, n) in kinds.items():
@@ -80,7 +86,7 @@ def judged(reader: Reader, kinds: Mapping[str, tuple[str, str, Mapping[str, Any]
                     for path in search.best(item.question)[:1]:
                         answerable = UNANSWERABLE not in item.slices
                         right = answerable and em_norm(search.names[path.end], item.answers) == 1
-                        yield JudgedPath(kind, path.evidence, right, answerable, search.known(item.question))
+                        yield JudgedPath(kind, path.evidence, right, answerable, regime(search.known(item.question)))
 
 
 def without_a_gold(world: World) -> Iterator[World]:
@@ -107,24 +113,52 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
 
 
-def fit_paths(readers: Sequence[Reader] = get_args(Reader), say: Callable[[str], None] = print) -> None:
-    """Fit and write the functions of these readers; those of others stay."""
+def matters_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
+    """One row a kind: the share of statements of one matter that are found, and of those that are found to be of one matter the share that
+    is."""
+    rows = pd.DataFrame([{"kind": one.kind, "same": one.right, "found": function.of(one.evidence) >= SAME} for one in of])
+    kinds: Any = rows.groupby("kind", sort=False)
+    return pd.DataFrame(
+        [
+            {"kind": kind, "recall": own[own["same"]]["found"].mean(), "precision": own[own["found"]]["same"].mean(), "n": len(own)}
+            for kind, own in kinds
+        ]
+    ).round(4)
+
+
+def pairs(n_worlds: int = 40) -> Iterator[JudgedPath]:
+    """Statements of the names that the best paths to questions lead over, on validation worlds of the bank of relations."""
+    for profile in ("default", "hard", "updates"):
+        for world in worlds("relations", profile, 5 * n_worlds, SEED, "val", CONTEXT_LIMIT):
+            search = PathSearch(fitted_reader(), [fact.text for fact in world.facts], resolve=False)
+            for item in world.items:
+                for path, _, likely in search.likeliest(item.question)[:1]:
+                    for hop, step in enumerate(path.steps):
+                        own = world.facts[step.number].slots
+                        for other, evidence in search.rivals(step, likely[hop]):
+                            slots = world.facts[other.number].slots
+                            same = (slots["head"], slots["relation"]) == (own["head"], own["relation"])
+                            yield JudgedPath(profile, evidence, same, True, MATTER)
+
+
+def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print) -> None:
+    """Fit and write when statements are of one matter (`MATTER`), and the functions of these readers; those of others stay."""
     require_checkout("fitting")
     path = root() / FILE
     made = read_sealed(path, ANEW) if path.is_file() else {}
     found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
-    for reader in readers:
-        of = list(judged(reader))
+    for reader in wanted:
+        of: list[Any] = list(pairs()) if reader == MATTER else list(judged(reader))  # type: ignore[arg-type]
         found[reader], tables[reader] = {}, {}
-        for by_patterns in sorted({one.by_patterns for one in of}):
-            own = [one for one in of if one.by_patterns == by_patterns]
+        for part in sorted({one.part for one in of}, reverse=True):
+            own = [one for one in of if one.part == part]
             function = fitted(own)
-            table = table_of(own, function)
-            say(f"{reader}, {regime(by_patterns)}\n{table.to_string(index=False)}")
-            found[reader][regime(by_patterns)] = asdict(function)
-            tables[reader][regime(by_patterns)] = table.to_dict("records")
-    write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
+            table = matters_of(own, function) if reader == MATTER else table_of(own, function)
+            say(f"{reader}, {part}\n{table.to_string(index=False)}")
+            found[reader][part] = asdict(function)
+            tables[reader][part] = table.to_dict("records")
+        write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
 
 
 if __name__ == "__main__":
-    fit_paths(tuple(sys.argv[1:]) or get_args(Reader))  # type: ignore[arg-type]
+    fit_paths(tuple(sys.argv[1:]) or WANTED)

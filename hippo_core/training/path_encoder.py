@@ -10,7 +10,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, combinations
+from itertools import accumulate
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -20,12 +20,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hippo_core.files import require_checkout, root, unknown
-from hippo_core.methods.relational.encoder import PAIRS, ROLES, Encoder, Marker, PathEncoder, Statement, Tagger, partings
+from hippo_core.methods.relational.encoder import ROLES, Cutter, Encoder, Marker, PathEncoder, Statement, Tagger, cuts
 from hippo_core.methods.relational.statement_reader import FIT, save
 from hippo_core.models import minilm
-from hippo_core.suites.relations.bank import SPLIT_PARTS, digest
+from hippo_core.suites.relations.bank import FURTHER_PARTS, SPLIT_PARTS, digest
 from hippo_core.training.memory_parts import provenance
-from hippo_core.training.path_lessons import ASSERTED, Lesson, Lessons, TagLessons, role_of
+from hippo_core.training.path_lessons import ASSERTED, CutLessons, Lesson, Lessons, TagLessons, role_of
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
 from hippo_core.training.weights import WORKSHOP
 
@@ -50,10 +50,9 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
         right += bool(good[scores.argmax()])
     path = torch.stack(losses).mean()
     hop = torch.stack(hop_losses).mean()
-    pairs, same = _pairs(lesson), _same_relation(torch.cat([one.leads().flatten(0, 1) for one in said]), labels, first)
-    pair = cross_entropy(*judged(model, said, pairs)) if pairs else torch.zeros(())
-    total = path + hop + 0.5 * same + 0.5 * pair
-    numbers = {"path": path, "hop": hop, "same": same, "pair": pair}
+    same = _same_relation(torch.cat([one.leads().flatten(0, 1) for one in said]), labels, first)
+    total = path + hop + 0.5 * same
+    numbers = {"path": path, "hop": hop, "same": same}
     return total, {name: float(value.detach()) for name, value in numbers.items()} | {"right": right / len(lesson.questions)}
 
 
@@ -67,18 +66,6 @@ def _same_relation(leads: Tensor, labels: Sequence[str], first: Sequence[int]) -
     likes = (CONTRAST * leads[told] @ leads[told].T).masked_fill(~elsewhere, -torch.inf)
     rows = positive.any(1)
     return (torch.logsumexp(likes, 1) - torch.logsumexp(likes.masked_fill(~positive, -torch.inf), 1))[rows].mean()
-
-
-def judged(model: PathEncoder, said: Sequence[Statement], pairs: Sequence["Pair"]) -> tuple[Tensor, Tensor]:
-    """Logits of what later statements are to earlier ones [N, L], and labels [N]."""
-    leads = [one.leads() for one in said]
-    one = torch.stack([leads[number][start, end] for (number, start, end), *_ in pairs])
-    other = torch.stack([leads[number][start, end] for _, (number, start, end), *_ in pairs])
-    numbers = sorted({number for spots in pairs for number, *_ in spots[:2]})
-    table = model.alike([said[number].words for number in numbers], [said[number].words for number in numbers])
-    rows = [(numbers.index(early[0]), numbers.index(late[0])) for early, late, *_ in pairs]
-    alike = torch.stack([table[row, column] for row, column in rows])
-    return model.judge(one, other, torch.tensor([same for _, _, same, _ in pairs]), alike), torch.tensor([label for *_, label in pairs])
 
 
 def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tensor:
@@ -129,41 +116,12 @@ def path_scores(likes: Tensor, paths: Sequence[Sequence[tuple[int, int, int]]], 
     return likes.gather(1, steps.T).sum(0)
 
 
-Spot = tuple[int, int, int]  # a statement, and the places of two of its names
-
-
-Pair = tuple[Spot, Spot, bool, int]
-
-
-def _pairs(lesson: Lesson) -> list[Pair]:
-    """Pairs of statements of one name: where, whether they lead to the same name, and what the later one is to the earlier one. From its
-    tails on a relation leads to any number of heads, which have nothing to do with each other."""
-    of: dict[tuple[str, bool], list[tuple[Spot, str]]] = defaultdict(list)
-    for number, (fact, names) in enumerate(zip(lesson.facts, lesson.names, strict=True)):
-        head, tail = fact.slots["head"], fact.slots["tail"]
-        if head != tail and {head, tail} <= {*names}:
-            at, to = names.index(head), names.index(tail)
-            of[head, False].append(((number, at, to), tail))
-            of[tail, True].append(((number, to, at), head))
-    found = []
-    for (_, back), spots in of.items():
-        for (early, end), (late, other) in combinations(spots, 2):
-            one, two = lesson.facts[early[0]].slots, lesson.facts[late[0]].slots
-            label = "unrelated"
-            if one["relation"] == two["relation"] and end == other:
-                label = "agrees"
-            elif one["relation"] == two["relation"] and not back:
-                label = "replaces" if two["told"] in ("plain", "update") else "disputes"
-            found.append((early, late, end == other, PAIRS.index(label)))
-    return found
-
-
 class PathRecipe(BaseModel):
     """Everything that an encoder depends on, but for MiniLM and the bank."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    part: Literal["statements", "tags"] = "statements"
+    part: Literal["statements", "tags", "cuts"] = "statements"
     seed: int = 1337
     steps: int = 400
     rank: int = 16
@@ -175,16 +133,20 @@ class PathRecipe(BaseModel):
     bank: str = ""  # SHA-256 of the bank
 
 
-RECIPES = {"statements": PathRecipe(), "tags": PathRecipe(part="tags", steps=400, rate=4e-4, head_rate=1e-3)}
+RECIPES = {
+    "statements": PathRecipe(),
+    "tags": PathRecipe(part="tags", steps=800, rate=4e-4, head_rate=1e-3),
+    "cuts": PathRecipe(part="cuts", steps=1200, rate=4e-4, head_rate=1e-3),
+}
 
 
 def fit_part(part: str, say: Callable[[str], None] = print) -> None:
-    """Fit the reader of statements, or the tagger, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
+    """Fit one of the encoders, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
     require_checkout("training")
     if part not in RECIPES:
         raise unknown("part of the reader of statements", part, RECIPES)
     tokenizer, body = minilm.copied()
-    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, "training")})
+    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, *FURTHER_PARTS)})
     trainee, workshop = TRAINEES[part](recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{part}"
     train(trainee, workshop, say, every=100)
     curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
@@ -248,7 +210,7 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
         return loss_of(self.model, self.lessons(step))
 
     def examined(self) -> Mapping[str, Sequence[float]]:
-        """Whether the best path is right, by hops; pairs, kinds and roles."""
+        """Whether the best path is right, by hops."""
         marks: dict[str, list[float]] = defaultdict(list)
         for one in self._exam:
             for name, values in examined(self.model, one).items():
@@ -257,42 +219,29 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
 
 
 class TagTrainee(EncoderTrainee[Tagger]):
-    """The tagger: the questions of three worlds a step, and some of their texts with unmarked names."""
+    """The tagger: texts of three worlds a step."""
 
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
         torch.manual_seed(recipe.seed)
         super().__init__(recipe, Tagger(adapted(body, recipe.rank)))
         self.lessons, validation = TagLessons(marker, "train", recipe.seed), TagLessons(marker, "val", 1)
-        self._exam = [validation(index) for index in range(16)]
+        self._exam = [validation(index) for index in range(12)]
 
     def loss(self, step: int) -> tuple[Tensor, Log]:
-        lessons = [self.lessons(3 * step + number) for number in range(3)]
-        asked, raw = ([one for own in of for one in own] for of in zip(*lessons, strict=True))
-        tags, intents = self.model.part([text for text, *_ in asked])
-        tag, intent = (
-            _labelled(tags, [tags for _, tags, _ in asked]),
-            cross_entropy(intents, torch.tensor([before for *_, before in asked])),
-        )
-        named, roles, kinds = self.model.name([one.text for one in raw])
+        raw = [one for number in range(3) for one in self.lessons(3 * step + number)]
+        named, roles, kinds = self.model([one.text for one in raw])
         losses = {
-            "tag": tag,
-            "intent": 0.3 * intent,
             "name": _labelled(named, [one.named for one in raw]),
             "role": 0.5 * _labelled(roles, [one.roles for one in raw]),
             "kind": 0.5 * cross_entropy(kinds, torch.tensor([one.kind for one in raw])),
         }
-        return torch.stack([*losses.values()]).sum(), {name: float(loss.detach()) for name, loss in losses.items()}
+        return _summed(losses)
 
     def examined(self) -> Mapping[str, Sequence[float]]:
-        """Whether a question is cut right, by hops, and what time it is about; whether all names of a text are found, and none else; how it
-        is told, and whether all names are what they are in it."""
+        """Whether all names of a text are found, and none else; how it is told, and whether all names are what they are in it."""
         marks: dict[str, list[float]] = defaultdict(list)
-        for asked, raw in self._exam:
-            tags, intents = self.model.part([text for text, *_ in asked])
-            for (text, right, before), logits, intent in zip(asked, tags, intents, strict=True):
-                marks[f"{max(right)} hops"].append(float(max(partings(logits[: len(text.ids)], text))[1] == right))
-                marks["intent"].append(float(int(intent.argmax()) == before))
-            for one, named, roles, kind in zip(raw, *self.model.name([one.text for one in raw]), strict=True):
+        for raw in self._exam:
+            for one, named, roles, kind in zip(raw, *self.model([one.text for one in raw]), strict=True):
                 marks["names"].append(float(named[: len(one.named)].argmax(-1).tolist() == [*one.named]))
                 if one.kind >= 0:
                     marks["kind"].append(float(int(kind.argmax()) == one.kind))
@@ -301,7 +250,36 @@ class TagTrainee(EncoderTrainee[Tagger]):
         return marks
 
 
-TRAINEES = {"statements": PathTrainee, "tags": TagTrainee}
+class CutTrainee(EncoderTrainee[Cutter]):
+    """What cuts questions: those of four worlds a step."""
+
+    def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
+        torch.manual_seed(recipe.seed)
+        super().__init__(recipe, Cutter(adapted(body, recipe.rank)))
+        self.lessons, validation = CutLessons(marker, "train", recipe.seed), CutLessons(marker, "val", 1)
+        self._exam = [validation(index) for index in range(16)]
+
+    def loss(self, step: int) -> tuple[Tensor, Log]:
+        asked = [one for number in range(4) for one in self.lessons(4 * step + number)]
+        hops, intents = self.model([text for text, *_ in asked])
+        wanted = torch.tensor([before for *_, before in asked])
+        return _summed({"hop": _labelled(hops, [tags for _, tags, _ in asked]), "intent": 0.3 * cross_entropy(intents, wanted)})
+
+    def examined(self) -> Mapping[str, Sequence[float]]:
+        """Whether a question is cut right, by hops, and what time it is about."""
+        marks: dict[str, list[float]] = defaultdict(list)
+        for asked in self._exam:
+            for (text, right, before), logits, intent in zip(asked, *self.model([text for text, *_ in asked]), strict=True):
+                marks[f"{max(right)} hops"].append(float(cuts(logits[: len(text.ids)], text)[0][1] == right))
+                marks["intent"].append(float(int(intent.argmax()) == before))
+        return marks
+
+
+def _summed(losses: Mapping[str, Tensor]) -> tuple[Tensor, Log]:
+    return torch.stack([*losses.values()]).sum(), {name: float(loss.detach()) for name, loss in losses.items()}
+
+
+TRAINEES = {"statements": PathTrainee, "tags": TagTrainee, "cuts": CutTrainee}
 
 
 def adapted(body: Any, rank: int) -> Any:
@@ -320,10 +298,6 @@ def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
     for row, question in enumerate(lesson.questions):
         best = int(path_scores(likes_of[row], question.paths, first, sizes).argmax())
         marks[f"{question.item.hops} hops"].append(float(question.right[best]))
-    if pairs := _pairs(lesson):
-        logits, labels = judged(model, said, pairs)
-        for label, found in zip(labels.tolist(), logits.argmax(-1).tolist(), strict=True):
-            marks["pair unrelated" if label == 0 else "pair related"].append(float((found == 0) == (label == 0)))
     return marks
 
 

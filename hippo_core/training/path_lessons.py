@@ -5,12 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 from typing import Any
 
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
+from hippo_core.suites.relations.bank import kinds, names
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 
 PATHS = 400  # of a question, at most
@@ -84,8 +86,11 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
     return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
 
 
-def parted(world: World, marker: Marker) -> tuple[tuple[Marked, tuple[int, ...], int], ...]:
-    """The questions of a world with the hop of each piece, and 1 where they are about before, else 0."""
+Asked = tuple[Marked, tuple[int, ...], int]  # a question, the hop of each piece, and 1 where it is about before, else 0
+
+
+def parted(world: World, marker: Marker) -> tuple[Asked, ...]:
+    """The questions of a world."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail")})
     made = []
     for item in world.items:
@@ -142,13 +147,26 @@ def role_of(name: str, fact: Fact) -> int:
 
 
 def made_name(random: Random) -> str:
-    """A name of syllables, one word or several, now and then with a title or a number."""
+    """A name of syllables, one word or several, some with a title or a number; or of common nouns, some with where it is."""
 
     def word() -> str:
         return "".join(random.choice("bdfgklmnprstvz") + random.choice("aeiou") for _ in range(random.choice((2, 2, 3)))).capitalize()
 
+    if random.random() < 0.3:
+        firsts, lasts = _common_nouns()
+        made = f"the {random.choice(firsts)} {random.choice(lasts)}" if random.random() < 0.7 else f"the {random.choice(lasts)}"
+        where = f" {random.choice(('on', 'by', 'near', 'behind', 'at', 'in', 'under', 'of'))} the {random.choice(lasts)}"
+        return made + where * (random.random() < 0.3)
     words = [word() + random.choice(("", "n", "x", "th", "rd")) for _ in range(random.choice((1, 1, 2, 2, 3)))]
     return random.choice(("", "", "", "", "Dr. ", "Mr. ", "the ")) + " ".join(words) + random.choice(("", "", "", "", " 7", " 42"))
+
+
+@cache
+def _common_nouns() -> tuple[list[str], list[str]]:
+    """The first and the last words of those names of the training split that are common nouns behind "the"."""
+    every = [name for kind in kinds() for name in names(kind, "train")]
+    found = [name.split()[1:] for name in every if name.startswith("the ") and name[4:].islower()]
+    return [words[0] for words in found if len(words) > 1], [words[-1] for words in found]
 
 
 def tags_of(text: Marked, spans: str) -> tuple[int, ...]:
@@ -219,19 +237,45 @@ def drawn(random: Random) -> dict[str, Any]:
 
 
 class TagLessons:
-    """Of each world of a split its questions, and some texts with unmarked names; every fifth is of the suite `semantic`."""
+    """Of each world of a split some texts with unmarked names; every fifth is of the suite `semantic`."""
 
     def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
         self.marker, self.seed = marker, seed
         self.split: Split = split
 
-    def __call__(self, index: int) -> tuple[tuple[tuple[Marked, tuple[int, ...], int], ...], tuple[Raw, ...]]:
+    def __call__(self, index: int) -> tuple[Raw, ...]:
         random = Random(f"tagger {self.seed} {self.split} {index}")
-        if self.split == "train" and index % 5 == 4:
-            world = semantic_lesson(self.split, index, self.seed)
-        else:
-            world = make_world(random, RelationsSettings(**drawn(random)), WorldSpec(self.split, self.seed, index))
-        return parted(world, self.marker), unmarked(world, self.marker, random, 8)
+        return unmarked(_world(random, self.split, index, self.seed), self.marker, random, 8)
+
+
+class CutLessons:
+    """Of each world of a split its questions; every fifth is of the suite `semantic`. For training some words of half of them are exchanged
+    for words of others: where a hop ends is seen by how a question is built, too."""
+
+    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
+        self.marker, self.seed = marker, seed
+        self.split: Split = split
+
+    def __call__(self, index: int) -> tuple[Asked, ...]:
+        random = Random(f"cutter {self.seed} {self.split} {index}")
+        asked = parted(_world(random, self.split, index, self.seed), self.marker)
+        if self.split != "train":
+            return asked
+        pool = [piece for text, *_ in asked for piece in self.marker.content(text)]
+        shares = (0.0, 0.0, 0.3, 0.6)
+        return tuple((exchanged(text, self.marker, pool, random.choice(shares), random), tags, before) for text, tags, before in asked)
+
+
+def exchanged(text: Marked, marker: Marker, pool: Sequence[int], share: float, random: Random) -> Marked:
+    """A text of whose pieces with a meaning of their own a share is exchanged for others."""
+    own = {*marker.content(text)}
+    return replace(text, ids=tuple(random.choice(pool) if piece in own and random.random() < share else piece for piece in text.ids))
+
+
+def _world(random: Random, split: Split, index: int, seed: int) -> World:
+    if split == "train" and index % 5 == 4:
+        return semantic_lesson(split, index, seed)
+    return make_world(random, RelationsSettings(**drawn(random)), WorldSpec(split, seed, index))
 
 
 LEVELS = {None: "high", 0.9: "high", 0.6: "middle", 0.3: "low"}

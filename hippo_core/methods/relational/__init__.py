@@ -24,11 +24,10 @@ from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.relational.graph import Graph, Listen
-    from hippo_core.methods.relational.learned import LearnedSearch
+    from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
     from hippo_core.methods.relational.likeness import Likeness
     from hippo_core.methods.relational.passages import LinkedPassages
-    from hippo_core.methods.relational.path_search import Path as LearnedPath
-    from hippo_core.methods.relational.paths import Path, Search
+    from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
     from hippo_core.methods.relational.writing import Writer
     from hippo_core.store import TraceStore
@@ -49,7 +48,7 @@ class SgcRss(Memory):
 
     _writer: "Writer | None" = None
     _graph: "Graph | None" = None
-    _search: "tuple[list, LearnedSearch] | None" = None
+    _learned: "tuple[list, LearnedSearch] | None" = None
 
     @property
     def codec(self) -> EdgeCodec:
@@ -81,7 +80,7 @@ class SgcRss(Memory):
 
     def forget(self) -> None:
         super().forget()
-        self._writer = self._graph = self._search = None
+        self._writer = self._graph = self._learned = None
         self.__dict__.pop("_linked", None)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
@@ -95,11 +94,9 @@ class SgcRss(Memory):
         if ranked := self._passages(traces, questions):
             none = {"path_hops": 0.0, "duplicate_rate": 0.0}
             return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
-        from hippo_core.methods.relational.confidence import fitted
-
-        search = self.search(traces)
+        search: Any = self.search(traces)
         repeated = search.graph.repeated
-        index, episodic, sure = WorldIndex(self.lm, traces, tuple(questions)), self._episodic(), fitted(self.settings.reader)
+        index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
 
         def retrieve(query: Query) -> Retrieved:
             begin, query = time.perf_counter(), kept(query)
@@ -110,15 +107,16 @@ class SgcRss(Memory):
             others = [index.passages[query.taught[position]] for position in order]
             ranking = tuple({trace.id: trace for trace in (*found, *others)}.values())
             best = paths[0] if paths else None
+            by = search.of(best) if best else search
             shown = tuple(traces[number] for number in best.statements) if best else in_order(others[: self.settings.k])
             return Retrieved(
                 shown,
                 ranking,
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=sure[search.known(query.text)].of(best.evidence) if best else None,
+                confidence=by.sure(query.text, best) if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
-                restated=self._restated(search, best, shown, query.text),
+                restated=self._restated(by, best, shown, query.text),
                 reworded=self.settings.relational.wording == "plain",
                 answer=_called(search.names[best.end], traces[best.statements[-1]].text) if best else "",
             )
@@ -132,23 +130,25 @@ class SgcRss(Memory):
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
 
-    def search(self, traces: Sequence[Trace]) -> "Search | LearnedSearch":
+    def search(self, traces: Sequence[Trace]) -> "Search | LearnedSearch | EitherSearch":
         """What finds paths among these traces."""
         from hippo_core.methods.relational.graph import Graph
 
-        relational = self.settings.relational
+        relational, found = self.settings.relational, self.settings.relational.search
         self._graph = (self._graph or Graph(listen=self._listening())).follow(traces)
-        if self.settings.relational.reading == "patterns":
+        patterns = None
+        if relational.reading != "learned":
             from hippo_core.methods.relational.paths import Search
 
-            return Search(self._graph, self.alike, relational.resolve, relational.search.hops, relational.search.beam)
-        from hippo_core.methods.relational.learned import LearnedSearch
+            patterns = Search(self._graph, self.alike, relational.resolve, found.hops, found.beam, encoder=self.settings.encoder)
+        if patterns and not self.settings.fitted:
+            return patterns
+        from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 
         key = [(trace.id, trace.text, trace.payload) for trace in traces]
-        if self._search is None or self._search[0] != key:
-            search = relational.search
-            self._search = key, LearnedSearch(self._reader, self._graph, relational.resolve, search.hops, search.beam)
-        return self._search[1]
+        if self._learned is None or self._learned[0] != key:
+            self._learned = key, LearnedSearch(self._reader, self._graph, relational.resolve, found.hops, found.beam)
+        return EitherSearch(patterns, self._learned[1]) if patterns else self._learned[1]
 
     @property
     def _reader(self) -> "StatementReader":
@@ -158,7 +158,7 @@ class SgcRss(Memory):
 
     def _listening(self) -> "Listen":
         """What reads the statements of a graph, anew."""
-        if self.settings.relational.reading == "patterns":
+        if self.settings.relational.reading != "learned":
             from hippo_core.methods.relational.graph import read
 
             return read
@@ -172,10 +172,10 @@ class SgcRss(Memory):
             return ()
         from hippo_core.methods.relational.pictures import drawn
 
-        search = self.search(traces)
+        search: Any = self.search(traces)
         return [drawn(search, path) for path in search.best(question)[:1]]
 
-    def _restated(self, search: "Search | LearnedSearch", best: "Path | LearnedPath | None", shown: Sequence[Trace], question: str) -> str:
+    def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
         when they held, so that a question about a time is told the name where the path ends."""
         wording, (_, when) = self.settings.relational.wording, search.timed(question)

@@ -9,6 +9,7 @@ from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"
 FIT = "python -m hippo_core.training.path_confidence"
+MATTER = "matter"
 ANEW = f"delete it and fit it again: `{FIT}`"  # what is fitted of other encoders stays in a whole file
 
 
@@ -27,3 +28,14 @@ def fitted(reader: str) -> dict[bool, Confidence]:
         return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False) if regime(one) in of}
     except (KeyError, TypeError):
         raise LabError(f"{path} has no confidence of paths with the reader {reader}; fit it again: `{FIT}`") from None
+
+
+@cache
+def same_matter() -> Confidence:
+    """How likely two statements of one name are of the same matter (`PathSearch.rivals`). LabError where nothing was fitted."""
+    path = root() / FILE
+    try:
+        of = read_sealed(path, ANEW)["fitted"][MATTER][MATTER]
+        return Confidence(of["weights"], of["bias"])
+    except (KeyError, TypeError):
+        raise LabError(f"{path} does not say when statements are of one matter; fit it: `{FIT} {MATTER}`") from None

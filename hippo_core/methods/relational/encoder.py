@@ -4,15 +4,16 @@
     question    Where does the owner of the [N1] live?     each word's hop from the name on: the owner of the [N1]; Where does [N1] live?
     hop         the owner of the [N1]                      a vector: what leads from the name to what is asked for
 
-Names are placeholders in order of appearance, to which what they are called adds little: whether it is a person's or a ship's. Both
-encoders, one that tags and one that compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and the heads below,
-fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once, whoever asks: a hop is compared with a pair
-of its names by the product of two vectors, and with its words by late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3),
-not by a transformer that reads both together.
+Names are placeholders in order of appearance, to which what they are called adds little: whether it is a person's or a ship's. The three
+encoders, of which one tags, one cuts questions and one compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and
+the heads below, fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once, whoever asks: a hop is
+compared with a pair of its names by the product of two vectors, and with its words by late interaction (Khattab and Zaharia 2020, arXiv
+2004.12832, section 3), not by a transformer that reads both together.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Any
 
@@ -22,6 +23,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, pad
 from torch.nn.utils.rnn import pad_sequence
 
+from hippo_core.methods.relational.mentions import COMMON
+
 HOPS, NAMES, MOST = 3, 8, 96  # hops of a question; names of a text that are told apart; word pieces of a text
 WORD = 128  # of a word's vector
 TOGETHER = 12  # texts that the body runs at a time
@@ -30,7 +33,6 @@ KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former"
 ROLES = ("party", "teller", "old", "other")  # what a name is in a statement; old: of what is no longer so, or never was
 INTENTS = ("now", "before")
 NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a text whose names are not marked
-PAIRS = ("unrelated", "agrees", "replaces", "disputes")  # what a later statement is to an earlier one of the same name
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,10 @@ class Marked:
         return parts
 
 
-def partings(logits: Tensor, marked: Marked) -> list[tuple[float, tuple[int, ...]]]:
-    """How a question may be cut into one, two, ... `HOPS` hops: for each number of hops that there can be the logarithm of the likelihood,
-    and the hop of each piece. Hops are intervals around the name, each around the one before: the best of these by a dynamic program.
+def cuts(logits: Tensor, marked: Marked, doubt: float = 0.0, most: int = 1) -> list[tuple[float, tuple[int, ...]]]:
+    """How a question may be cut into one, two, ... `HOPS` hops, likeliest first: the logarithm of each cut's likelihood, and the hop of
+    each piece. Hops are intervals around the name, each around the one before. All cuts that are at most `doubt` less likely than the best
+    one, `most` of them: intervals are chosen from without to within, by the best of what may lie within (A*, Hart et al. 1968).
 
     Args:
         logits: of the hop of each piece, 0 for none [T, HOPS + 1].
@@ -76,37 +79,49 @@ def partings(logits: Tensor, marked: Marked) -> list[tuple[float, tuple[int, ...
     sums = np.concatenate([np.zeros((1, HOPS + 1)), likely.cumsum(0)])  # [size + 1, HOPS + 1]
     left, right = np.arange(size)[:, None], np.arange(size)[None]
     within = sums[right + 1] - sums[left]  # [left, right, HOPS + 1]: all pieces of an interval are of a hop
-    best = np.full((size, size), -np.inf)
-    best[name, name] = 0.0
-    before, made = list[np.ndarray](), []
+    best = np.full((HOPS + 1, size, size), -np.inf)  # of an interval whose outer hop is this: the most that all its pieces are worth
+    best[0, name, name] = 0.0
     for hop in range(1, HOPS + 1):
-        gain = best - within[..., hop]
-        before.append(gain)
+        gain = best[hop - 1] - within[..., hop]
         wider = np.maximum.accumulate(np.maximum.accumulate(gain[::-1], 0)[::-1], 1)  # of all intervals inside
         inside = np.full_like(wider, -np.inf)
         inside[:-1] = wider[1:]
         inside[:, 1:] = np.maximum(inside[:, 1:], wider[:, :-1])
-        best = np.where(np.isfinite(inside), within[..., hop] + inside, -np.inf)
-        total = best + within[0, -1, 0] - within[..., 0]
-        if not np.isfinite(total).any():
-            break
-        made.append((float(total.max()), _tags(before, np.unravel_index(int(total.argmax()), total.shape), len(marked.ids))))
+        best[hop] = np.where(np.isfinite(inside), within[..., hop] + inside, -np.inf)
+    without = within[0, -1, 0] - within[..., 0]
+    least = float((best[1:] + without).max()) - doubt
+    waiting: list[tuple[float, int, float, Intervals]] = []
+
+    def wait(hop: int, worth: np.ndarray, outer: Intervals) -> None:
+        """That an interval of this hop comes next; worth: what all that lies without it is worth [left, right]."""
+        for one, other in np.argwhere(best[hop] + worth >= least - 1e-9).tolist():
+            heappush(waiting, (-float(best[hop, one, other] + worth[one, other]), hop, float(worth[one, other]), (*outer, (one, other))))
+
+    for hop in range(1, HOPS + 1):
+        wait(hop, without, ())
+    made: list[tuple[float, tuple[int, ...]]] = []
+    while waiting and len(made) < most:
+        worth, hop, outside, intervals = heappop(waiting)
+        if not hop:
+            made.append((-worth, _hops(intervals, len(marked.ids))))
+            continue
+        one, other = intervals[-1]
+        inner = np.full((size, size), -np.inf)
+        part = slice(one, other + 1), slice(one, other + 1)
+        inner[part] = outside + within[one, other, hop] - within[(*part, hop)]
+        inner[one, other] = -np.inf
+        wait(hop - 1, inner, intervals)
     return made
 
 
-def _tags(gains: Sequence[np.ndarray], outer: tuple[Any, ...], length: int) -> tuple[int, ...]:
-    """The hop of each piece where the last hop is this interval; `gains`: of each hop, what the interval inside it may be worth."""
+Intervals = tuple[tuple[int, int], ...]  # from without to within, the last one the name alone
+
+
+def _hops(intervals: Intervals, length: int) -> tuple[int, ...]:
+    """The hop of each piece."""
     tags = [0] * length
-    left, right = map(int, outer)
-    for hop in range(len(gains), 0, -1):
-        gain = np.full_like(gains[hop - 1], -np.inf)
-        gain[left : right + 1, left : right + 1] = gains[hop - 1][left : right + 1, left : right + 1]
-        gain[left, right] = -np.inf
-        inner = np.unravel_index(int(gain.argmax()), gain.shape)
-        for place in (*range(left, int(inner[0])), *range(int(inner[1]) + 1, right + 1)):
-            tags[place + 1] = hop
-        left, right = int(inner[0]), int(inner[1])
-    tags[left + 1] = 1
+    for hop, (left, right) in zip(range(len(intervals) - 1, 0, -1), intervals, strict=False):
+        tags[left + 1 : right + 2] = [hop] * (right + 1 - left)
     return tuple(tags)
 
 
@@ -116,6 +131,14 @@ class Marker:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.pad, self._begin, self._end = tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id
+        self._common = {*tokenizer.convert_tokens_to_ids(sorted(COMMON)), *tokenizer.all_special_ids}
+
+    def content(self, text: Marked) -> list[int]:
+        """The pieces of a text that are neither names nor common words nor marks between words."""
+        words = zip(text.ids, self._tokenizer.convert_ids_to_tokens(text.ids), text.marks, strict=True)
+        return [
+            piece for piece, word, mark in words if mark <= 0 and piece not in self._common and word.lstrip("#").isalpha() and len(word) > 1
+        ]
 
     def unmarked(self, texts: Sequence[str]) -> list[Marked]:
         """Texts whose names are not marked, but their capitals."""
@@ -192,20 +215,27 @@ class Encoder(nn.Module):
 
 
 class Tagger(Encoder):
-    """What tells which pieces of a text are names, and which hop each piece of a question belongs to."""
+    """What tells which pieces of a text whose names are not marked are names, what each is in it, and how it is told."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
         self.named, self.role, self.kind = (nn.Linear(self.size, len(of)) for of in (NAMED, ROLES, KINDS))
-        self.hop, self.intent = nn.Linear(self.size, HOPS + 1), nn.Linear(self.size, len(INTENTS))
 
-    def name(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
-        """Of texts whose names are not marked: logits of `NAMED` and of `ROLES` for each piece [B, T, N], and of `KINDS` for each text."""
+    def forward(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits of `NAMED` and of `ROLES` for each piece [B, T, N], and of `KINDS` for each text [B, K]."""
         states, mask, _ = self.states(texts)
         return self.named(states), self.role(states), self.kind((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
 
-    def part(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
-        """Logits of the hop that each piece of a question belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
+
+class Cutter(Encoder):
+    """What tells which hop each piece of a question belongs to, and what time it is about."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(body)
+        self.hop, self.intent = nn.Linear(self.size, HOPS + 1), nn.Linear(self.size, len(INTENTS))
+
+    def forward(self, questions: Sequence[Marked]) -> tuple[Tensor, Tensor]:
+        """Logits of the hop that each piece belongs to [B, T, H + 1], and of `INTENTS` [B, I]."""
         states, _, _ = self.states(questions)
         return self.hop(states), self.intent(states[:, 0])
 
@@ -221,7 +251,6 @@ class PathEncoder(Encoder):
             nn.init.eye_(head.weight)
         for head in (self.start, self.end):
             nn.init.normal_(head.weight, std=0.01)
-        self.pair = nn.Sequential(nn.Linear(4 * size + 2, 128), nn.GELU(), nn.Linear(128, len(PAIRS)))
         self.word, self.name = nn.Linear(size, WORD), nn.Linear(size, size)
         nn.init.normal_(self.name.weight, std=0.02)
         self.scale, self.fine = nn.Parameter(torch.tensor(10.0)), nn.Parameter(torch.tensor(5.0))
@@ -274,11 +303,6 @@ class PathEncoder(Encoder):
             likes = torch.einsum("hd,std->sht", one, known).masked_fill(~there[:, None], -1.0)
             rows.append(likes.amax(-1).mean(-1))
         return self.fine * torch.stack(rows)
-
-    def judge(self, one: Tensor, other: Tensor, same: Tensor, alike: Tensor) -> Tensor:
-        """Logits of `PAIRS` for two vectors [N, W] of which the other is told later. `same`: whether both end at the same name [N];
-        `alike`: how well the words of the one are met in the other's [N]."""
-        return self.pair(torch.cat([one, other, one * other, (one - other).abs(), same[:, None].to(one.dtype), alike[:, None]], -1))
 
 
 @dataclass(slots=True)

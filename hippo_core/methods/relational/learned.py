@@ -4,15 +4,20 @@ A statement is of the relation whose first statement says the likest of two name
 The graph with its schemas and its gate is the one that patterns fill, too (graph.py). Paths are searched by path_search.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import Graph, Key, Told
 from hippo_core.methods.relational.mentions import Mention
 from hippo_core.methods.relational.name_finder import Span, key_of
 from hippo_core.methods.relational.path_search import Path, PathSearch
+from hippo_core.methods.relational.paths import Path as PatternPath
+from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.relations import Relation
 from hippo_core.methods.relational.speech import Said
 from hippo_core.methods.relational.statement_reader import SURENESS, ReadStatement, StatementReader
@@ -20,6 +25,8 @@ from hippo_core.methods.relational.times import When
 from hippo_core.store.trace import Trace
 
 ALIKE = 0.7  # the cosine from which on two statements tell one relation: .97 of such pairs do on validation relations
+
+AnyPath = Path | PatternPath
 
 
 @dataclass
@@ -88,6 +95,35 @@ class LearnedSearch(PathSearch):
     def timed(self, question: str) -> tuple[str, When | None]:
         """A question and the time that it asks about: the reader says whether it is one before."""
         return question, None
+
+    def of(self, path: Path) -> "LearnedSearch":
+        """The search that has found a path."""
+        return self
+
+    def sure(self, question: str, path: Path) -> float:
+        """How sure it is that a path leads to the answer."""
+        return fitted("learned")[False].of(path.evidence)
+
+
+class EitherSearch:
+    """Search by patterns and by the fitted reader over one graph: the surer one answers, each by what was fitted of it (confidence.py)."""
+
+    def __init__(self, patterns: Search, learned: LearnedSearch) -> None:
+        self.patterns, self.learned, self.graph = patterns, learned, patterns.graph
+        self.names = {**learned.names, **patterns.names}
+
+    def best(self, question: str, allowed: "set[int] | None" = None) -> Sequence[AnyPath]:
+        """The paths of the surer search, best first; none where neither has any."""
+        found = [paths for search in (self.patterns, self.learned) if (paths := search.best(question, allowed))]
+        return max(found, key=lambda paths: self.of(paths[0]).sure(question, paths[0]), default=[])
+
+    def of(self, path: AnyPath) -> Any:
+        """The search that has found a path."""
+        return self.learned if isinstance(path, Path) else self.patterns
+
+    def against(self, path: AnyPath) -> list[list[int]]:
+        """Of each statement of a path those that say otherwise and do not hold."""
+        return self.of(path).against(path)
 
 
 def graph_of(reader: StatementReader) -> Graph:

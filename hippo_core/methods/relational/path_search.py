@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hippo_core.methods.relational.confidence import same_matter
 from hippo_core.methods.relational.edge import Telling
 from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
 from hippo_core.methods.relational.names import Names
 from hippo_core.methods.relational.statement_reader import SURENESS, Asked, StatementReader
 
-AS_WELL = 1.5  # how much less likely, as a logarithm, what answers as well may be; set by hand
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
+FAR = 10.0  # statements that are less likely than this, as a logarithm, count as this
 PLAIN = 0.9  # how sure what nobody qualifies is
 GUESS = 0.1
 NEAR = 3.0  # leads of paths beyond this count as this
@@ -137,6 +138,24 @@ class PathSearch:
 
     def best(self, question: str, allowed: Set[int] | None = None) -> list[Path]:
         """Paths, best first; none where the question names nothing that is known."""
+        found = self.likeliest(question, allowed)
+        if not found:
+            return []
+        best, asked, likely = found[0]
+        rivals = [path.score for path, *_ in found if path.end != best.end]
+        evidence = {
+            "mean": sum(best.likely) / len(best.likely),
+            "least": min(best.likely),
+            "lead": min(NEAR, best.score - max(rivals)) if rivals else NEAR,
+            "hops": asked.likely,
+        }
+        if self.resolve:
+            best = self._resolved(best, likely, allowed, asked.before)
+        return [replace(best, evidence=evidence), *(path for path, *_ in found[1:])]
+
+    def likeliest(self, question: str, allowed: Set[int] | None = None) -> list[tuple[Path, Asked, np.ndarray]]:
+        """Paths, best first, whatever contests them, each with how its question was cut and how likely each pair of names is what each hop
+        asks [H, P], as a logarithm."""
         spans = self.named(question)
         starts = [key for key in dict.fromkeys(span.key for span in spans) if key in self.out]
         if not starts:
@@ -153,20 +172,7 @@ class PathSearch:
             likely -= np.logaddexp.reduce(likely, axis=1, keepdims=True)
             paths = self._walk(asked.start, likely)
             found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
-        found.sort(key=lambda one: -one[0].score)
-        if not found:
-            return []
-        best, asked, likely = found[0]
-        rivals = [path.score for path, *_ in found if path.end != best.end]
-        evidence = {
-            "mean": sum(best.likely) / len(best.likely),
-            "least": min(best.likely),
-            "lead": min(NEAR, best.score - max(rivals)) if rivals else NEAR,
-            "hops": asked.likely,
-        }
-        if self.resolve:
-            best = self._resolved(best, likely, allowed, asked.before)
-        return [replace(best, evidence=evidence), *(path for path, *_ in found[1:])]
+        return sorted(found, key=lambda one: -one[0].score)
 
     def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[Path]:
         """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
@@ -202,27 +208,46 @@ class PathSearch:
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
     def claims(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[Claim]:
-        """All that is told of the same matter as a step, of the same name, in order of telling: what the reader judges so, and what answers
-        the question there nearly as well. `likely`: how likely each pair of names is what is asked there [P]."""
-        table, _ = self._pairs
-        others = [
-            (pair, Step(number, step.start, end))
-            for pair, number, end in self.out[step.start]
-            if (allowed is None or number in allowed) and self.read[number].roles[end] != "teller"
-        ]
-        if not others:
-            return []
-        [lead] = [table[pair] for pair, number, end in self.out[step.start] if (number, end) == (step.number, step.end)]
-        words = self.reader.model.alike([self.read[step.number].words], [self.read[other.number].words for _, other in others])[0]
-        ends = [other.end == step.end for _, other in others]
-        alike = self.reader.same_matter(lead, table[[pair for pair, _ in others]], ends, words)
-        said: dict[int, tuple[float, Step]] = {}
-        own = next((likely[pair] for pair, other in others if other == step), np.inf)
-        for (pair, other), same in zip(others, alike, strict=True):
-            if (same >= SAME or likely[pair] >= own - AS_WELL) and same >= said.get(other.number, (0.0, other))[0]:
-                said[other.number] = same, other
-        claims = [(telling.time, claim) for _, other in said.values() for telling, claim in self._told(other)]
+        """All that is told of the same matter as a step, of the same name, in order of telling. `likely`: how likely each pair of names is
+        what is asked there [P]."""
+        same = same_matter()
+        said = [step, *(other for other, evidence in self.rivals(step, likely, allowed) if same.of(evidence) >= SAME)]
+        claims = [(telling.time, claim) for one in said for telling, claim in self._told(one)]
         return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]
+
+    def rivals(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[tuple[Step, Mapping[str, float]]]:
+        """Of each other statement of a step's name the likeliest step, and what speaks for its being of the same matter.
+
+        `worse`: how much less likely it is what is asked; `alike`: the cosine of what both lead to; `met`, `meets`: how well the words of
+        the one are met in the other's; `update`: that it tells what has become so; `names`: that it names where the step ends.
+        """
+        pairs = {(number, end): pair for pair, number, end in self.out[step.start]}
+        own, one = pairs[step.number, step.end], self.read[step.number]
+        best: dict[int, tuple[float, str]] = {}
+        for (number, end), pair in pairs.items():
+            if number != step.number and (allowed is None or number in allowed) and self.read[number].roles[end] != "teller":
+                best[number] = max(best.get(number, (-np.inf, "")), (float(likely[pair]), end))
+        if not best:
+            return []
+        words = [self.read[number].words for number in best]
+        met = (self.reader.model.alike([one.words], words)[0] / self.reader.model.fine).tolist()
+        meets = (self.reader.model.alike(words, [one.words])[:, 0] / self.reader.model.fine).tolist()
+        table, _ = self._pairs
+        alike = (table[[pairs[number, end] for number, (_, end) in best.items()]] @ table[own]).tolist()
+        return [
+            (
+                Step(number, step.start, end),
+                {
+                    "worse": max(-FAR, min(FAR, float(likely[own]) - worth)),
+                    "alike": alike[row],
+                    "met": met[row],
+                    "meets": meets[row],
+                    "update": float(self.read[number].kind == "update"),
+                    "names": float(step.end in self.read[number].names and step.end != end),
+                },
+            )
+            for row, (number, (worth, end)) in enumerate(best.items())
+        ]
 
     def _told(self, step: Step) -> list[tuple[Telling, Claim]]:
         """Each telling of a statement as a claim: the first by its text, others by what the store says of them."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hippo_core.methods.encoded import Encoder
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
+from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import Claim, Graph, Told
 from hippo_core.methods.relational.likeness import Likeness, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
@@ -68,6 +70,7 @@ class Search:
         resolve: whether a contested statement is replaced by the one that holds.
         hops: statements of a path, at most.
         beam: paths that are followed further at each hop.
+        encoder: what says how alike words are.
     """
 
     def __init__(
@@ -78,9 +81,10 @@ class Search:
         hops: int = 3,
         beam: int = 12,
         weights: Weights | None = None,
+        encoder: Encoder = "own",
     ) -> None:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
-        self.weights = weights or Weights()
+        self.weights, self.encoder = weights or Weights(), encoder
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
         self.said = [dict.fromkeys(mention.key for mention in told.mentions) for told in graph.told]
         self.held = Counter(word for own in self.words for word in set(own))
@@ -215,6 +219,14 @@ class Search:
     def known(self, question: str) -> bool:
         """Whether a question asks for something of a kind that patterns tell of names here."""
         return wanted(question) in KINDS & self.graph.kinds
+
+    def of(self, path: Path) -> "Search":
+        """The search that has found a path."""
+        return self
+
+    def sure(self, question: str, path: Path) -> float:
+        """How sure it is that a path leads to the answer."""
+        return fitted(self.encoder)[self.known(question)].of(path.evidence)
 
     def timed(self, question: str) -> tuple[str, When | None]:
         """A question without the time that it asks about, and that time; as it is where nothing is told of such times."""

@@ -1,20 +1,19 @@
 """A drawing of the path that answered a question: names, the statements between them, and those that say otherwise and lost."""
 
 from html import escape
+from typing import Any
 
 from hippo_core.methods.base import Picture
-from hippo_core.methods.relational.learned import LearnedSearch
-from hippo_core.methods.relational.path_search import Path as LearnedPath
-from hippo_core.methods.relational.paths import Path, Search
+from hippo_core.methods.relational.learned import AnyPath
 
 ACCENT = "var(--hippo-accent, #0072b2)"
 WIDTH, ROW, LEFT, MOST = 560, 20, 12, 4
 CHARACTERS = 78  # of a statement that fit into a row
 
 
-def drawn(search: Search | LearnedSearch, path: Path | LearnedPath) -> Picture:
+def drawn(search: Any, path: AnyPath) -> Picture:
     """The path from the question's name at the top to what is asked for at the bottom."""
-    texts, against = [told.trace.text for told in search.graph.told], search.against(path)  # type: ignore[arg-type]
+    texts, against = [told.trace.text for told in search.graph.told], search.against(path)
     rows: list[str] = []
     lost = 0
     for number, (node, statement) in enumerate(zip(path.nodes, (*path.statements, None), strict=True)):

@@ -56,13 +56,14 @@ class ReplaySection(SettingsModel):
 
 class RelationalSection(SettingsModel):
     """`reading`: how statements and questions are read, by patterns and the likeness of words, or by a reader that was fitted on a bank of
-    relations (learned; it needs MiniLM). `schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough
-    for that, is inserted at once; false: all wait for a replay. `gate`: what is inserted, and what waits. `resolve`: whether a contested
-    statement is replaced by the one that holds; `search`: how paths are found; `passages`: how passages with titles are ranked, which have
-    no paths. `wording`: how the model is told a path, by its statements (own), by what they say without who says so (plain), or by the name
-    where it ends in the words of the question (question); either: own where patterns know what is asked for, else question."""
+    relations (learned; it needs MiniLM); auto: by patterns, and with the encoder minilm by both, of which the surer one answers.
+    `schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough for that, is inserted at once; false:
+    all wait for a replay. `gate`: what is inserted, and what waits. `resolve`: whether a contested statement is replaced by the one that
+    holds; `search`: how paths are found; `passages`: how passages with titles are ranked, which have no paths. `wording`: how the model is
+    told a path, by its statements (own), by what they say without who says so (plain), or by the name where it ends in the words of the
+    question (question); either: own where patterns know what is asked for, else question."""
 
-    reading: Literal["patterns", "learned"] = "patterns"
+    reading: Literal["auto", "patterns", "learned"] = "auto"
     schema_fasttrack: bool = True
     gate: EdgeGateSettings = EdgeGateSettings()
     resolve: bool = True
@@ -81,10 +82,10 @@ class SgcRssSettings(StructuredSettings):
     replay: ReplaySection = ReplaySection()
 
     @property
-    def reader(self) -> Reader:
-        """What reads and compares words: "learned", or the encoder beside the patterns."""
-        return "learned" if self.relational.reading == "learned" else self.encoder
+    def fitted(self) -> bool:
+        """Whether statements are read by the fitted reader, too."""
+        return self.relational.reading == "learned" or (self.relational.reading == "auto" and self.encoder == "minilm")
 
     @property
     def requires(self) -> tuple[str, ...]:
-        return ("minilm",) if self.reader == "learned" else super().requires
+        return ("minilm",) if self.fitted else super().requires

@@ -13,22 +13,22 @@ from hippo_core.files import LabError
 from hippo_core.methods.relational.encoder import (
     INTENTS,
     KINDS,
-    PAIRS,
     ROLES,
+    Cutter,
     Encoder,
     Marked,
     Marker,
     PathEncoder,
     Statement,
     Tagger,
-    partings,
+    cuts,
 )
 from hippo_core.methods.relational.name_finder import Span, tagged_spans
 from hippo_core.models import minilm
 from hippo_core.models.artifacts import Owner, load_part, save_part
 
 FIT = "python -m hippo_core.training.path_encoder"
-DOUBT = 2.0  # by how much less likely a number of hops may be than the likeliest one, as a logarithm, to be tried
+DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
 SURENESS = {
     "high": 0.9,
     "middle": 0.6,
@@ -39,7 +39,11 @@ SURENESS = {
 }  # by how a statement is told; None: plainly
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
-PARTS: Mapping[str, type[Encoder]] = {"statements": PathEncoder, "tags": Tagger}  # what is fitted and lies beside MiniLM's other parts
+PARTS: Mapping[str, type[Encoder]] = {
+    "statements": PathEncoder,
+    "tags": Tagger,
+    "cuts": Cutter,
+}  # what is fitted and lies beside MiniLM's other parts
 
 
 def owner() -> Owner:
@@ -85,7 +89,8 @@ def _shipped(part: str, device: str) -> Any:
 def fitted_reader(device: str = "cpu") -> "StatementReader":
     """The shipped reader. LabError where MiniLM or it is missing, damaged, or of another MiniLM."""
     tokenizer, _ = minilm.copied(device)
-    return StatementReader(_shipped("statements", device), _shipped("tags", device), Marker(tokenizer))
+    model, tagger, cutter = (_shipped(part, device) for part in PARTS)
+    return StatementReader(model, tagger, cutter, Marker(tokenizer))
 
 
 class Tagged(NamedTuple):
@@ -98,8 +103,8 @@ class Tagged(NamedTuple):
 
 @dataclass
 class ReadStatement:
-    """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how likely that
-    stands [M, M]; its words [T, D]; how it is told, and what each name is in it."""
+    """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how
+    likely that stands [M, M]; its words [T, D]; how it is told, and what each name is in it."""
 
     names: dict[str, str]
     leads: Tensor
@@ -115,8 +120,8 @@ class ReadStatement:
 
 
 class Asked(NamedTuple):
-    """What a question may ask from one of its names on: the vectors of its hops [H, W] and the words of each [T, D], how likely it asks in
-    so many hops (a logarithm), and whether it asks of what was so before."""
+    """What a question may ask from one of its names on: its hops as vectors [H, W] and the words of each [T, D], how
+    likely it is cut so (a logarithm), and whether it asks of what was so before."""
 
     start: str
     hops: Tensor
@@ -127,10 +132,11 @@ class Asked(NamedTuple):
 
 @dataclass
 class StatementReader:
-    """Both fitted encoders. What was read is kept."""
+    """The fitted encoders. What was read is kept."""
 
     model: PathEncoder
     tagger: Tagger
+    cutter: Cutter
     marker: Marker
     batch: int = 32
     tagged: dict[str, Tagged] = field(default_factory=dict)
@@ -141,7 +147,7 @@ class StatementReader:
         """These texts, tagged."""
         for part in self._batches({text for text in texts if text not in self.tagged}):
             marked = self.marker.unmarked(part)
-            for text, one, named, roles, kind in zip(part, marked, *self.tagger.name(marked), strict=True):
+            for text, one, named, roles, kind in zip(part, marked, *self.tagger(marked), strict=True):
                 size = len(one.ids)
                 spans = tagged_spans(text, one.places, named[:size].argmax(-1).tolist())
                 at = {place: row for row, place in enumerate(one.places)}
@@ -173,26 +179,19 @@ class StatementReader:
     def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[Asked]:
         """What a question may ask from each of these of its names on, the likelier numbers of hops alone."""
         marked = self.marker([(question, _numbered(names, start)) for start in starts])
-        tags, intents = self.tagger.part(marked)
+        tags, intents = self.cutter(marked)
         before = (intents.argmax(-1) == INTENTS.index("before")).tolist()
         cut: list[tuple[int, float, list[Marked]]] = []
         for row, (one, tag) in enumerate(zip(marked, tags, strict=True)):
-            ways = partings(tag[: len(one.ids)], one)
-            total = float(np.logaddexp.reduce([likely for likely, _ in ways]))
-            best = max(likely for likely, _ in ways)
-            cut += [(row, likely - total, one.hops(tag)) for likely, tag in ways if best - likely < DOUBT]
-        vectors, words = self.model.ask([hop for *_, hops in cut for hop in hops])
-        sizes, said = [len(hops) for *_, hops in cut], iter(words)
+            found = cuts(tag[: len(one.ids)], one, DOUBT, CUTS)
+            total = float(np.logaddexp.reduce([likely for likely, _ in found]))
+            cut += [(row, likely - total, one.hops(tag)) for likely, tag in found]
+        each = list(dict.fromkeys(hop for *_, hops in cut for hop in hops))
+        read = dict(zip(each, zip(*self.model.ask(each), strict=True), strict=True))
         return [
-            Asked(starts[row], hops, [next(said) for _ in hops], likely, before[row])
-            for (row, likely, _), hops in zip(cut, vectors.split(sizes), strict=True)
+            Asked(starts[row], torch.stack([read[hop][0] for hop in hops]), [read[hop][1] for hop in hops], likely, before[row])
+            for row, likely, hops in cut
         ]
-
-    @torch.inference_mode()
-    def same_matter(self, one: Tensor, others: Tensor, same: Sequence[bool], alike: Tensor) -> np.ndarray:
-        """How likely each of these is of the same matter as this one [N]; `alike`: how well the one's words are met in theirs [N]."""
-        logits = self.model.judge(one.expand_as(others), others, torch.tensor(same), alike)
-        return (1 - logits.softmax(-1)[:, PAIRS.index("unrelated")]).numpy()
 
 
 def _numbered(names: Sequence[Span], first: str = "") -> list[tuple[int, int, int]]:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from hippo_core.suites.relations.bank import SPLIT_PARTS, files
+from hippo_core.suites.relations.bank import FURTHER_PARTS, SPLIT_PARTS, files
 from hippo_core.suites.relations.draft import Draft, Edge, Words, lowered
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.splits import attempts
@@ -253,5 +253,5 @@ RELATIONS = Suite(
     answer_budget=16,
     hide=hide,
     tells=tells,
-    reads=lambda settings: files(*SPLIT_PARTS, "training"),
+    reads=lambda settings: files(*SPLIT_PARTS, *FURTHER_PARTS),
 )

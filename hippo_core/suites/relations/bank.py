@@ -21,6 +21,7 @@ CLAUSES: tuple[Form, ...] = ("active", "passive", "cleft", "possessive")  # form
 FOLDER = "data/relations"
 FROZEN = "dd3c050a4b97d43ad3120dee9c048e4c4f7cb02aa36e548126a96c28ba623b26"
 SPLIT_PARTS = ("bank", "frames")  # of the folder
+FURTHER_PARTS = ("training", "training/frames")  # for training alone
 PARTS = ("given", "surname")  # of the name of a person
 
 
@@ -138,11 +139,23 @@ def worded(texts: Sequence[str], split: Split) -> tuple[str, ...]:
 @cache
 def frames(name: str, kind: str, split: Split) -> tuple[str, ...]:
     """The frames of a file that are of a kind and belong to a split. The file has a list of frames that say their kind, as `certainty` or
-    as `kind` ("": none does), or lists by kind."""
-    content: Any = parse_yaml((folder() / f"frames/{name}.yaml").read_text("utf-8"))
+    as `kind` ("": none does), or lists by kind. For training there are further ones."""
+    chosen = worded(_frames(f"frames/{name}.yaml", kind), split)
+    further = _frames(f"training/frames/{name}.yaml", kind) if split == "train" else ()
+    return (*chosen, *further)
+
+
+def _frames(path: str, kind: str) -> tuple[str, ...]:
+    content: Any = parse_yaml((folder() / path).read_text("utf-8"))
     if isinstance(content, dict):
         content = [one | {"kind": of} for of, some in content.items() for one in some]
-    return worded([one["text"] for one in content if kind in ("", one.get("certainty"), one.get("kind"))], split)
+    return tuple(one["text"] for one in content if kind in ("", one.get("certainty"), one.get("kind")))
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """The kinds of things that have names."""
+    return tuple(kind for kind in read_mapping(folder() / "frames/names.yaml") if kind != "person")
 
 
 @cache

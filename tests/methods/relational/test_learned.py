@@ -1,9 +1,11 @@
 """The relational memory with its fitted reader: words that nothing was written for, and what changes the answer."""
 
+from itertools import pairwise, product
+
 import pytest
 
-from hippo_core.methods.relational.encoder import HOPS, Marked, partings
-from hippo_core.methods.relational.name_finder import TaggedNames, tagged_spans
+from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
+from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
 from hippo_core.methods.relational.path_search import Claim, Step, decided
 from hippo_core.models.packages.pins import available
 
@@ -51,9 +53,46 @@ def test_what_is_told_later_replaces_what_was_so(search):
     assert answer(search, "Where does Ada Moor live?", *told) == "Brent"
 
 
-def names_in(text, tagged):
-    spans = [(text.index(name), text.index(name) + len(name)) for name in tagged]
-    return [text[span.start : span.end] for span in TaggedNames.of([text], [spans]).find(text, spans)]
+WORLD = (
+    "Dr. Aoife O'Neill runs the mill.",
+    "O'Neill's mill stands on Harbour Street, says Dr. O'Neill.",
+    "Иван Петрович lives in 東京.",
+    "Minster of St. Ebba was built by Vell & Sons.",
+    "The Moth Watchers meet at the law firm on the square.",
+    "Nobody rents the old dairy now but Ann Bell.",
+)
+
+
+@needs_reader
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Is O'Neill there?", ["dr aoife o'neill"]),
+        ("Who owns the mill?", ["mill"]),
+        ("Where does Иван Петрович live, in 東京?", ["иван петрович", "東京"]),
+        ("Is Minster of St. Ebba old?", ["minster of st ebba"]),
+        ("What did Vell & Sons build?", ["vell & sons"]),
+        ("When did the Moth Watchers meet?", ["moth watchers"]),
+        ("Who rents the old dairy?", ["old dairy"]),
+    ],
+)
+def test_names_of_many_kinds_are_known_again(search, text, names):
+    assert [span.key for span in search(*WORLD).named(text)] == names
+
+
+def test_two_names_that_are_taken_for_one_are_two():
+    told = ["It is Rashid Moss Linnea Young copies from.", "Rashid Moss sings.", "Linnea Young and Rashid Moss met.", "Linnea Young left."]
+    spans = [[(6, 30)], [(0, 11)], [(0, 12), (17, 28)], [(0, 12)]]
+    assert [span.key for span in TaggedNames.of(told, spans).find(told[0])] == ["rashid moss", "linnea young"]
+
+
+def test_a_word_behind_a_name_is_no_part_of_it():
+    told = ["Rashid Moss scribbled a note.", "It was Rashid Moss.", "Ask Rashid Moss."]
+    assert [span.key for span in TaggedNames.of(told, [[(0, 21)], [(7, 18)], [(4, 15)]]).find(told[0])] == ["rashid moss"]
+
+
+def test_what_a_name_is_called_does_not_depend_on_how_it_is_written():
+    assert {key_of(name) for name in ("The Old Mill", "old mill", "the old mill's")} == {"old mill"}
 
 
 def test_a_name_is_known_again_by_a_part_of_it_and_behind_the():
@@ -94,13 +133,34 @@ def test_a_question_is_cut_into_hops_around_its_name():
     marked = Marked(tuple(range(8)), (0, 0, 0, 0, 1, 0, 0, 0), tuple(range(8)))
     wanted = (0, 2, 2, 1, 1, 1, 2, 0)
     logits = torch.full((8, HOPS + 1), -4.0)
-    for place, hop in enumerate(wanted):
-        logits[place, hop] = 4.0
-    found = partings(logits, marked)
-    assert len(found) == HOPS
-    assert max(found)[1] == wanted
-    assert [len(marked.hops(tags)) for _, tags in found] == [1, 2, 3]
-    assert all(tags[4] == 1 for _, tags in found)
+    logits[range(8), wanted] = 4.0
+    [(best, tags), *others] = cuts(logits, marked, doubt=100.0, most=1000)
+    assert tags == wanted
+    assert all(best >= likely for likely, _ in others)
+    assert all(one >= other - 1e-9 for (one, _), (other, _) in pairwise(others))
+    assert len({tags for _, tags in others}) == len(others)
+    assert {len(marked.hops(tags)) for _, tags in others} == set(range(1, HOPS + 1))
+    assert all(tags[4] == 1 for _, tags in others)
+
+
+def test_the_cuts_that_are_found_are_the_likeliest_of_all():
+    """Against all ways to nest intervals around the name."""
+    import torch
+
+    torch.manual_seed(3)
+    marked = Marked(tuple(range(6)), (0, 0, 0, 1, 0, 0), tuple(range(6)))
+    logits = torch.randn(6, HOPS + 1)
+    likely, name = logits.double().log_softmax(-1), 3
+    worth = {}
+    for places in product(range(HOPS + 1), repeat=4):
+        tags = (0, *places, 0)
+        around = [[place for place in range(1, 5) if place == name or 0 < tags[place] <= hop] for hop in range(1, max(tags) + 1)]
+        nested = all(of == [*range(of[0], of[-1] + 1)] and len(of) > size for of, size in zip(around, [1, *map(len, around)], strict=False))
+        if tags[name] == 1 and nested:
+            worth[tags] = float(sum(likely[place, tags[place]] for place in range(1, 5) if place != name))
+    found = cuts(logits, marked, doubt=100.0, most=1000)
+    assert {tags for _, tags in found} == worth.keys()
+    assert [likely - found[0][0] for likely, _ in found] == pytest.approx([worth[tags] - worth[found[0][1]] for _, tags in found])
 
 
 def claims(*said):
