@@ -21,7 +21,7 @@ SHIPPED = (
     ),
     *(
         "data/weights/hippo-tiny/*",
-        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*")),
+        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*")),
         "data/weights/relational/*",
         "data/weights/spatial/*",
     ),

@@ -286,11 +286,11 @@ def semantic_lesson(split: Split, index: int, seed: int) -> World:
     """A world of the suite `semantic`, in the lab's own wordings, in the terms of the suite `relations`."""
     profile = ("default", "hard", "hedged")[index % 3]
     world = next(iter(worlds("semantic", profile, 8, seed + index, split)))
-    facts = tuple(replace(fact, slots=_told(fact)) for fact in world.facts)
+    facts = tuple(replace(fact, slots=_slots_of(fact)) for fact in world.facts)
     return replace(world, facts=facts, items=tuple(_asked(item) for item in world.items))
 
 
-def _told(fact: Fact) -> dict[str, str]:
+def _slots_of(fact: Fact) -> dict[str, str]:
     slots, text = fact.slots, fact.text
     told = LEVELS[fact.confidence] if "teller" in slots else "plain"
     if text.startswith(("Later ", "Since then ")):

@@ -41,7 +41,7 @@ class SgcRss(Memory):
     Settings = SgcRssSettings
     steps = ("teach", "replay")
     says_confidence = True
-    weights = ("relational/path_confidence.json", "minilm/statements.*", "minilm/tags.*")
+    weights = ("relational/path_confidence.json", "minilm/statements.*", "minilm/tags.*", "minilm/cuts.*")
     columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)

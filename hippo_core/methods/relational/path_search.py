@@ -212,7 +212,7 @@ class PathSearch:
         what is asked there [P]."""
         same = same_matter()
         said = [step, *(other for other, evidence in self.rivals(step, likely, allowed) if same.of(evidence) >= SAME)]
-        claims = [(telling.time, claim) for one in said for telling, claim in self._told(one)]
+        claims = [(telling.time, claim) for one in said for telling, claim in self._tellings_of(one)]
         return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]
 
     def rivals(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[tuple[Step, Mapping[str, float]]]:
@@ -249,7 +249,7 @@ class PathSearch:
             for row, (number, (worth, end)) in enumerate(best.items())
         ]
 
-    def _told(self, step: Step) -> list[tuple[Telling, Claim]]:
+    def _tellings_of(self, step: Step) -> list[tuple[Telling, Claim]]:
         """Each telling of a statement as a claim: the first by its text, others by what the store says of them."""
         one, tellings = self.read[step.number], self.tellings[step.number] or (Telling("", step.number),)
         sure = SURENESS.get(one.kind)

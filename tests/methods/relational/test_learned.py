@@ -5,18 +5,20 @@ from itertools import pairwise, product
 import pytest
 
 from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
+from hippo_core.methods.relational.graph import Graph
+from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
-from hippo_core.methods.relational.path_search import Claim, Step, decided
+from hippo_core.methods.relational.path_search import Claim, PathSearch, Step, decided
+from hippo_core.methods.relational.paths import Search
+from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.packages.pins import available
+from tests.methods.relational.test_graph import traces
 
 needs_reader = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is not on the disk: `make models`")
 
 
 @pytest.fixture(scope="module")
 def search():
-    from hippo_core.methods.relational.path_search import PathSearch
-    from hippo_core.methods.relational.statement_reader import fitted_reader
-
     return lambda *told: PathSearch(fitted_reader(), told)
 
 
@@ -161,6 +163,19 @@ def test_the_cuts_that_are_found_are_the_likeliest_of_all():
     found = cuts(logits, marked, doubt=100.0, most=1000)
     assert {tags for _, tags in found} == worth.keys()
     assert [likely - found[0][0] for likely, _ in found] == pytest.approx([worth[tags] - worth[found[0][1]] for _, tags in found])
+
+
+@needs_reader
+def test_the_surer_of_both_readings_answers():
+    """Each reading answers what it alone can read, and is unsure of the other."""
+    graph = Graph.of(traces("Omar bought a lamp from the Marlow shop.", "The Marlow shop is in Oslo.", *HOUSE))
+    search = EitherSearch(Search(graph, encoder="minilm"), LearnedSearch(fitted_reader(), graph))
+    asked = {"In which city did Omar buy a lamp?": "Oslo", "Who supplies the Copper Kettle with bread?": "Dunmore Bakery"}
+    for question, answer in asked.items():
+        best, sure = search.best(question)[0], [one.sure(question, one.best(question)[0]) for one in (search.patterns, search.learned)]
+        assert search.names[best.end] == answer
+        assert search.of(best).sure(question, best) == max(sure) > min(sure)
+    assert search.best("Who?") == []
 
 
 def claims(*said):
