@@ -178,8 +178,8 @@ class SgcRss(Memory):
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
         when they held, so that a question about a time is told the name where the path ends."""
-        wording, (_, when) = self.settings.relational.wording, search.timed(question)
-        if best is None or wording == "own" or (wording == "either" and search.known(question) and not when):
+        wording = self.settings.relational.wording
+        if best is None or wording == "own" or (wording == "either" and search.known(question) and not search.timed(question)[1]):
             return ""
         if wording == "plain":
             return " ".join(plainly(trace.text) for trace in shown)

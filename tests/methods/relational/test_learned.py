@@ -11,8 +11,11 @@ from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagge
 from hippo_core.methods.relational.path_search import Claim, PathSearch, Step, decided
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
+from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
+from hippo_core.models.spec import load_spec
 from tests.methods.relational.test_graph import traces
+from tests.methods.relational.test_method import brought
 
 needs_reader = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is not on the disk: `make models`")
 
@@ -20,6 +23,11 @@ needs_reader = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is n
 @pytest.fixture(scope="module")
 def search():
     return lambda *told: PathSearch(fitted_reader(), told)
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
 
 
 HOUSE = (
@@ -176,6 +184,16 @@ def test_the_surer_of_both_readings_answers():
         assert search.names[best.end] == answer
         assert search.of(best).sure(question, best) == max(sure) > min(sure)
     assert search.best("Who?") == []
+
+
+@needs_reader
+def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(lm):
+    _, found = brought(lm, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
+    assert [trace.text for trace in found.shown] == [HOUSE[1], HOUSE[2]]
+    assert found.answer == "Igor Pell"
+    _, found = brought(lm, HOUSE, "who bakes?", encoder="minilm")
+    assert found.shown
+    assert found.answer == found.restated == ""
 
 
 def claims(*said):

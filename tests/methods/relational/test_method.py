@@ -63,8 +63,11 @@ def test_a_path_around_what_was_never_told_is_unsure_and_unknown(lm, told, inste
 
 
 def test_a_name_that_the_path_does_not_meet_makes_it_less_sure(lm):
-    here, elsewhere = (brought(lm, CHAIN, question)[1] for question in (LAMP, LAMP.replace("Omar", "the friend of Omar and Zuleika")))
-    assert elsewhere.confidence < here.confidence
+    asked = LAMP, LAMP.replace("Omar", "the friend of Omar and Zuleika")
+    here, elsewhere = (brought(lm, CHAIN, question) for question in asked)
+    assert elsewhere[1].confidence < here[1].confidence
+    searches = [method.search(traces(*CHAIN)) for method, _ in (here, elsewhere)]
+    assert [search.best(question)[0].evidence["met"] for search, question in zip(searches, asked, strict=True)] == [1.0, 0.5]
 
 
 def test_without_a_path_the_likest_statements_are_shown_and_the_model_decides(lm):
