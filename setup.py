@@ -20,12 +20,11 @@ SHIPPED = (
         "data/relations/**/*.yaml",
     ),
     *(
-        "data/weights/hippo-tiny/*",
         *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*")),
-        "data/weights/relational/*",
-        "data/weights/spatial/*",
+        *(f"data/weights/{of}/*" for of in ("relational", "spatial")),
     ),
-    "data/weights/smollm2-135m-reader/*",
+    *(f"data/weights/{of}/*.{kind}" for of in ("hippo-tiny", "smollm2-135m-reader") for kind in ("json", "safetensors", "md")),
+    "data/weights/hippo-tiny/*.jinja",
 )
 
 
