@@ -113,7 +113,7 @@ class SgcRss(Memory):
                 shown,
                 ranking,
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=by.sure(query.text, best) if best else None,
+                confidence=by.confidence(query.text, best) if best else None,
                 columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
                 together=best is not None,
                 restated=self._restated(by, best, shown, query.text),

@@ -100,7 +100,7 @@ class LearnedSearch(PathSearch):
         """The search that has found a path."""
         return self
 
-    def sure(self, question: str, path: Path) -> float:
+    def confidence(self, question: str, path: Path) -> float:
         """How sure it is that a path leads to the answer."""
         return fitted("learned")[False].of(path.evidence)
 
@@ -115,7 +115,7 @@ class EitherSearch:
     def best(self, question: str, allowed: "set[int] | None" = None) -> Sequence[AnyPath]:
         """The paths of the surer search, best first; none where neither has any."""
         found = [paths for search in (self.patterns, self.learned) if (paths := search.best(question, allowed))]
-        return max(found, key=lambda paths: self.of(paths[0]).sure(question, paths[0]), default=[])
+        return max(found, key=lambda paths: self.of(paths[0]).confidence(question, paths[0]), default=[])
 
     def of(self, path: AnyPath) -> Any:
         """The search that has found a path."""

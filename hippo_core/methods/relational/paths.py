@@ -224,7 +224,7 @@ class Search:
         """The search that has found a path."""
         return self
 
-    def sure(self, question: str, path: Path) -> float:
+    def confidence(self, question: str, path: Path) -> float:
         """How sure it is that a path leads to the answer."""
         return fitted(self.encoder)[self.known(question)].of(path.evidence)
 

@@ -180,9 +180,12 @@ def test_the_surer_of_both_readings_answers():
     search = EitherSearch(Search(graph, encoder="minilm"), LearnedSearch(fitted_reader(), graph))
     asked = {"In which city did Omar buy a lamp?": "Oslo", "Who supplies the Copper Kettle with bread?": "Dunmore Bakery"}
     for question, answer in asked.items():
-        best, sure = search.best(question)[0], [one.sure(question, one.best(question)[0]) for one in (search.patterns, search.learned)]
+        best, sure = (
+            search.best(question)[0],
+            [one.confidence(question, one.best(question)[0]) for one in (search.patterns, search.learned)],
+        )
         assert search.names[best.end] == answer
-        assert search.of(best).sure(question, best) == max(sure) > min(sure)
+        assert search.of(best).confidence(question, best) == max(sure) > min(sure)
     assert search.best("Who?") == []
 
 
