@@ -28,6 +28,7 @@ READ = {  # of files, not drawn: of data/notes, and of the user's folder (data/R
     "squad": "hippo_core.suites.natural.squad:SQUAD",
     "hotpotqa": "hippo_core.suites.natural.hotpotqa:HOTPOTQA",
     "twowiki": "hippo_core.suites.natural.twowiki:TWOWIKI",
+    "factconsolidation": "hippo_core.suites.natural.factconsolidation:FACTCONSOLIDATION",
 }
 OURS = {**SUITES, **READ}
 PROFILES = ("base", "default", "hard")

@@ -23,7 +23,7 @@ from hippo_core.files import require_checkout, root, unknown
 from hippo_core.methods.relational.encoder import ROLES, Cutter, Encoder, Marker, PathEncoder, Statement, Tagger, cuts
 from hippo_core.methods.relational.statement_reader import FIT, save
 from hippo_core.models import minilm
-from hippo_core.suites.relations.bank import FURTHER_PARTS, SPLIT_PARTS, digest
+from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT_PARTS, digest
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.path_lessons import ASSERTED, CutLessons, Lesson, Lessons, TagLessons, role_of
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
@@ -135,7 +135,7 @@ class PathRecipe(BaseModel):
 
 RECIPES = {
     "statements": PathRecipe(),
-    "tags": PathRecipe(part="tags", steps=800, rate=4e-4, head_rate=1e-3),
+    "tags": PathRecipe(part="tags", steps=600, rate=4e-4, head_rate=1e-3),
     "cuts": PathRecipe(part="cuts", steps=1200, rate=4e-4, head_rate=1e-3),
 }
 
@@ -146,7 +146,7 @@ def fit_part(part: str, say: Callable[[str], None] = print) -> None:
     if part not in RECIPES:
         raise unknown("part of the reader of statements", part, RECIPES)
     tokenizer, body = minilm.copied()
-    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, *FURTHER_PARTS)})
+    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, *FURTHER_PARTS, FURTHER_NAMES)})
     trainee, workshop = TRAINEES[part](recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{part}"
     train(trainee, workshop, say, every=100)
     curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())

@@ -3,7 +3,7 @@ names."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
@@ -12,7 +12,7 @@ from typing import Any
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
-from hippo_core.suites.relations.bank import kinds, names
+from hippo_core.suites.relations.bank import further_names, kinds, names
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 
 PATHS = 400  # of a question, at most
@@ -112,28 +112,75 @@ class Raw:
     kind: int = -100
 
 
-def unmarked(world: World, marker: Marker, random: Random, count: int) -> tuple[Raw, ...]:
-    """Some texts of a world. A third of the names are exchanged for made ones, as any name may come."""
+def unmarked(
+    world: World, marker: Marker, random: Random, count: int, other_name: Callable[[Random], str], corrected: float = 0.0
+) -> tuple[Raw, ...]:
+    """Some texts of a world. Four of ten names are exchanged for others, as any name may come; `corrected`: the share of the plain
+    statements that are told as corrections."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
-    other = {name: made_name(random) if random.random() < 1 / 3 else name for name in names}
+    other = {name: other_name(random) if random.random() < 0.4 else name for name in names}
     told: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
     asked: list[tuple[str, Fact | None]] = [(item.question, None) for item in world.items]
     made = []
     for text, fact in (*random.sample(told, min(len(told), 2 * count)), *random.sample(asked, min(len(asked), count // 2))):
         for start, end, name in reversed(named(text, names)):
-            text = text[:start] + (other[name] if other[name] != name else text[start:end]) + text[end:]
+            new = other[name] if other[name] != name else text[start:end]
+            text = text[:start] + (new if start else new[:1].upper() + new[1:]) + text[end:]
         first = {new: name for name, new in reversed(other.items())}
         spans = [(start + 4 * text[start:end].lower().startswith("the "), end, first[name]) for start, end, name in named(text, [*first])]
-        if random.random() < 0.1:
-            text = text.lower()
-        [marked] = marker.unmarked([text])
-        labels, roles = [], []
-        for place in marked.places:
-            inside = next(((start, name) for start, end, name in spans if start <= place < end), None)
-            labels.append(0 if inside is None else 1 if place == inside[0] else 2)
-            roles.append(-100 if inside is None or fact is None else role_of(inside[1], fact))
-        made.append(Raw(marked, tuple(labels), tuple(roles), -100 if fact is None else KINDS.index(fact.slots["told"])))
+        roles = {} if fact is None else {name: role_of(name, fact) for *_, name in spans}
+        told = None if fact is None else fact.slots["told"]
+        if told == "plain" and random.random() < corrected:
+            text, spans = _corrected(text, spans, random)
+            told = "update"
+        made.append(_raw(text, spans, roles, told, marker, random))
     return tuple(made)
+
+
+Spans = Sequence[tuple[int, int, str]]
+
+
+def _corrected(text: str, spans: Spans, random: Random) -> tuple[str, Spans]:
+    """A plain statement told as a correction of what was said before."""
+    before, after = random.choice(further_names()["corrections"]).split("{s}")
+    whole = text.rstrip(" .") + after
+    return before + whole, [(start + len(before), end + len(before), name) for start, end, name in spans]
+
+
+def plain(marker: Marker, random: Random) -> Raw:
+    """A plain statement or question of a tie between two names: what tells the tie is no name."""
+    told = random.random() < 0.6
+    form = random.choice(further_names()["statements" if told else "questions"])
+    values = {"h": any_name(random), "t": any_name(random)}
+    nouns = dict(zip(("noun", "other"), random.sample(further_names()["common"], 2), strict=True))
+    text, spans = "", []
+    for part in re.split(r"(\{\w+\})", form):
+        slot = part.strip("{}")
+        value = values.get(slot) if part.startswith("{") else None
+        if value is None:
+            text += nouns.get(slot, part) if part.startswith("{") else part
+            continue
+        begin = len(text) + 4 * value.lower().startswith("the ")
+        text += value
+        spans.append((begin, len(text), slot))
+    return _raw(text[:1].upper() + text[1:], spans, dict.fromkeys(values, ROLES.index("party")), "plain" if told else None, marker, random)
+
+
+def _raw(text: str, spans: Spans, roles: Mapping[str, int], told: str | None, marker: Marker, random: Random) -> Raw:
+    """A text with its names (from, to, which), what each is, and how it is told; a tenth are written without capitals."""
+    [marked] = marker.unmarked([text.lower() if random.random() < 0.1 and len(text.lower()) == len(text) else text])
+    inside = [next(((start, name) for start, end, name in spans if start <= place < end), None) for place in marked.places]
+    labels = tuple(0 if one is None else 1 if place == one[0] else 2 for place, one in zip(marked.places, inside, strict=True))
+    of = tuple(-100 if one is None or told is None else roles[one[1]] for one in inside)
+    return Raw(marked, labels, of, -100 if told is None else KINDS.index(told))
+
+
+def any_name(random: Random) -> str:
+    """A name of any form: of syllables, of common nouns, or one of those for training alone."""
+    of = further_names()
+    if random.random() < 0.35:
+        return made_name(random)
+    return random.choice(of[random.choice(("behind_the", "bare", "bare", "institutions", "titles", "people", "teams", "others"))])
 
 
 def role_of(name: str, fact: Fact) -> int:
@@ -237,7 +284,8 @@ def drawn(random: Random) -> dict[str, Any]:
 
 
 class TagLessons:
-    """Of each world of a split some texts with unmarked names; every fifth is of the suite `semantic`."""
+    """Of each world of a split some texts with unmarked names; every fifth is of the suite `semantic`. For training names of every form and
+    plain statements are added."""
 
     def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
         self.marker, self.seed = marker, seed
@@ -245,7 +293,10 @@ class TagLessons:
 
     def __call__(self, index: int) -> tuple[Raw, ...]:
         random = Random(f"tagger {self.seed} {self.split} {index}")
-        return unmarked(_world(random, self.split, index, self.seed), self.marker, random, 8)
+        world = _world(random, self.split, index, self.seed)
+        if self.split != "train":
+            return unmarked(world, self.marker, random, 8, made_name)
+        return (*unmarked(world, self.marker, random, 8, any_name, 0.15), *(plain(self.marker, random) for _ in range(4)))
 
 
 class CutLessons:

@@ -16,19 +16,19 @@ from torch.nn.functional import kl_div
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.matmul import half_products
 from hippo_core.training import guidance, tasks
-from hippo_core.training.mixture import SHARES, SHARES_LAST, SHARES_LATER, SHARES_OTHER_WORDS, Curriculum, draw_lesson
+from hippo_core.training.mixture import SHARES, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_RELATIONS, SHARES_WIDE, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.replay_text import FILES, Rehearsal
 from hippo_core.training.train import Log, answer_loss, set_rates
 from hippo_core.training.validation import examine
 
 DATA = (*FILES, *tasks.FILES["public_stories"])
-STEPS = 1600
+DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4), (150, 0.3))  # of the rate: steps, and the share of the rate that they begin with
+STEPS = sum(steps for steps, _ in DESCENTS)
 CURRICULUM = Curriculum(
-    ((0.025, 4), (0.075, 8), (1.0, 16)), 0.08, 40, SHARES,
-    ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_LAST)),
+    ((40 / STEPS, 4), (120 / STEPS, 8), (1.0, 16)), 0.08, 40, SHARES,
+    ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_WIDE), (1600 / STEPS, SHARES_RELATIONS)),
 )  # fmt: skip
-DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4))  # of the rate: steps, and the share of the rate that they begin with
 GUIDED = 1350 / STEPS  # the share of the training from which on some heads are told where the right fact stands
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 

@@ -12,7 +12,7 @@ from typing import Any
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
-from hippo_core.training import rooms
+from hippo_core.training import related, rooms
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 from hippo_core.training.wide_words import WIDE
@@ -198,6 +198,11 @@ def chains(random: Random, n_facts: int, split: Split) -> Lesson:
     return forget(lesson, {random.choice(links)}) if missing and links else lesson
 
 
+def bank_of_relations(random: Random, n_facts: int, split: Split) -> Lesson:
+    """Chains, testimony, updates and denials in the words of the bank of relations."""
+    return related.lesson(random, n_facts, split)
+
+
 def tuples(random: Random, n_facts: int, split: Split) -> Lesson:
     """Facts as (head, relation, tail): questions about one, and which of several says what a sentence says."""
     n_facts = max(6, min(n_facts, 14))
@@ -338,9 +343,9 @@ def open_maps(random: Random, n_facts: int, split: Split) -> Lesson:
     return world_lesson(random, spatial.make_world(random, OPEN, WorldSpec(split, 0, random.randrange(10_000))), ordered=True)
 
 
-ALL = (  # what hippo-tiny's tokenizer is learnt from and the card asks; the others are for a reader that knows the language
+ALL = (  # what hippo-tiny's tokenizer is learnt from; the others are for a reader that knows the language
     *(slots, journeys, other_words, nothing_said, last_mention, corrected_once, chains, tuples, plans, dialogue, needle),
     *(movements, public_stories, maps, open_maps),
 )
-DRILLS: dict[str, Drill] = {drill.__name__: drill for drill in ALL}
+DRILLS: dict[str, Drill] = {drill.__name__: drill for drill in (*ALL, bank_of_relations)}
 FILES = {"needle": (STORIES,), "public_stories": tuple(babi.files(BABI))}  # what a drill reads, by name in params/data.yaml

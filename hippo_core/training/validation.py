@@ -27,7 +27,7 @@ def examine(model: Any, encoder: Encoder) -> Log:
 
 def _paper() -> list[tuple[str, list[Lesson]]]:
     paper: list[tuple[str, list[Lesson]]] = []
-    for drill in mixture.SHARES:
+    for drill in mixture.EXAMINED:
         name = drill.__name__
         random = Random(f"exam/{name}")
         lessons = [drill(random, N_FACTS, "val") for _ in range(LESSONS)]

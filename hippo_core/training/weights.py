@@ -4,12 +4,30 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import MARK, LabError, is_marked, mark, new_folder, remove_made, require_checkout, root, seal, sha256, write_json
+from hippo_core.files import (
+    MARK,
+    LabError,
+    check_seal,
+    is_marked,
+    made_folder,
+    mark,
+    new_folder,
+    read_object,
+    remove_made,
+    require_checkout,
+    root,
+    seal,
+    sha256,
+    write_json,
+    write_text,
+)
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
@@ -17,7 +35,7 @@ from hippo_core.training import reader, tiny
 from hippo_core.training import tokenizer as vocabulary
 from hippo_core.training.reader import Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
-from hippo_core.training.train import Trainee, train
+from hippo_core.training.train import CHECKPOINT, Trainee, checkpoint, train
 
 WEIGHTS, WORKSHOP = "data/weights", "data/training"
 SAVED_EVERY = 75  # steps of a reader: about ten minutes
@@ -48,8 +66,9 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None] = print) -> Path:
     """Train a reader (or go on where a killed run stopped) and put its adapter in place; returns its folder.
 
-    `steps` 0: as many as the recipe has. LabError, before anything starts, where the user's folder lacks one of the files `reader.DATA`,
-    and where the adapter's folder is not the lab's.
+    `steps` 0: as many as the recipe has. An adapter in place that ended an earlier descent of the rate is gone on from (`take_up`).
+    LabError, before anything starts, where the user's folder lacks one of the files `reader.DATA`, and where the adapter's folder is not
+    the lab's.
     """
     require_checkout("training")
     require(*reader.DATA)
@@ -58,6 +77,7 @@ def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None]
     require_own(folder)
     lm = load(load_spec(base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
     trainee = Reader(recipe, lm)
+    take_up(trainee, folder, workshop, say)
     train(trainee, workshop, say, SAVED_EVERY)
 
     def fill(new: Path) -> None:
@@ -67,6 +87,26 @@ def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None]
 
     made_from = {"base": {"name": base, "sha256": sha256(lm.spec.path / "model.safetensors")}}
     return ship(trainee, f"make base-model MODEL={base}", fill, workshop / "log.jsonl", folder, made_from)
+
+
+def take_up(trainee: Reader, folder: Path, workshop: Path, say: Callable[[str], None]) -> None:
+    """Begin the training in `workshop` where an adapter in `folder` ended, if it was trained by the same recipe to the end of an earlier
+    descent; its optimizer begins anew. Nothing happens where the training has begun already."""
+    made = read_object(folder / "training.json") if (folder / "training.json").exists() else {}
+    ended = made.get("recipe", {}).get("steps", 0)
+    same = made.get("recipe") == trainee.recipe.model_copy(update={"steps": ended}).model_dump(mode="json")
+    earlier = list(accumulate(steps for steps, _ in reader.DESCENTS))[:-1] if trainee.recipe.steps == reader.STEPS else []
+    if not same or ended not in earlier or (made_folder(workshop) / CHECKPOINT).exists():
+        return
+    weights = folder / "adapter_model.safetensors"
+    check_seal(weights, made["weights"][weights.name], f"move {folder} away to train anew")
+    kept = load_file(weights)
+    with torch.no_grad():
+        for name, weight in trainee.weights().items():
+            weight.copy_(kept[name.replace(".default.weight", ".weight")])
+    write_text(workshop / "log.jsonl", "".join(f"{json.dumps(line)}\n" for line in made["curve"]))
+    checkpoint(trainee, ended, made["seconds"], workshop)
+    say(f"goes on from step {ended} of {folder}")
 
 
 def make_tokenizer(seed: int, folder: Path) -> PreTrainedTokenizerFast:

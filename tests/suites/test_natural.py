@@ -7,18 +7,20 @@ from hashlib import sha256
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.suites import get_suite
+from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules
-from hippo_core.suites.natural import hotpotqa, squad, twowiki
+from hippo_core.suites.natural import factconsolidation, hotpotqa, squad, twowiki
 from hippo_core.suites.natural.passages import chunks, holding
 from hippo_core.suites.types import Fact
 from hippo_core.text_files import why_missing
 
-PUBLIC = pytest.mark.skipif(
-    why_missing(["squad", "hotpotqa", "twowiki-passages", "twowiki-questions"]) is not None,
-    reason=str(why_missing(["squad", "hotpotqa", "twowiki-passages", "twowiki-questions"])),
-)
+NEEDED = [
+    file
+    for name in ("squad", "hotpotqa", "twowiki", "factconsolidation")
+    for file in get_suite(name).files(settings_for(name, "default", {}))
+]
+PUBLIC = pytest.mark.skipif(why_missing(NEEDED) is not None, reason=str(why_missing(NEEDED)))
 ARTICLES = [
     {"title": f"Article {number}", "context": f"Part {part} of {number} tells of the thing {number}x{part}. It goes on.",
      "questions": [{"question": f"Which thing is in {number} {part}?", "answer": f"thing {number}x{part}"}] * 2}
@@ -42,7 +44,24 @@ def written(monkeypatch):
     }
     for module in (squad, hotpotqa, twowiki):
         monkeypatch.setattr(module, "read_text", lambda name: json.dumps(texts[name]))
+    texts |= {
+        "factconsolidation-facts": "Facts:\n\n0. Ann Bee plays rugby.\n1. Bo lives in Ghent.\n2. Ann Bee plays chess.\n3. Cy hates chess.",
+        "factconsolidation-single": '{"question": "What does Ann Bee play?", "answers": ["chess"]}\n',
+        "factconsolidation-multi": '{"question": "Where is what Ann Bee plays from?", "answers": ["India"]}\n',
+    }
+    monkeypatch.setattr(factconsolidation, "read_text", texts.__getitem__)
     return texts
+
+
+def test_factconsolidation_tells_facts_in_order_without_their_numbers(written):
+    [world] = worlds("factconsolidation", "default", None, 1337, "test")
+    assert [fact.text for fact in world.facts] == ["Ann Bee plays rugby.", "Bo lives in Ghent.", "Ann Bee plays chess.", "Cy hates chess."]
+    assert [fact.time for fact in world.facts] == [0, 1, 2, 3]
+    assert [(item.kind, item.gold_facts) for item in world.items] == [("single_hop", ("factconsolidation.f2",)), ("multi_hop", ())]
+    assert list(worlds("factconsolidation", "default", None, 1337, "val")) == []
+    written["factconsolidation-facts"] = written["factconsolidation-facts"].replace("2. ", "4. ")
+    with pytest.raises(LabError, match="numbered from 0 on"):
+        list(worlds("factconsolidation", "default", None, 1337, "test"))
 
 
 def test_articles_are_split_by_the_hash_of_their_titles(written):
@@ -151,7 +170,7 @@ def test_hotpotqa_has_no_gold_in_another_question_s_paragraphs(written):
     assert [item.slices for item in world.items] == [(), ("no_gold",), ("no_gold",)]
 
 
-@pytest.mark.parametrize("name", ["squad", "hotpotqa", "twowiki"])
+@pytest.mark.parametrize("name", ["squad", "hotpotqa", "twowiki", "factconsolidation"])
 def test_every_question_is_asked_among_all_passages_of_its_world(written, name):
     """And not among its own few, of which the right one is easily found."""
     other = {"id": 2, "question": "What is a cup?", "answers": ["thing"], "document": "Cups. A cup is a thing."}
@@ -175,7 +194,12 @@ def test_passages_are_told_as_the_files_have_them(written):
 @PUBLIC
 @pytest.mark.parametrize(
     ("suite", "profile", "facts", "items"),
-    [("squad", "every", 2067, 10570), ("hotpotqa", "default", 2972, 300), ("twowiki", "default", 6119, 101)],
+    [
+        ("squad", "every", 2067, 10570),
+        ("hotpotqa", "default", 2972, 300),
+        ("twowiki", "default", 6119, 101),
+        ("factconsolidation", "default", 455, 200),
+    ],
 )
 def test_the_public_files_are_read_whole(suite, profile, facts, items):
     [world] = worlds(suite, profile, None, 1337, "test")

@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from hippo_core.files import root
 from hippo_core.suites import lexicon, wording
+from hippo_core.suites.relations import make_world
 from hippo_core.training import lessons, mixture, tasks
+from hippo_core.training import related as related_lessons
 from hippo_core.training.lessons import UNKNOWN
 from hippo_core.training.wide_words import WIDE
 
@@ -164,3 +167,41 @@ def test_a_drill_hangs_on_its_seed_and_not_on_how_python_hashes_words():
     one, other = (process.communicate()[0] for process in running)
     assert "yes or no" in one and all(process.returncode == 0 for process in running)
     assert one == other
+
+
+def related(count, split="train", n_facts=8):
+    return [tasks.bank_of_relations(Random(number), n_facts, split) for number in range(count)]
+
+
+def test_a_chain_leads_from_fact_to_fact_to_its_answer():
+    for lesson in related(40):
+        for branch in lesson.branches:
+            if branch.skill in ("hops_2", "hops_3"):
+                told = [set(lesson.facts[index][1]) for index in branch.gold]
+                assert branch.answer in told[-1]
+                assert all(any(one & other for other in told if other is not one) for one in told)
+
+
+@pytest.mark.parametrize(("missing", "least", "most"), [(0.0, 0, 0), (1.0, 40, 80)])
+def test_a_question_has_no_answer_just_where_a_link_is_missing(monkeypatch, missing, least, most):
+    monkeypatch.setattr(related_lessons, "MISSING", missing)
+    lessons = related(60)
+    assert least <= sum(any(branch.answer == UNKNOWN for branch in lesson.branches) for lesson in lessons) <= most
+
+
+def test_what_was_so_before_is_asked_beside_what_is_so_now():
+    asked = [(lesson, branch) for lesson in related(60) for branch in lesson.branches if branch.skill == "before"]
+    assert len(asked) >= 10
+    for lesson, branch in asked:
+        tails = {lesson.facts[index][1][1] for index in branch.gold}
+        assert lesson.ordered and branch.answer in tails and len(tails) > 1
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_lesson_is_of_a_world_of_its_split(monkeypatch, split):
+    drawn = []
+    monkeypatch.setattr(
+        related_lessons, "RELATIONS", SimpleNamespace(make_world=lambda r, s, spec: drawn.append(spec) or make_world(r, s, spec))
+    )
+    related(5, split)
+    assert {spec.split for spec in drawn} == {split}

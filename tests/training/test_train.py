@@ -1,5 +1,7 @@
 """A training that is killed goes on to the same weights; a reader changes its adapter and nothing else."""
 
+import shutil
+
 import pytest
 import torch
 from safetensors import safe_open
@@ -9,6 +11,7 @@ from transformers import AutoTokenizer
 from hippo_core.files import LabError, is_marked, read_object, root, seal
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.training import reader as reader_training
 from hippo_core.training import weights
 from hippo_core.training.reader import Reader, ReaderRecipe
 from hippo_core.training.tiny import Recipe, Tiny
@@ -102,7 +105,7 @@ def made_reader(tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "SAVED_EVERY", 2)
     for name in ("WORKSHOP", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
-    return lambda seed=1337: weights.make_reader("hippo-tiny", seed, 2, silent)
+    return lambda seed=1337, steps=2: weights.make_reader("hippo-tiny", seed, steps, silent)
 
 
 def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_path):
@@ -113,6 +116,33 @@ def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_
     made = read_object(folder / "training.json")
     assert made["recipe"] == READER.model_copy(update={"steps": 2}).model_dump(mode="json")
     assert made["weights"] == {"adapter_model.safetensors": seal(folder / "adapter_model.safetensors")}
+
+
+def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0),))
+    monkeypatch.setattr(reader_training, "STEPS", 2)
+    shipped = load_file(made_reader() / "adapter_model.safetensors")
+    shutil.rmtree(tmp_path / "WORKSHOP")
+    monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
+    monkeypatch.setattr(reader_training, "STEPS", 3)
+    begun = []
+    monkeypatch.setattr(Reader, "learn", lambda self, step: begun.append((step, dict(self.weights()))) or {})
+    folder = made_reader(steps=3)
+    [(step, weights_then)] = begun
+    assert step == 2
+    for name, weight in shipped.items():
+        assert torch.equal(weights_then[name.replace(".weight", ".default.weight")].bfloat16(), weight), name
+    assert read_object(folder / "training.json")["recipe"]["steps"] == 3
+
+
+@pytest.mark.parametrize("change", [{"seed": 7}, {"steps": 4}])
+def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_path, monkeypatch, change):
+    made_reader()
+    shutil.rmtree(tmp_path / "WORKSHOP")
+    begun = []
+    monkeypatch.setattr(Reader, "learn", lambda self, step: begun.append(step) or {})
+    made_reader(**change)
+    assert begun[0] == 0
 
 
 def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):

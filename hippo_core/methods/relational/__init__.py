@@ -108,7 +108,7 @@ class SgcRss(Memory):
             ranking = tuple({trace.id: trace for trace in (*found, *others)}.values())
             best = paths[0] if paths else None
             by = search.of(best) if best else search
-            shown = tuple(traces[number] for number in best.statements) if best else in_order(others[: self.settings.k])
+            shown = self._shown(paths, traces) if best else in_order(others[: self.settings.k])
             return Retrieved(
                 shown,
                 ranking,
@@ -174,6 +174,13 @@ class SgcRss(Memory):
 
         search: Any = self.search(traces)
         return [drawn(search, path) for path in search.best(question)[:1]]
+
+    def _shown(self, paths: "Sequence[AnyPath]", traces: Sequence[Trace]) -> tuple[Trace, ...]:
+        """The statements of the best path in its order; of several paths in order of telling, without what does not hold."""
+        best, several = paths[0], paths[: self.settings.relational.search.shown]
+        if len(several) == 1 or self.settings.relational.wording not in ("own", "plain"):
+            return tuple(traces[number] for number in best.statements)
+        return in_order([traces[number] for number in {n for path in several for n in path.statements} - {*getattr(best, "lost", ())}])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until

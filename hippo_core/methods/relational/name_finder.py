@@ -57,8 +57,8 @@ def tokens(text: str) -> list[Token]:
 class TaggedNames:
     """The names of a world where a tagger said which words of each text are names (encoder.py): these, and wherever else they stand.
 
-    `keys`: of each name as it is written, folded, the key of what it names; `nouns`: those without a capital, which stand for the name
-    behind "the", or where the tagger says so."""
+    `keys`: of each name as it is written, folded, the key of what it names; `nouns`: those without a capital that were seen behind "the"
+    alone, and stand for the name there, or where the tagger says so."""
 
     keys: dict[str, str] = field(default_factory=dict)
     nouns: set[str] = field(default_factory=set)
@@ -68,11 +68,11 @@ class TaggedNames:
     def of(cls, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> "TaggedNames":
         """The names of these texts, of which the tagger found these. What it takes for a name in few of its places is none, nor are two
         names that it takes for one."""
-        tagged = Counter(text[start:end].casefold() for text, own in zip(texts, spans, strict=True) for start, end in own)
-        written = {text[start:end].casefold(): text[start:end] for text, own in zip(texts, spans, strict=True) for start, end in own}
-        capital = {
-            text[start:end].casefold() for text, own in zip(texts, spans, strict=True) for start, end in own if text[start].isupper()
-        }
+        places = [(text, start, end) for text, own in zip(texts, spans, strict=True) for start, end in own]
+        tagged = Counter(text[start:end].casefold() for text, start, end in places)
+        written = {text[start:end].casefold(): text[start:end] for text, start, end in places}
+        capital = {text[start:end].casefold() for text, start, end in places if text[start].isupper()}
+        bare = {text[start:end].casefold() for text, start, end in places if not _is_behind_the(text, start)}
         if not tagged:
             return cls()
         form = _form(tagged)
@@ -86,17 +86,21 @@ class TaggedNames:
         for words, names in by_words.items():
             key = " ".join(words)
             keys |= dict.fromkeys(names, full.get(key, key))
-        return cls(keys, {name for name in kept if name not in capital}, _form(kept) if kept else None)
+        return cls(keys, {name for name in kept if name not in capital | bare}, _form(kept) if kept else None)
 
     def find(self, text: str, tagged: Sequence[tuple[int, int]] = ()) -> list[Span]:
         """The names in a text, in order; `tagged`: where the tagger sees some."""
         found = []
         for match in self.form.finditer(text) if self.form else ():
             name = match[0].casefold()
-            if name in self.nouns and match.span() not in tagged and not text[: match.start()].casefold().endswith("the "):
+            if name in self.nouns and match.span() not in tagged and not _is_behind_the(text, match.start()):
                 continue
             found.append(Span(match.start(), match.end(), self.keys[name]))
         return found
+
+
+def _is_behind_the(text: str, place: int) -> bool:
+    return text[:place].casefold().endswith("the ")
 
 
 def _is_made_of_others(name: str, tagged: Mapping[str, int]) -> bool:
@@ -128,7 +132,7 @@ def tagged_spans(text: str, places: Sequence[int], labels: Sequence[int]) -> lis
         if label == 0 or (last is None and token.word == "the"):
             last = None
             continue
-        if label == 2 and last and re.fullmatch(r"['’]?s?[ -]|\. |['’] | & ", text[last.end : token.start]):
+        if label == 2 and last and re.fullmatch(r"['’]?s?[ -]|[.,:] |['’] | & ", text[last.end : token.start]):
             spans[-1] = (spans[-1][0], token.end)
         else:
             spans.append((token.start, token.end))

@@ -15,13 +15,18 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
 RUNG = "natural"  # of all questions: how people asked
 
 
-class PassageSettings(Settings):
-    """The files say all but this: `chunk_words`, how many words of a passage are one fact at most, whole sentences together; 0: all of
-    them."""
+class ReadSettings(Settings):
+    """The files say all."""
 
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
     n_competitors: Literal[0] = 0
+
+
+class PassageSettings(ReadSettings):
+    """The files say all but this: `chunk_words`, how many words of a passage are one fact at most, whole sentences together; 0: all of
+    them."""
+
     chunk_words: Annotated[int, Field(ge=0)] = 0
 
 

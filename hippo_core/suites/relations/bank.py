@@ -22,6 +22,7 @@ FOLDER = "data/relations"
 FROZEN = "dd3c050a4b97d43ad3120dee9c048e4c4f7cb02aa36e548126a96c28ba623b26"
 SPLIT_PARTS = ("bank", "frames")  # of the folder
 FURTHER_PARTS = ("training", "training/frames")  # for training alone
+FURTHER_NAMES = "training/names"  # which no world has: names of every form, and plain statements of a tie
 PARTS = ("given", "surname")  # of the name of a person
 
 
@@ -150,6 +151,13 @@ def _frames(path: str, kind: str) -> tuple[str, ...]:
     if isinstance(content, dict):
         content = [one | {"kind": of} for of, some in content.items() for one in some]
     return tuple(one["text"] for one in content if kind in ("", one.get("certainty"), one.get("kind")))
+
+
+@cache
+def further_names() -> Mapping[str, tuple[str, ...]]:
+    """Names for training alone, by what they are; `common`: nouns that are none; `statements`, `questions`: of such nouns
+    and names; `corrections`: frames of a statement."""
+    return {of: tuple(texts) for path in files(FURTHER_NAMES) for of, texts in read_mapping(path).items()}
 
 
 @cache

@@ -126,7 +126,8 @@ def test_what_the_tagger_takes_for_a_name_in_few_of_its_places_is_none():
     ("text", "labels", "names"),
     [
         ("Vera Holt ran.", {0: 1, 5: 2}, ["Vera Holt"]),
-        ("Vera, Holt ran.", {0: 1, 6: 2}, ["Vera", "Holt"]),
+        ("Vera, Holt ran.", {0: 1, 6: 2}, ["Vera, Holt"]),
+        ("Vera, Holt ran.", {0: 1, 6: 1}, ["Vera", "Holt"]),
         ("My Uncle's Bees is out.", {0: 1, 3: 2, 11: 2}, ["My Uncle's Bees"]),
         ("Dr. Holt ran.", {0: 1, 4: 2}, ["Dr. Holt"]),
         ("We saw the mill.", {7: 1, 11: 2}, ["mill"]),

@@ -1,0 +1,67 @@
+"""FactConsolidation, 6k: 455 numbered facts of which later ones replace earlier ones, and 100 questions about one and 100 about several of
+them (MemoryAgentBench; Hu, Wang and McAuley 2025, arXiv 2507.05257; facts and questions by Zhong et al. 2023, MQuAKE, arXiv 2305.14795).
+
+    taught   all facts in the order of their numbers, without these
+    asked    Which sport is goaltender associated with?        What is the birthplace of the spouse of the author of Our Mutual Friend?
+
+What is said is changed on purpose, so no model knows the answers by itself. The files name no gold facts: for a question about one fact it
+is, of those that hold the answer, the one with most of the question's words. Test only: nothing is fitted on it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+from hippo_core.files import LabError
+from hippo_core.suites.natural.passages import RUNG, ReadSettings, asked, holding, some
+from hippo_core.suites.types import Fact, Item, Split, Suite, World
+from hippo_core.text_files import read_text
+
+POOL = "factconsolidation-facts"
+QUESTIONS = {"single_hop": "factconsolidation-single", "multi_hop": "factconsolidation-multi"}  # by kind
+NUMBERED = re.compile(r"(?m)^\s*(\d+)\.\s+(\S.*?)\s*$")
+WORD = re.compile(r"\w+")
+NAME = "factconsolidation"
+
+
+def stream(settings: ReadSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+    """One world of all facts; none but in the test split."""
+    if split != "test":
+        return
+    told = NUMBERED.findall(read_text(POOL))
+    if [int(number) for number, _ in told] != list(range(len(told))):
+        raise LabError(f"{NAME}: expected facts that are numbered from 0 on without a gap in {POOL}")
+    facts = [Fact(f"{NAME}.f{number}", NAME, text, {}, number, provenance="read") for number, (_, text) in enumerate(told)]
+    taught = tuple(fact.id for fact in facts)
+    items = []
+    for kind, file in QUESTIONS.items():
+        for number, line in enumerate(filter(None, read_text(file).splitlines())):
+            question = json.loads(line)
+            text, answers = question["question"].strip(), tuple(question["answers"])
+            gold = _gold(text, answers[0], facts) if kind == "single_hop" else ()
+            slices = () if gold else ("no_gold",)
+            items.append(Item(f"{NAME}.{kind}{number}", NAME, text, answers, gold, kind, rung=RUNG, taught=taught, slices=slices))
+    chosen = some([items], n, NAME, seed, split)[0]
+    yield World(NAME, asked(facts, chosen), tuple(chosen))
+
+
+def _gold(question: str, answer: str, facts: list[Fact]) -> tuple[str, ...]:
+    of = {fact.id: fact for fact in facts}
+    words = set(WORD.findall(question.lower()))
+
+    def fits(name: str) -> tuple[int, int]:
+        return len(words & set(WORD.findall(of[name].text.lower()))), of[name].time
+
+    return tuple(sorted(holding(answer, facts), key=fits)[-1:])
+
+
+FACTCONSOLIDATION = Suite(
+    NAME,
+    "facts that later ones replace, and questions about one and about several of them",
+    ReadSettings,
+    answer_budget=16,
+    has_window=False,
+    stream=stream,
+    files=lambda settings: (POOL, *QUESTIONS.values()),
+    split_rule="all is test",
+)
