@@ -33,11 +33,13 @@ PACKAGES = (  # what the lab's tests import from others
 LINKED = (".venv", "data/models")  # what git ignores and tests need
 LIMIT = 900  # seconds that a mutant's tests may take; a break that hangs is noticed too
 FINE = ("caught", "equivalent")
+SKIPPED = "SKIPPED"  # begins a line of pytest's
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a mutant: caught, survived, equivalent, does not apply, or error; and its tests' last words."""
+    """What came of a mutant: caught, survived, equivalent, not tried (a test of it was skipped), does not apply, or error; and its tests'
+    last words."""
 
     mutant: Mutant
     state: str
@@ -75,7 +77,7 @@ class Runner:
         """pytest's exit code, and the last line that it printed; code 1 where the tests did not end in time."""
         assert self._process.stdin and self._process.stdout
         log = self.place.with_name(f"{self.place.name}.log")
-        arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *selection]
+        arguments = ["-x", "-q", "-rfEs", "-p", "no:cacheprovider", "--no-header", *selection]
         request = {"place": str(self.place), "environment": self.environment, "arguments": arguments, "log": str(log), "limit": limit}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
@@ -84,7 +86,7 @@ class Runner:
             return 1, f"no end after {limit:.0f} s"
         lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
         last = lines[-1] if lines else ""
-        return int(code or 70), next((line for line in reversed(lines) if line.startswith(("FAILED", "ERROR"))), last)
+        return int(code or 70), next((line for line in reversed(lines) if line.startswith(("FAILED", "ERROR", SKIPPED))), last)
 
     def close(self) -> None:
         """End the process."""
@@ -108,7 +110,8 @@ def tried(mutant: Mutant, run: Runner) -> Outcome:
     finally:
         for path, content in before.items():
             path.write_bytes(content)
-    return Outcome(mutant, {0: "survived", 1: "caught"}.get(code, "error"), time.monotonic() - begin, said)
+    passed = "not tried" if said.startswith(SKIPPED) else "survived"
+    return Outcome(mutant, {0: passed, 1: "caught"}.get(code, "error"), time.monotonic() - begin, said)
 
 
 def all_tried(chosen: Sequence[Mutant], root: Path, jobs: int) -> Iterator[Outcome]:

@@ -59,6 +59,13 @@ def test_a_copy_is_mended_after_each_mutant(tree):
     assert [one.state for one in runner.all_tried([broken, harmless, broken], tree, jobs=1)] == ["caught", "survived", "caught"]
 
 
+def test_a_mutant_is_not_tried_where_a_test_of_it_is_skipped(tree):
+    (tree / "test_it.py").write_text(f"{TEST}\n\ndef test_more():\n    import pytest\n    pytest.skip('no model here')\n")
+    survivor, broken = runner.all_tried([mutant("a + b", "b + a"), mutant("a + b", "a - b")], tree, jobs=1)
+    assert survivor.state == "not tried" and "no model here" in survivor.said
+    assert broken.state == "caught"
+
+
 def test_tests_that_fail_by_themselves_are_told_before_any_mutant_is_made(tree):
     assert runner.unbroken([mutant("a + b", "a - b")], tree)[0] == 0
     (tree / "code_of_it.py").write_text(CODE.replace("+", "*"))

@@ -46,6 +46,12 @@ def test_a_path_says_in_order_what_the_parts_say_from_the_name_outward():
     assert path("Which river runs by the place where Moss Rangers train?", *TOLD) == [TOLD[5], TOLD[4]]
 
 
+def test_statements_that_say_the_parts_in_another_order_are_no_path():
+    other = ("Ulla runs the river at Dunmere.", "Dunmere has a place for its drills at Saxby.", "The team of Penn Town is sold at Saxby.")
+    for told in ((*other, *TOLD[:3]), (*TOLD[:3], *other)):
+        assert path(QUESTION, *told) == [*TOLD[:3]]
+
+
 def test_the_path_follows_what_is_told():
     altered = [text.replace("past Larkhill", "past Saxby") for text in TOLD] + ["The Merle winds past Larkhill."]
     assert path(QUESTION, *altered)[-1] == altered[-1]
