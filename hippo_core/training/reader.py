@@ -23,12 +23,13 @@ from hippo_core.training.train import Log, answer_loss, set_rates
 from hippo_core.training.validation import examine
 
 DATA = (*FILES, *tasks.FILES["public_stories"])
-DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4), (150, 0.3))  # of the rate: steps, and the share of the rate that they begin with
+DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4), (100, 0.3))  # of the rate: steps, and the share of the rate that they begin with
 STEPS = sum(steps for steps, _ in DESCENTS)
 CURRICULUM = Curriculum(
     ((40 / STEPS, 4), (120 / STEPS, 8), (1.0, 16)), 0.08, 40, SHARES,
-    ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_WIDE), (1600 / STEPS, SHARES_RELATIONS)),
+    ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_WIDE)),
 )  # fmt: skip
+OF_RELATIONS = Curriculum(((1.0, 6),), 0.1, 20, SHARES_RELATIONS)  # the last descent: a memory shows few statements of a path
 GUIDED = 1350 / STEPS  # the share of the training from which on some heads are told where the right fact stands
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -81,7 +82,9 @@ class Reader:
     def batch(self, step: int) -> tuple[list[Batch], torch.Tensor]:
         """The lessons of a step in parts of like lengths, and its plain text [texts, tokens]: a function of seed and step alone."""
         random = Random(f"reader/{self.recipe.seed}/{step}")
-        drawn = [draw_lesson(random, CURRICULUM, step / self.recipe.steps) for _ in range(self.recipe.lessons)]
+        progress = step / self.recipe.steps
+        curriculum = CURRICULUM if progress < 1 - DESCENTS[-1][0] / STEPS else OF_RELATIONS
+        drawn = [draw_lesson(random, curriculum, progress) for _ in range(self.recipe.lessons)]
         return self.encoder.batches(drawn, [], self.recipe.parts), torch.tensor([self._text(random) for _ in range(self.recipe.texts)])
 
     def _text(self, random: Random) -> list[int]:
