@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
+from random import Random
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -25,11 +26,12 @@ from hippo_core.methods.relational.statement_reader import FIT, save
 from hippo_core.models import minilm
 from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT_PARTS, digest
 from hippo_core.training.memory_parts import provenance
-from hippo_core.training.path_lessons import ASSERTED, CutLessons, Lesson, Lessons, TagLessons, role_of
+from hippo_core.training.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
 from hippo_core.training.weights import WORKSHOP
 
 CONTRAST = 10.0  # how much a cosine counts beside others
+RELATIONS = 40  # that are told apart at a step, besides those of a world
 FALLEN = -4.0  # how much less likely a step is from or to who tells it, or what is no longer so
 NOT_STANDING = {ROLES.index("teller"), ROLES.index("old")}
 Model = TypeVar("Model", bound=Encoder)
@@ -66,6 +68,26 @@ def _same_relation(leads: Tensor, labels: Sequence[str], first: Sequence[int]) -
     likes = (CONTRAST * leads[told] @ leads[told].T).masked_fill(~elsewhere, -torch.inf)
     rows = positive.any(1)
     return (torch.logsumexp(likes, 1) - torch.logsumexp(likes.masked_fill(~positive, -torch.inf), 1))[rows].mean()
+
+
+def contrast_loss(model: PathEncoder, of: Contrast) -> Tensor:
+    """That each hop leads over its own statement, and each statement is led over by its own hop, among those of all relations (both ways of
+    van den Oord et al. 2018, arXiv 1807.03748, equation 4)."""
+    likes, own, way = contrasted(model, of)
+    forth = cross_entropy(likes.flatten(1), 2 * own + way)
+    back = cross_entropy(likes[own[:, None], own[None], way[:, None]].T, own)
+    return forth + 0.5 * back
+
+
+def contrasted(model: PathEncoder, of: Contrast) -> tuple[Tensor, Tensor, Tensor]:
+    """How like each hop is to each statement, read from its first name to its second and back [H, S, 2]; and of each hop the number of its
+    own statement, and 1 where it leads back over it."""
+    said, (vectors, words) = model.read(of.statements), model.ask(of.hops)
+    alike = model.alike(words, [one.words for one in said])
+    leads = [one.leads() for one in said]
+    ways = torch.stack([torch.stack([lead[0, 1], lead[1, 0]]) for lead in leads])
+    likes = torch.einsum("hw,sdw->hsd", vectors, ways) + alike[..., None]
+    return likes, torch.arange(len(said)), torch.tensor([int(start > end) for start, end in of.right])
 
 
 def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tensor:
@@ -124,6 +146,7 @@ class PathRecipe(BaseModel):
     part: Literal["statements", "tags", "cuts"] = "statements"
     seed: int = 1337
     steps: int = 400
+    second: int = 0  # of these: a second descent of the rate, from half of it
     rank: int = 16
     rate: float = 2e-4  # AdamW, of the adapter
     head_rate: float = 5e-4
@@ -135,7 +158,7 @@ class PathRecipe(BaseModel):
 
 RECIPES = {
     "statements": PathRecipe(),
-    "tags": PathRecipe(part="tags", steps=600, rate=4e-4, head_rate=1e-3),
+    "tags": PathRecipe(part="tags", steps=850, second=250, rate=4e-4, head_rate=1e-3),
     "cuts": PathRecipe(part="cuts", steps=1200, rate=4e-4, head_rate=1e-3),
 }
 
@@ -178,7 +201,10 @@ class EncoderTrainee(ABC, Generic[Model]):
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
-        set_rates(self.optimizers, (recipe.rate, recipe.head_rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        first = recipe.steps - recipe.second
+        second = 0.5 * (recipe.steps - step) / max(1, recipe.second)
+        share = share_of_rate(step, first, recipe.warmup, recipe.cooldown) if step < first else second
+        set_rates(self.optimizers, (recipe.rate, recipe.head_rate), share)
         self.model.train()
         self.model.body.eval()  # drawing what is dropped takes a processor as long as a layer
         loss, numbers = self.loss(step)
@@ -207,7 +233,10 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
         self._exam = [validation(index, n_items=10, hops=(1, 2, 3), about=("chain",)) for index in range(24)]
 
     def loss(self, step: int) -> tuple[Tensor, Log]:
-        return loss_of(self.model, self.lessons(step))
+        total, numbers = loss_of(self.model, self.lessons(step))
+        of = contrast(Random(f"contrast {self.recipe.seed} {step}"), self.lessons.marker, "train", RELATIONS)
+        among = contrast_loss(self.model, of)
+        return total + among, numbers | {"contrast": float(among.detach())}
 
     def examined(self) -> Mapping[str, Sequence[float]]:
         """Whether the best path is right, by hops."""
@@ -215,6 +244,9 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
         for one in self._exam:
             for name, values in examined(self.model, one).items():
                 marks[name] += values
+        for number in range(6):
+            likes, own, way = contrasted(self.model, contrast(Random(number), self.lessons.marker, "val", RELATIONS))
+            marks["of all relations"] += (likes.flatten(1).argmax(1) == 2 * own + way).float().tolist()
         return marks
 
 

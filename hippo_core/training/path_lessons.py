@@ -12,7 +12,8 @@ from typing import Any
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
-from hippo_core.suites.relations.bank import further_names, kinds, names
+from hippo_core.suites.relations.bank import Relation, further_names, kinds, names
+from hippo_core.suites.relations.draft import Edge, Words
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 
 PATHS = 400  # of a question, at most
@@ -115,10 +116,10 @@ class Raw:
 def unmarked(
     world: World, marker: Marker, random: Random, count: int, other_name: Callable[[Random], str], corrected: float = 0.0
 ) -> tuple[Raw, ...]:
-    """Some texts of a world. Four of ten names are exchanged for others, as any name may come; `corrected`: the share of the plain
+    """Some texts of a world. A third of the names are exchanged for others, as any name may come; `corrected`: the share of the plain
     statements that are told as corrections."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
-    other = {name: other_name(random) if random.random() < 0.4 else name for name in names}
+    other = {name: other_name(random) if random.random() < 1 / 3 else name for name in names}
     told: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
     asked: list[tuple[str, Fact | None]] = [(item.question, None) for item in world.items]
     made = []
@@ -129,11 +130,11 @@ def unmarked(
         first = {new: name for name, new in reversed(other.items())}
         spans = [(start + 4 * text[start:end].lower().startswith("the "), end, first[name]) for start, end, name in named(text, [*first])]
         roles = {} if fact is None else {name: role_of(name, fact) for *_, name in spans}
-        told = None if fact is None else fact.slots["told"]
-        if told == "plain" and random.random() < corrected:
+        how = None if fact is None else fact.slots["told"]
+        if how == "plain" and random.random() < corrected:
             text, spans = _corrected(text, spans, random)
-            told = "update"
-        made.append(_raw(text, spans, roles, told, marker, random))
+            how = "update"
+        made.append(_raw(text, spans, roles, how, marker, random))
     return tuple(made)
 
 
@@ -152,7 +153,8 @@ def plain(marker: Marker, random: Random) -> Raw:
     told = random.random() < 0.6
     form = random.choice(further_names()["statements" if told else "questions"])
     values = {"h": any_name(random), "t": any_name(random)}
-    nouns = dict(zip(("noun", "other"), random.sample(further_names()["common"], 2), strict=True))
+    noun, other = random.sample(further_names()["common"], 2)
+    nouns: dict[str, str] = {"noun": noun, "other": other}
     text, spans = "", []
     for part in re.split(r"(\{\w+\})", form):
         slot = part.strip("{}")
@@ -180,7 +182,7 @@ def any_name(random: Random) -> str:
     of = further_names()
     if random.random() < 0.35:
         return made_name(random)
-    return random.choice(of[random.choice(("behind_the", "bare", "bare", "institutions", "titles", "people", "teams", "others"))])
+    return random.choice(of[random.choice(("behind_the", "behind_the", "bare", "institutions", "titles", "people", "teams", "others"))])
 
 
 def role_of(name: str, fact: Fact) -> int:
@@ -281,6 +283,43 @@ def drawn(random: Random) -> dict[str, Any]:
         "updates": random.choice((2, 3)),
         "disputed": 1,
     }
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A statement of each of many relations, and a hop of a question that it answers. `right`: of each hop the names of its statement, by
+    number, that it leads from and to."""
+
+    statements: tuple[Marked, ...]
+    hops: tuple[Marked, ...]
+    right: tuple[tuple[int, int], ...]
+
+
+def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contrast:
+    """So many relations of a split of which none is like another, each told of two names of the right kinds."""
+    words, chosen = Words(random, split), list[Relation]()
+    for one in random.sample(words.relations, len(words.relations)):
+        if len(chosen) < count and not any(one.is_like(other) for other in chosen):
+            chosen.append(one)
+    statements, hops, right = [], [], []
+    for relation in chosen:
+        head, tail = words.names(relation.head, 1)[0], words.names(relation.tail, 2)[-1]
+        text = words.statement(Edge(head, relation, tail))
+        spans = named(text, [head, tail])
+        order = list(dict.fromkeys(name for *_, name in spans))
+        statements.append((text, [(start, end, order.index(name) + 1) for start, end, name in spans]))
+        back = random.random() < 0.25
+        start, forms = (tail, relation.head_phrases) if back else (head, random.choice((relation.tail_phrases, relation.questions)))
+        asked = words.choose(forms).replace("{t}" if back else "{h}", start)
+        hops.append((asked, [(a, b, 1) for a, b, _ in named(asked, [start])]))
+        numbers = (order.index(head) + 1, order.index(tail) + 1) if {head, tail} <= {*order} else (0, 0)
+        right.append(numbers[::-1] if back else numbers)
+    kept = [place for place, numbers in enumerate(right) if numbers != (0, 0) and numbers[0] != numbers[1]]
+    return Contrast(
+        tuple(marker([statements[place] for place in kept])),
+        tuple(marker([hops[place] for place in kept])),
+        tuple(right[place] for place in kept),
+    )
 
 
 class TagLessons:

@@ -6,7 +6,7 @@ validation or test worlds stands in a lesson for training.
 
 from random import Random
 
-from hippo_core.suites.relations import RELATIONS, RelationsSettings, tells
+from hippo_core.suites.relations import RelationsSettings, make_world, tells
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson
 
@@ -16,7 +16,7 @@ N_QUESTIONS = 6
 
 def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
     """Questions of one to three hops, of what is so now and was so before, and of what is disputed, among some `n_facts` statements."""
-    world = RELATIONS.make_world(random, _settings(random), WorldSpec(split, 0, random.randrange(30)))
+    world = make_world(random, _settings(random), WorldSpec(split, 0, random.randrange(30)))
     settled = random.random() < SETTLED
     needed = {item.id: _needed(world, item, settled) for item in world.items}
     chosen: list[Item] = []

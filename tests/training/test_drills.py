@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
@@ -200,8 +199,6 @@ def test_what_was_so_before_is_asked_beside_what_is_so_now():
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_a_lesson_is_of_a_world_of_its_split(monkeypatch, split):
     drawn = []
-    monkeypatch.setattr(
-        related_lessons, "RELATIONS", SimpleNamespace(make_world=lambda r, s, spec: drawn.append(spec) or make_world(r, s, spec))
-    )
+    monkeypatch.setattr(related_lessons, "make_world", lambda r, s, spec: drawn.append(spec) or make_world(r, s, spec))
     related(5, split)
     assert {spec.split for spec in drawn} == {split}

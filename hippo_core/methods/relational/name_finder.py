@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from hippo_core.methods.relational.mentions import COMMON
+
 WORD = re.compile(r"[^\W_](?:[\w'’.-]*[^\W_])?|&")
 _TITLES = """dr prof mr mrs ms miss sir dame lady lord rev fr sister brother captain capt sgt judge king queen saint st"""
 TITLES = frozenset(_TITLES.split())
@@ -77,7 +79,13 @@ class TaggedNames:
             return cls()
         form = _form(tagged)
         met = Counter(match[0].casefold() for text in texts for match in form.finditer(text))
-        kept = [name for name, count in tagged.items() if 2 * count >= met[name] and not _is_made_of_others(written[name], tagged)]
+        kept = [
+            name
+            for name, count in tagged.items()
+            if 2 * count >= met[name]
+            and not COMMON.issuperset(token.word for token in tokens(name))
+            and not _is_made_of_others(written[name], tagged)
+        ]
         by_words: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for name in kept:
             by_words[tuple(token.word for token in tokens(name))].append(name)

@@ -126,14 +126,16 @@ class PathSearch:
         return [[number for number in path.lost if step.start in self.read[number].names] for step in path.steps]
 
     def named(self, question: str) -> list[Span]:
-        """The names in a question: those of the world, by a part of them or nearly so too, and others."""
+        """The names in a question: those of the world, by a part of them or nearly so too, and others with a capital."""
         [tagged] = self.reader.names([question])
         found = self.finder.find(question, tagged)
         taken = {place for span in found for place in range(span.start, span.end)}
         for start, end in tagged:
             if taken.isdisjoint(range(start, end)):
                 key = key_of(question[start:end])
-                found.append(Span(start, end, self._known.nearest(key) or key))
+                known = self._known.nearest(key)
+                if known or not question[start:end].islower():  # else a word of what is asked
+                    found.append(Span(start, end, known or key))
         return sorted(found)
 
     def best(self, question: str, allowed: Set[int] | None = None) -> list[Path]:

@@ -1,0 +1,42 @@
+"""How sure a path is is fitted on validation worlds alone, and what was fitted of a reader is that reader's."""
+
+import pytest
+
+from hippo_core.methods.relational import confidence
+from hippo_core.training import path_confidence
+from tests.methods.relational.test_learned import needs_reader
+
+FEW = {"semantic": ("semantic", "default", {}, 5), "relations": ("relations", "default", {}, 5)}
+
+
+@pytest.fixture
+def splits(monkeypatch):
+    """The splits of all worlds that are drawn."""
+    drawn, draw = [], path_confidence.worlds
+
+    def worlds(name, profile, n, seed, split, *more):
+        drawn.append(split)
+        return draw(name, profile, n, seed, split, *more)
+
+    monkeypatch.setattr(path_confidence, "worlds", worlds)
+    return drawn
+
+
+def test_paths_are_judged_on_validation_worlds_with_and_without_an_answer(splits):
+    judged = list(path_confidence.judged("own", FEW))
+    assert splits == ["val"] * 2
+    assert {("semantic", True), ("semantic", False), ("relations", True)} <= {(one.kind, one.answerable) for one in judged}
+    assert not any(one.right for one in judged if not one.answerable)
+
+
+@needs_reader
+def test_statements_of_one_matter_are_those_of_validation_worlds(splits):
+    pairs = list(path_confidence.pairs(1))
+    assert set(splits) == {"val"}
+    assert {one.right for one in pairs} == {True, False}
+
+
+def test_each_reader_has_functions_of_its_own():
+    functions = [confidence.fitted(reader) for reader in ("own", "minilm", "learned")]
+    assert all(one != other for one in functions for other in functions if one is not other)
+    assert [*functions[2]] == [False]
