@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 Split = Literal["train", "val", "test"]
+ALL_TEST = "all is test"  # the split rule of a suite without other splits
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
 
 

@@ -135,10 +135,12 @@ def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_p
     assert read_object(folder / "training.json")["recipe"]["steps"] == 3
 
 
-@pytest.mark.parametrize("change", [{"seed": 7}, {"steps": 4}])
+@pytest.mark.parametrize("change", [{"seed": 7, "steps": 3}, {"steps": 4}])
 def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_path, monkeypatch, change):
     made_reader()
     shutil.rmtree(tmp_path / "WORKSHOP")
+    monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
+    monkeypatch.setattr(reader_training, "STEPS", 3)
     begun = []
     monkeypatch.setattr(Reader, "learn", lambda self, step: begun.append(step) or {})
     made_reader(**change)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.suites import get_suite
+from hippo_core.suites.types import ALL_TEST
 
 ITEMS = 20  # questions of a memory
 AHEAD = 10  # how many times the questions of its check a grid has that is checked without being told to
@@ -46,6 +48,8 @@ def check_of(cells: Sequence[Cell], run_id: str) -> Check:
         experiment = load_experiment(cell.experiment)
         values = {name: value for name, value in told.items() if name in experiment.parameters.model_fields}
         try:
+            if (suite := get_suite(told["suite"])).split_rule == ALL_TEST:
+                raise LabError(f"suite {suite.name} has no val split: {ALL_TEST}")
             for more in ([], ["control=empty"]):
                 plan = experiment.plan(experiment.check(values | few | {"overrides": [*told["overrides"], *more]}, "preflight"))
                 chain |= {one.id: one for one in cells_of(plan)}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, ReadSettings, asked, holding, some
-from hippo_core.suites.types import Fact, Item, Split, Suite, World
+from hippo_core.suites.types import ALL_TEST, Fact, Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 POOL = "factconsolidation-facts"
@@ -63,5 +63,5 @@ FACTCONSOLIDATION = Suite(
     has_window=False,
     stream=stream,
     files=lambda settings: (POOL, *QUESTIONS.values()),
-    split_rule="all is test",
+    split_rule=ALL_TEST,
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
-from hippo_core.suites.types import Fact, Item, Split, Suite, World
+from hippo_core.suites.types import ALL_TEST, Fact, Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 FILE = "hotpotqa"
@@ -70,5 +70,5 @@ HOTPOTQA = Suite(
     has_window=False,
     stream=stream,
     files=lambda settings: (FILE,),
-    split_rule="all is test",
+    split_rule=ALL_TEST,
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from hippo_core.files import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, some
-from hippo_core.suites.types import Item, Split, Suite, World
+from hippo_core.suites.types import ALL_TEST, Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
 PASSAGES, QUESTIONS = "twowiki-passages", "twowiki-questions"
@@ -48,5 +48,5 @@ TWOWIKI = Suite(
     measures={"answered": lambda world, item, prediction: math.nan},
     stream=stream,
     files=lambda settings: (PASSAGES, QUESTIONS),
-    split_rule="all is test",
+    split_rule=ALL_TEST,
 )

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,15 @@ def test_sizes_and_seeds_are_checked_once_and_a_suite_without_validation_worlds_
     check = check_of(expand("ways").cells, "checked")
     assert (check.cells, check.asked) == ((), 0)
     assert [line.startswith("not checked: memory/smpd on folder:") and "has no val split" in line for line in check.unasked] == [True]
+
+
+def test_a_suite_that_is_all_test_is_not_asked():
+    memory = next(
+        cell for cell in expand("semantic").cells if cell.parameters.get("preset") == "memory/sgc_rss" and cell.parameters["step"] == "test"
+    )
+    check = check_of([replace(memory, parameters=memory.parameters | {"suite": "twowiki", "overrides": []})], "checked")
+    assert (check.cells, check.asked) == ((), 0)
+    assert check.unasked == ("not checked: memory/sgc_rss on twowiki: suite twowiki has no val split: all is test",)
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,18 @@ def test_a_word_behind_a_name_is_no_part_of_it():
     assert [span.key for span in TaggedNames.of(told, [[(0, 21)], [(7, 18)], [(4, 15)]]).find(told[0])] == ["rashid moss"]
 
 
+def test_a_common_word_is_no_name():
+    names = TaggedNames.of(["Ann or Bo left."], [[(0, 3), (4, 6), (7, 9)]])
+    assert [span.key for span in names.find("Ann or Bo?")] == ["ann", "bo"]
+
+
+@needs_reader
+def test_a_noun_of_a_question_that_nobody_told_of_is_a_word_of_it(search, monkeypatch):
+    found = search(*WORLD)
+    monkeypatch.setattr(found.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
+    assert found.named("Which old sea has Kraken?") == [(18, 24, "kraken")]
+
+
 def test_what_a_name_is_called_does_not_depend_on_how_it_is_written():
     assert {key_of(name) for name in ("The Old Mill", "old mill", "the old mill's")} == {"old mill"}
 
