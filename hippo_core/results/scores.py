@@ -32,7 +32,9 @@ REFUSALS = (
 HARD_CASES: tuple[tuple[str, tuple[str, ...], int, int], ...] = (
     ("Alice", ("Alice",), 1, 1),
     (" Alice\n", ("Alice",), 1, 1),
-    ("The alice.", ("Alice",), 0, 1),
+    ("ALICE", ("Alice",), 0, 1),
+    ("Alice.", ("Alice",), 0, 1),
+    ("The Alice", ("Alice",), 0, 1),
     ("Bob", ("Robert", "Bob"), 1, 1),
     ("Alice or Bob", ("Alice",), 0, 0),
     ("not Alice", ("Alice",), 0, 0),

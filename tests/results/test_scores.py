@@ -174,9 +174,19 @@ def test_a_lenient_scorer_is_caught(lenient):
         scores.self_check(norm=lenient)
 
 
-def test_a_normalising_scorer_does_not_pass_for_the_raw_one():
+@pytest.mark.parametrize(
+    "lenient",
+    [
+        scores.em_norm,
+        lambda said, answers: int(said.strip().casefold() in {answer.casefold() for answer in answers}),
+        lambda said, answers: int(said.strip(" \n.") in answers),
+        lambda said, answers: int(said.strip().removeprefix("The ") in answers),
+    ],
+    ids=["normalised", "capitals", "points", "articles"],
+)
+def test_a_forgiving_scorer_does_not_pass_for_the_raw_one(lenient):
     with pytest.raises(LabError, match="scorer is wrong"):
-        scores.self_check(raw=scores.em_norm)
+        scores.self_check(raw=lenient)
 
 
 def test_honest_rows_pass():
