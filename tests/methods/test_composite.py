@@ -117,6 +117,9 @@ def test_costs_add_up_and_no_confidence_is_none():
     assert [both.recall_ms, both.completion_ms, both.encode_ms, both.computed_tokens, both.once_tokens] == [2.0, 4.0, 6.0, 8.0, 10.0]
     assert (both.confidence, both.shown, both.scores) == (None, (), ())
     assert put_together([A, brought("b", recall_ms=3.0)], 1).recall_ms == 3.0
+    path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True, recall_ms=3.0)
+    whole = put_together([brought("a", recall_ms=1.0, computed_tokens=5.0), path], 1)
+    assert (whole.together, whole.recall_ms, whole.computed_tokens) == (True, 4.0, 5.0)
     assert math.isnan(put_together([A, B], 1).recall_ms)
     assert put_together([A, brought("b", confidence=0.2)], 1).confidence == 0.2
 

@@ -4,13 +4,13 @@ import pytest
 
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.altering import altered, answering, exchanged
+from hippo_core.suites.altering import altered, answering, exchanged, other_answers
 from hippo_core.suites.datasets.build import cut, drawn_worlds, worlds
 from hippo_core.suites.semantic.conflict import Said, last_words, settled, settled_surely
 from hippo_core.suites.spatial import mapper
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
-from hippo_core.suites.types import Fact
+from hippo_core.suites.types import Fact, Item, World
 
 PROFILES = [
     *(("semantic", profile) for profile in ("base", "default", "hard", "hedged", "reworded")),
@@ -43,6 +43,20 @@ def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_one(
             assert score_item(suite, world, true, item.answers[0])["score"] == 0
             assert score_item(suite, other, item, true.answers[0])["score"] == 0
     assert kept >= (1 - UNANSWERED) * n and (kept == n or profile == "explore_hard")
+
+
+def test_what_tells_the_answer_again_tells_the_other_one_too():
+    """In each world one statement says where the lamp is, and another says it again."""
+
+    def house(name, place):
+        texts = (f"The lamp is at the {place}.", f"At the {place} the lamp is, as was said.")
+        facts = tuple(Fact(f"{name}.{n}", name, text, {"place": place}, n) for n, text in enumerate(texts))
+        item = Item(f"{name}.q", name, "Where is the lamp?", (place,), (f"{name}.0",), "place", retold={f"{name}.1": f"{name}.0"})
+        return World(name, facts, (item,))
+
+    first = other_answers(house("a", "mill"), [house("b", "dairy")])
+    assert [fact.text for fact in first.facts] == ["The lamp is at the dairy.", "At the dairy the lamp is, as was said."]
+    assert first.items[0].answers == ("dairy",)
 
 
 @pytest.mark.parametrize(("profile", "n", "least"), [("default", 50, 1), ("hard", 100, 1 / 6), ("hedged", 50, 1)])
