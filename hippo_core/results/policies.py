@@ -52,7 +52,8 @@ def with_policies(rows: Frame, validation: Frame) -> Frame:
         validation: the same of validation worlds; may be empty, or `rows` themselves.
     """
     mine, tuning = _answers(rows), _answers(validation)
-    there = {key: tuning.take(places) for key, places in _by_condition(tuning[tuning["known"]]).items()} if len(tuning) else {}
+    known = tuning[tuning["known"]] if len(tuning) else tuning
+    there = {key: known.take(places) for key, places in _by_condition(known).items()}
     chosen = {key: _chosen(questions) for key, questions in there.items()}
     abstained, why = np.full(len(mine), math.nan), np.full(len(mine), "no validation questions of this condition", dtype=object)
     for key, places in _by_condition(mine).items():

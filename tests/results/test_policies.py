@@ -59,6 +59,14 @@ def asked_both(margin, evidence=math.nan, n=20, **columns):
     )
 
 
+def test_rows_of_earlier_versions_choose_no_threshold_wherever_they_stand():
+    asked, old = asked_both(3.0), cell("memory/hei_nw", 0.5)
+    wanted = with_policies(asked, asked)[[*SCORES, *ABSTAINED, "calibrated_on"]]
+    assert wanted["score_calibrated"].eq(1).all()
+    for rows in ([old, asked], [asked, old], [old, old, asked]):
+        assert with_policies(asked, pd.concat(rows, ignore_index=True))[wanted.columns].equals(wanted)
+
+
 @pytest.mark.parametrize("margin", [-5, 3])
 def test_the_thresholds_stand_between_what_can_be_answered_and_what_cannot(margin):
     test = answers([margin - 1.2, margin + 1.2], [1, 0])

@@ -254,6 +254,20 @@ def test_tombstones_are_erased_too_and_what_was_decided_about_purged_traces(stor
         store.erase([first])
 
 
+@pytest.mark.parametrize("erase", [lambda store, one: store.erase([one]), lambda store, _: store.erase_world("w2")], ids=["trace", "world"])
+def test_what_could_be_undone_of_what_is_erased_goes_with_it(store, erase):
+    """A change of the erased trace alone is no batch any more; a change of another one, and what stays of a common one, can be undone."""
+    kept, gone = store.append([trace(), trace(world="w2")])
+    store.raise_salience([gone], 0.5)
+    store.raise_salience([kept], 0.25)
+    store.raise_salience([kept, gone], 0.5)
+    erase(store, gone)
+    assert len(store.history()) == 2
+    assert {one for (one,) in store.file.rows("SELECT trace FROM undo")} == {kept}
+    store.rollback(2)
+    assert [(one.id, one.salience) for one in store.traces()] == [(kept, 1.0)]
+
+
 def test_ids_may_come_as_a_recall_returns_them(store):
     ids = np.array(store.append([trace(), trace(), trace()]))
     store.use(ids[[0, 0, 2]])

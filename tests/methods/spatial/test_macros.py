@@ -165,6 +165,15 @@ def test_a_sleep_makes_macros_that_save_decisions_and_change_no_answer(lm, slept
     assert counted.columns["macro_steps"] == 0  # the number of a shortest way is the planner's
 
 
+def test_a_route_that_no_longer_leads_to_its_end_is_replayed_and_was_not_recalled(lm, slept):
+    memory, store, _ = slept
+    closed = Observation(Statement("closed", "w", "The lane between the fen and the dune is closed.", 99))
+    memory.teach([closed], store)
+    assert [row["recalled"] for row in memory.replay("w", store)] == [0.0, 0.0]
+    uses = {trace.source: trace.uses for trace in store.traces("w")}
+    assert [uses[source] for source in (f"f{len(LINE)}", f"f{len(LINE) + 1}")] == [1, 1]  # those of the first sleep
+
+
 def test_nothing_is_learnt_before_a_sleep_or_from_one_that_is_off(lm, slept, tmp_path):
     memory, store, _ = slept
     assert len([trace for trace in store.traces("w") if trace.payload]) == 1
