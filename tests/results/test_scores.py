@@ -149,6 +149,13 @@ def test_the_primary_score_is_the_suites():
     assert scores.score_item(spatial, WORLD, ITEMS[0], "north")["suboptimality"] == 1.25
 
 
+def test_only_where_something_false_was_told_an_answer_is_refuted_or_not():
+    contested = replace(ITEMS[1], refuted=("the mill",))
+    said = {text: scores.score_item(_suite(), WORLD, contested, text)["refuted"] for text in ("The mill.", "harbour", "unknown")}
+    assert said == {"The mill.": 1.0, "harbour": 0.0, "unknown": 0.0}
+    assert math.isnan(scores.score_item(_suite(), WORLD, ITEMS[1], "The mill.")["refuted"])
+
+
 def test_an_empty_answer_scores_nothing():
     row = scores.score_item(_suite(), WORLD, ITEMS[0], "")
     assert [row[name] for name in ("em_raw", "em_norm", "f1", "score", "pred_len", "overlong", "format_violation", "refusal")] == [0] * 8

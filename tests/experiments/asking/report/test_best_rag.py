@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.reporting import write_report
 from tests.results import fake_records
 from tests.results.invented import RAGS
@@ -21,6 +22,21 @@ def out(tmp_path_factory):
             right = (rows["idx"] % (2 if preset == best else 5) == 0).astype(float)
             fake_records.add_record(place, "episodic", preset, "delayed", n=80, split=split, rows=rows.assign(score=right, em_norm=right))
     return write_report(place, tmp_path_factory.mktemp("reports")).parent
+
+
+def test_the_thresholds_of_unknown_are_those_of_validation_worlds(tmp_path):
+    """On the validation worlds a margin of 1 tells what has no answer, on the test worlds only one of 5 would."""
+    for split, margin, n in (("val", 1.0, 40), ("test", 5.0, 20)):
+        rows = fake_records.make_rows("episodic", "memory/hei_nw", "delayed", n=n, split=split)
+        none = rows["idx"] % 2 == 0
+        told = {"score_forced": (~none).astype(float), "unknown_margin": margin + none.map({True: 1.0, False: -1.0}), "evidence": 1.0}
+        rows = rows.assign(answer=rows["answer"].mask(none, "unknown"), score=told["score_forced"], abstained=0.0, **told)
+        fake_records.add_record(tmp_path / "torn", "episodic", "memory/hei_nw", "delayed", n=n, split=split, rows=rows)
+    run = load_run(tmp_path / "torn")
+    for rows in (run.rows, run.validation):
+        assert rows["calibrated_on"].str.endswith("20 answerable and 20 unanswerable validation questions").all()
+    assert run.validation["score_calibrated"].eq(1).all()
+    assert run.rows["abstained_calibrated"].eq(1).all()  # of the test worlds' margins all are above what validation chose
 
 
 def test_a_verdict_is_one_over_the_choice_of_validation_worlds(out):
