@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from hippo_core.experiments.paired.report import found_of, picture
+from hippo_core.experiments.paired.report import found_of, pairs_of, picture
 from hippo_core.files import LabError
 from hippo_core.paired import archiving, page
-from hippo_core.paired.comparison import compare_sides, read_side, side
+from hippo_core.paired.comparison import PER_ITEM, compare_sides, read_side, side
 from hippo_core.paired.gate import Policy, judged
 from hippo_core.paired.reproducing import reproduce
 from hippo_core.paired.run import run
@@ -21,6 +21,7 @@ from hippo_core.paired.scoring import SCORES
 from hippo_core.paired.settings import Settings
 from hippo_core.paired.suite import read_suite
 from hippo_core.results.formatting import probability, share
+from hippo_core.results.statistics.paired import holm
 from tests.paired import suites
 
 TOLD = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"), "encoder": "own"}
@@ -45,6 +46,24 @@ def one(tmp_path_factory, folder):
 @pytest.fixture(scope="module")
 def thrice(tmp_path_factory, folder):
     return make(tmp_path_factory.mktemp("runs") / "thrice", folder, repeats=3)
+
+
+def test_a_page_corrects_the_p_of_worlds_not_that_of_items():
+    """All items of a world fare alike: in nine of twelve worlds the memory alone succeeds, in three of them word search alone."""
+    items = pd.DataFrame({"item": [f"i{number:02}" for number in range(60)], "world": [f"w{number // 5:02}" for number in range(60)]})
+    items = items.assign(type="", tags="", **dict.fromkeys((*SCORES, *PER_ITEM), 0.0))
+    ahead = (items["world"] < "w09").astype(float)
+    sides = {"full-memory": ahead, "lexical": 1 - ahead, "no-memory": 0 * ahead}
+    pairs = pairs_of(pd.concat([items.assign(condition=name, success=right) for name, right in sides.items()], ignore_index=True))
+    told = {pair["baseline"]: pair for pair in pairs}
+    assert told["lexical"]["p_mid"] < 0.001 < 0.05 < told["lexical"]["p_permutation"]
+    assert [pair["p_holm"] for pair in pairs] == pytest.approx(holm([pair["p_permutation"] for pair in pairs]))
+    assert (
+        told["lexical"]["p_holm"]
+        == told["lexical"]["p_permutation"]
+        > told["no-memory"]["p_holm"]
+        == 2 * told["no-memory"]["p_permutation"]
+    )
 
 
 def test_a_perfect_condition_against_none(one):

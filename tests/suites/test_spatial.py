@@ -66,6 +66,16 @@ def test_gold_paths_are_shortest_by_networkx(profile):
         assert (score.success, score.suboptimality) == (1.0, 1.0)
 
 
+def test_a_path_that_reaches_its_goal_and_walks_on_fails_unless_it_comes_back(default_worlds):
+    asked = of_kind(default_worlds, "grid_path", "graph_path")
+    for world, item in asked[:60]:
+        there, goal, steps = read_map(world.facts), item.cue["to"], item.answers[0]
+        on, to = next(iter(there.steps[goal].items())) if there.is_grid else (next(iter(there.steps[goal].values())),) * 2
+        back = next(word for word, near in there.steps[to].items() if near == goal) if there.is_grid else goal
+        assert score_path(world, item, f"{steps}, {on}").success == 0
+        assert score_path(world, item, f"{steps}, {on}, {back}").suboptimality == (item.hops + 2) / item.hops
+
+
 def test_all_distances_agree_with_networkx(default_worlds):
     for world in default_worlds[:20]:
         true = dict(networkx.all_pairs_shortest_path_length(as_graph(world)))
