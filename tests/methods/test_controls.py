@@ -12,6 +12,7 @@ import hippo_core.methods
 from hippo_core.experiments.answer.run import ask, passages_of
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
+from hippo_core.methods import controls
 from hippo_core.methods.base import Memory, MemorySettings, Observation, Query, Retrieved
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
@@ -20,6 +21,7 @@ from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.types import Item
 from tests.methods.asking import bound
 
 EPISODIC = get_suite("episodic")
@@ -83,6 +85,24 @@ def test_random_shows_k_passages_none_of_them_gold(asked, name, k):
 def test_without_a_k_random_shows_as_many_as_there_are_gold_ones(asked, name):
     for one in asked(name, control="random"):
         assert len(set(sources(one))) == 2 and not set(sources(one)) & set(one.item.gold_facts)
+
+
+def test_random_shows_nothing_that_tells_a_gold_fact_again(lm):
+    """Of five statements one is gold, and three tell it again: whatever k is, the one that is left is all that is wrong."""
+    item = Item(
+        "q",
+        "w",
+        "Where?",
+        ("mill",),
+        ("f0",),
+        "where",
+        taught=tuple(f"f{n}" for n in range(5)),
+        retold=dict.fromkeys(("f1", "f2", "f3"), "f0"),
+    )
+    traces = tuple(Trace("w", f"f{n}", f"statement {n}", time=n, id=n) for n in range(5))
+    for k in (1, 3, 9):
+        method = bound("baselines/rag_bm25", lm, control="random", k=k)
+        assert [trace.source for trace in controls._random(method, item, traces)] == ["f4"]
 
 
 @pytest.mark.parametrize("name", METHODS)
