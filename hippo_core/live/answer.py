@@ -89,6 +89,7 @@ class Recall:
         confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
         ms: milliseconds of the stages `recall` and `completion`, and of `encode`, in which traces met for the first time were run.
         off: whether the memory was off, so that nothing was looked for.
+        replaced: what tells the matter of the best traces and holds no longer.
     """
 
     question: str
@@ -97,10 +98,11 @@ class Recall:
     confidence: float | None
     ms: Mapping[str, float]
     off: bool = False
+    replaced: tuple[Recalled, ...] = ()
 
     @property
     def why(self) -> str:
-        """One sentence on why the best trace is the best."""
+        """Why the best trace is the best, and what it replaced."""
         if self.off:
             return "The memory is off: nothing was recalled."
         if not self.size:
@@ -108,14 +110,15 @@ class Recall:
         if not self.traces:
             return f"None of {self.size} traces has anything in common with the question."
         best, *others = self.traces
+        replaced = "".join(f' It replaced #{one.id} "{one.text}".' for one in self.replaced)
         if best.score is None:
-            return f"The method gives no scores; it brings {sum(trace.shown for trace in self.traces)} of {self.size} traces."
+            return f"The method gives no scores; it brings {sum(trace.shown for trace in self.traces)} of {self.size} traces.{replaced}"
         made = " ".join(f"{'+' if value >= 0 else '-'} {name} {abs(value):.2f}" for name, value in best.terms.items()).removeprefix("+ ")
         next_best = f", the next {others[0].score:.2f} (#{others[0].id})" if others and others[0].score is not None else ""
         shares = (
             f" It shares {', '.join(best.shared)} with the question." if best.shared else " It shares no content word with the question."
         )
-        return f"#{best.id} is first of {self.size} with {best.score:.2f}{f' = {made}' if made else ''}{next_best}.{shares}"
+        return f"#{best.id} is first of {self.size} with {best.score:.2f}{f' = {made}' if made else ''}{next_best}.{shares}{replaced}"
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,9 @@ def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTE
     traces = [_recalled(ranking[place], place, retrieved, before, asked) for place in dict.fromkeys(places)]
     traces += [_recalled(trace, None, retrieved, {}, asked) for trace in missing if trace not in ranking]
     ms = {"recall": retrieved.recall_ms, "completion": retrieved.completion_ms, "encode": retrieved.encode_ms}
-    return Recall(question, tuple(traces), size, retrieved.confidence, {name: value for name, value in ms.items() if value == value})
+    ms = {name: value for name, value in ms.items() if value == value}
+    replaced = tuple(_recalled(trace, None, retrieved, {}, asked) for trace in retrieved.replaced)
+    return Recall(question, tuple(traces), size, retrieved.confidence, ms, replaced=replaced)
 
 
 def number_of(trace: Trace) -> int:

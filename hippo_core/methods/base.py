@@ -82,6 +82,7 @@ class Retrieved:
         rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
         answer: what the method itself takes for the answer, such as the name where a path ends; "" where it leaves that to the model.
         inner_read: what the model read and said on the way to `rephrased`, in order; none where it was not asked.
+        replaced: the traces that tell the matter of what is shown, and hold no longer.
     """
 
     shown: tuple[Trace, ...]
@@ -101,6 +102,7 @@ class Retrieved:
     rephrased: str = ""
     answer: str = ""
     inner_read: tuple[Read, ...] = ()
+    replaced: tuple[Trace, ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:

@@ -219,6 +219,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
         restated=whole.restated if whole else "",
         reworded=whole.reworded if whole else False,
         rephrased=whole.rephrased if whole else "",
+        replaced=tuple(_facts(trace for one in ([whole] if whole else brought) for trace in one.replaced)),
     )
 
 

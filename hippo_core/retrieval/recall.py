@@ -169,7 +169,8 @@ class Recaller:
             features["key"] *= ALONE
         total = np.sum([*features.values()], axis=0)
         rows = best_rows(total, told, max(self.config.rerank_candidates, COMPARED))
-        features, scores = {name: values[rows] for name, values in features.items()}, total[rows]
+        rows, _, scores = ordered(rows, {}, total[rows])
+        features = {name: values[rows] for name, values in features.items()}
         features |= {name + LIKENESS: values[rows] for name, values in likeness.items()}
         if self.config.recency and "key" in cue.codes and len(rows):
             features["superseded"] = np.zeros(len(rows))

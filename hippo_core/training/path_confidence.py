@@ -18,8 +18,8 @@ from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import SURE
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, regime
-from hippo_core.methods.relational.path_search import SAME, PathSearch
+from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, VERSIONS, regime
+from hippo_core.methods.relational.path_search import SAME, PathSearch, Step
 from hippo_core.methods.relational.settings import Reader
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.load import load
@@ -37,7 +37,7 @@ from hippo_core.training.memory_parts import provenance
 from hippo_core.training.recall_weights import SEED
 
 PRESET = "memory/sgc_rss"
-WANTED = (MATTER, *get_args(Reader))
+WANTED = (MATTER, VERSIONS, *get_args(Reader))
 # kind: suite, profile, settings, questions
 KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "semantic": ("semantic", "default", {}, 120),
@@ -48,6 +48,12 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "relations": ("relations", "default", {}, 120),
     "relations, hard": ("relations", "hard", {}, 60),
     "episodic": ("episodic", "default", {}, 100),  # where no path leads to the answer
+}
+# suites of the episodic memory, and the slots that two statements of one matter share
+EVENTS = {
+    "episodic": ("who", "action", "what", "where", "when"),
+    "episodic_cross": ("who", "action", "where", "when"),
+    "episodic_multi": ("who", "relation"),
 }
 
 
@@ -114,16 +120,11 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
 
 
 def matters_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
-    """One row a kind: the share of statements of one matter that are found, and of those that are found to be of one matter the share that
-    is."""
+    """One row a kind: how many pairs of statements are of one matter, are found to be, and are both; and how many there are."""
     rows = pd.DataFrame([{"kind": one.kind, "same": one.right, "found": function.of(one.evidence) >= SAME} for one in of])
-    kinds: Any = rows.groupby("kind", sort=False)
-    return pd.DataFrame(
-        [
-            {"kind": kind, "recall": own[own["same"]]["found"].mean(), "precision": own[own["found"]]["same"].mean(), "n": len(own)}
-            for kind, own in kinds
-        ]
-    ).round(4)
+    rows = rows.assign(both=rows["same"] & rows["found"], n=1)
+    grouped: Frame = rows.groupby("kind", sort=False)
+    return grouped.sum().astype(int).reset_index()
 
 
 def pairs(n_worlds: int = 40) -> Iterator[JudgedPath]:
@@ -134,11 +135,27 @@ def pairs(n_worlds: int = 40) -> Iterator[JudgedPath]:
             for item in world.items:
                 for path, _, likely in search.likeliest(item.question)[:1]:
                     for hop, step in enumerate(path.steps):
-                        own = world.facts[step.number].slots
-                        for other, evidence in search.rivals(step, likely[hop]):
-                            slots = world.facts[other.number].slots
-                            same = (slots["head"], slots["relation"]) == (own["head"], own["relation"])
-                            yield JudgedPath(profile, evidence, same, True, MATTER)
+                        yield from _pairs_of(profile, world, search, step, likely[hop], ("head", "relation"))
+
+
+def events(n_questions: int = 120) -> Iterator[JudgedPath]:
+    """Statements of the names in questions about events, of which none replaces another, and about what people are and like."""
+    for suite, matter in EVENTS.items():
+        for world in worlds(suite, "default", n_questions, SEED, "val", CONTEXT_LIMIT):
+            search = PathSearch(fitted_reader(), [fact.text for fact in world.facts], resolve=False)
+            for item in world.items:
+                asked = search.asked(item.question)
+                for number, fact in enumerate(world.facts):
+                    if fact.id in item.gold_facts and (found := search.step_of(asked, number)):
+                        yield from _pairs_of(suite, world, search, *found[:2], matter)
+
+
+def _pairs_of(kind: str, world: World, search: PathSearch, step: Step, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
+    """A step's statement with each other one of its name; those are of one matter that have the same in these slots."""
+    own = world.facts[step.number].slots
+    for other, evidence in search.rivals(step, likely):
+        slots = world.facts[other.number].slots
+        yield JudgedPath(kind, evidence, all(slots[name] == own[name] for name in matter), True)
 
 
 def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print) -> None:
@@ -148,16 +165,22 @@ def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print
     made = read_sealed(path, ANEW) if path.is_file() else {}
     found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
     for reader in wanted:
-        of: list[Any] = list(pairs()) if reader == MATTER else list(judged(reader))  # type: ignore[arg-type]
         found[reader], tables[reader] = {}, {}
-        for part in sorted({one.part for one in of}, reverse=True):
-            own = [one for one in of if one.part == part]
+        for part, own in _parts(reader).items():
             function = fitted(own)
-            table = matters_of(own, function) if reader == MATTER else table_of(own, function)
+            table = matters_of(own, function) if part == reader else table_of(own, function)
             say(f"{reader}, {part}\n{table.to_string(index=False)}")
             found[reader][part] = asdict(function)
             tables[reader][part] = table.to_dict("records")
         write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
+
+
+def _parts(wanted: str) -> dict[str, list[Any]]:
+    """What the functions of a reader, or of a use of matters, are fitted on, by part."""
+    if wanted in (MATTER, VERSIONS):
+        return {wanted: [*pairs(), *(events() if wanted == VERSIONS else ())]}
+    of = list(judged(wanted))  # type: ignore[arg-type]
+    return {part: [one for one in of if one.part == part] for part in sorted({one.part for one in of}, reverse=True)}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from hippo_core.files import LabError
 from hippo_core.live.memory import BLOCK
 from hippo_core.retrieval import encoded
 from hippo_core.training.consolidation import SleepRecipe, live
+from tests.methods.relational.test_learned import needs_reader
 from tests.training.consolidation.conftest import keep_little
 
 TOLD = (
@@ -249,3 +250,12 @@ def test_wrong_words_are_one_line_each(tmp_path):
 def test_importing_the_library_brings_no_torch():
     code = "import sys, hippo_core; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@needs_reader
+def test_why_says_which_statement_the_answers_one_replaced(tmp_path):
+    with Memory("hippo-tiny", settings={"encoder": "minilm"}).open(tmp_path) as memory:
+        memory.teach(["Anna lives in Paris.", "Ben lives in Rome.", "Anna lives in Oslo."])
+        answer = memory.ask("Where does Anna live?")
+        assert str(answer) == "Oslo" and 'It replaced #1 "Anna lives in Paris."' in answer.why
+        assert "replaced" not in memory.ask("Where does Ben live?").why

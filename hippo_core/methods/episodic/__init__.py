@@ -6,6 +6,7 @@ Sources: k-WTA keys, McNaughton and Morris 1987; completion, Hopfield 1982 and R
 """
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hippo_core.methods.episodic.components import Components
     from hippo_core.methods.episodic.writing import Writer
     from hippo_core.retrieval.payload import PayloadCodec
+    from hippo_core.retrieval.recall import Recall
     from hippo_core.store import TraceStore
 
 
@@ -117,12 +119,24 @@ class HeiNW(Memory):
         def retrieve(query: Query) -> Retrieved:
             codes, cue_ms = cues.of(query.text)
             recall = recaller.recall(query.text, set(query.taught), codes)
-            shown = in_order(recall.traces[: self.settings.k])
-            times = recall.recall_ms + cue_ms, recall.completion_ms, recall.encode_ms
-            costs = (*times, recall.computed_tokens, recall.once_tokens)
-            return Retrieved(shown, recall.traces, recall.scores, recall.terms, *costs, confidence=recall.confidence)
+            begin = time.perf_counter()
+            ranking, scores, terms, replaced = self._versions(query, recall)
+            recall_ms = recall.recall_ms + cue_ms + (time.perf_counter() - begin) * 1e3
+            costs = recall_ms, recall.completion_ms, recall.encode_ms, recall.computed_tokens, recall.once_tokens
+            shown = in_order(ranking[: self.settings.k])
+            return Retrieved(shown, ranking, scores, terms, *costs, confidence=recall.confidence, replaced=replaced)
 
         return retrieve
+
+    def _versions(self, query: Query, recall: "Recall") -> tuple[Any, Any, Any, tuple[Trace, ...]]:
+        """A ranking with its scores and their terms, what holds before what it replaced, where the settings want it; and the replaced."""
+        if not self.settings.reads_versions:
+            return recall.traces, recall.scores, recall.terms, ()
+        from hippo_core.methods.relational.versions import current_first
+
+        places, replaced = current_first(query.text, recall.traces, self.settings.k, str(self.lm.device))
+        terms = {name: [values[place] for place in places] for name, values in recall.terms.items()}
+        return tuple(recall.traces[place] for place in places), tuple(recall.scores[place] for place in places), terms, replaced
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The units that win for question and trace, and the energy of the cue along Hopfield steps."""

@@ -34,10 +34,13 @@ class CodeSettings(SettingsModel):
 class RecallSettings(SettingsModel):
     """`fusion`: how channels are added up; sum: each standardised among the world's traces, nothing fitted; fitted: the weights of
     `make memory-weights`. `recency`: in the sum, how much it counts against a trace that one told later looks like it, in standard
-    deviations of a channel. `candidates`: of each channel, that fitted weights look at; a third of the traces that are ranked."""
+    deviations of a channel. `versions`: by what else one version of a fact stands before another; read: by what the fitted reader reads,
+    which needs MiniLM; auto: so with the encoder minilm. `candidates`: of each channel, that fitted weights look at; a third of the traces
+    that are ranked."""
 
     fusion: Literal["sum", "fitted"] = "sum"
     recency: Weight = 2.0
+    versions: Literal["auto", "off", "read"] = "auto"
     candidates: Count = 20
 
 
@@ -143,6 +146,16 @@ class HeiNWSettings(EncodedSettings):
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
     episodic: EpisodicSection = EpisodicSection()
     replay: ReplaySettings = ReplaySettings()
+
+    @property
+    def reads_versions(self) -> bool:
+        """Whether the fitted reader says which of several versions of a fact holds."""
+        versions = self.episodic.recall.versions
+        return versions == "read" or (versions == "auto" and self.encoder == "minilm")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",) if self.reads_versions else super().requires
 
     @property
     def calibrates(self) -> bool:

@@ -25,10 +25,16 @@ from hippo_core.store.trace import Trace
 
 
 class RagSettings(MethodSettings):
-    """`k`: how many passages are shown. `recency`: how much it counts against a passage that one told later looks like it."""
+    """`k`: how many passages are shown. `recency`: how much it counts against a passage that one told later looks like it. `versions`: by
+    what else one version of a fact stands before another; read: by what the fitted reader reads, which needs MiniLM."""
 
     k: Count = 3
     recency: Annotated[float, Field(ge=0)] | None = None
+    versions: Literal["off", "read"] = "off"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",) if self.versions == "read" else super().requires
 
 
 class DenseSettings(RagSettings):
@@ -81,12 +87,18 @@ class Rag(Method):
             index.cue_ms, begin = 0.0, time.perf_counter()
             order = self.order(index, query)
             ranking = tuple(index.passages[query.taught[position]] for position in order.positions)
+            scores, replaced = tuple(order.scores), ()
+            if self.settings.versions == "read":
+                from hippo_core.methods.relational.versions import current_first
+
+                places, replaced = current_first(query.text, ranking, self.settings.k, str(self.lm.device))
+                ranking, scores = tuple(ranking[place] for place in places), tuple(scores[place] for place in places if place < len(scores))
             elapsed = (time.perf_counter() - begin) * 1000 + index.cue_ms
             tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            scores, confidence = tuple(order.scores), order.confidence
-            return Retrieved(shown, ranking, scores, recall_ms=elapsed, computed_tokens=tokens, confidence=confidence)
+            costs = {"recall_ms": elapsed, "computed_tokens": tokens}
+            return Retrieved(shown, ranking, scores, confidence=order.confidence, replaced=replaced, **costs)
 
         return retrieve
 

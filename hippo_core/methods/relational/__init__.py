@@ -119,6 +119,7 @@ class SgcRss(Memory):
                 restated=self._restated(by, best, shown, query.text),
                 reworded=self.settings.relational.wording == "plain",
                 answer=_called(search.names[best.end], traces[best.statements[-1]].text) if best else "",
+                replaced=tuple(traces[number] for number in getattr(best, "lost", ())),
             )
 
         return retrieve

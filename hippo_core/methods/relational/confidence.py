@@ -9,7 +9,7 @@ from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"
 FIT = "python -m hippo_core.training.path_confidence"
-MATTER = "matter"
+MATTER, VERSIONS = "matter", "versions"  # when statements are of one matter: on a path, and where one may replace another (versions.py)
 ANEW = f"delete it and fit it again: `{FIT}`"  # what is fitted of other encoders stays in a whole file
 
 
@@ -31,11 +31,11 @@ def fitted(reader: str) -> dict[bool, Confidence]:
 
 
 @cache
-def same_matter() -> Confidence:
+def same_matter(use: str = MATTER) -> Confidence:
     """How likely two statements of one name are of the same matter (`PathSearch.rivals`). LabError where nothing was fitted."""
     path = root() / FILE
     try:
-        of = read_sealed(path, ANEW)["fitted"][MATTER][MATTER]
+        of = read_sealed(path, ANEW)["fitted"][use][use]
         return Confidence(of["weights"], of["bias"])
     except (KeyError, TypeError):
-        raise LabError(f"{path} does not say when statements are of one matter; fit it: `{FIT} {MATTER}`") from None
+        raise LabError(f"{path} does not say when statements are of one matter; fit it: `{FIT} {use}`") from None

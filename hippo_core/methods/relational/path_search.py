@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hippo_core.methods.relational.confidence import same_matter
+from hippo_core.methods.relational.confidence import MATTER, VERSIONS, same_matter
 from hippo_core.methods.relational.edge import Telling
 from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
 from hippo_core.methods.relational.names import Names
@@ -158,23 +158,53 @@ class PathSearch:
     def likeliest(self, question: str, allowed: Set[int] | None = None) -> list[tuple[Path, Asked, np.ndarray]]:
         """Paths, best first, whatever contests them, each with how its question was cut and how likely each pair of names is what each hop
         asks [H, P], as a logarithm."""
+        found: list[tuple[Path, Asked, np.ndarray]] = []
+        for asked, likely in self.asked(question, allowed):
+            paths = self._walk(asked.start, likely)
+            found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
+        return sorted(found, key=lambda one: -one[0].score)
+
+    def asked(self, question: str, allowed: Set[int] | None = None) -> list[tuple[Asked, np.ndarray]]:
+        """The ways to cut a question, each with how likely each pair of names is what each hop asks [H, P], as a logarithm."""
         spans = self.named(question)
         starts = [key for key in dict.fromkeys(span.key for span in spans) if key in self.out]
         if not starts:
             return []
         table, standing = self._pairs
         usable = self.numbers >= 0 if allowed is None else np.isin(self.numbers, list(allowed))
-        found: list[tuple[Path, Asked, np.ndarray]] = []
+        found = []
         for asked in self.reader.ask(question, spans, starts):
             if len(asked.hops) > self.hops:
                 continue
             alike = self.reader.model.alike(asked.words, [one.words for one in self.read])
             likes = asked.hops @ table.T + alike[:, self._of] + standing
             likely = np.where(usable, likes.double().numpy(), -np.inf)
-            likely -= np.logaddexp.reduce(likely, axis=1, keepdims=True)
-            paths = self._walk(asked.start, likely)
-            found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
-        return sorted(found, key=lambda one: -one[0].score)
+            found.append((asked, likely - np.logaddexp.reduce(likely, axis=1, keepdims=True)))
+        return found
+
+    def step_of(self, asked: Sequence[tuple[Asked, np.ndarray]], number: int) -> tuple[Step, np.ndarray, bool] | None:
+        """What a statement says of a name in the question that is likeliest asked first, how likely each pair of names is [P], and whether
+        the question asks of what was so before; None where it says nothing of these names. `asked`: the ways to cut the question."""
+        steps = [
+            (float(likely[0][pair]) + one.likely, Step(number, one.start, end), likely[0], one.before)
+            for one, likely in asked
+            for pair, other, end in self.out[one.start]
+            if other == number
+        ]
+        return max(steps, key=lambda one: one[0])[1:] if steps else None
+
+    def standing(self, asked: Sequence[tuple[Asked, np.ndarray]], number: int) -> tuple[int, tuple[int, ...]]:
+        """Of the matter that a statement tells of a name in the question (`step_of`): the statement that holds, a later one unless the
+        question asks of what was so before, and those that do not hold; the statement alone where nothing replaced it."""
+        found = self.step_of(asked, number)
+        if found is None:
+            return number, ()
+        step, likely, before = found
+        claims = self.claims(step, likely, use=VERSIONS)
+        chosen = decided(claims, before)
+        if chosen is None or (chosen.step.number < number and not before):
+            return number, ()
+        return chosen.step.number, tuple(dict.fromkeys(claim.step.number for claim in claims if claim.step.end != chosen.step.end))
 
     def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[Path]:
         """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
@@ -209,10 +239,10 @@ class PathSearch:
                     break
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[Claim]:
+    def claims(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[Claim]:
         """All that is told of the same matter as a step, of the same name, in order of telling. `likely`: how likely each pair of names is
-        what is asked there [P]."""
-        same = same_matter()
+        what is asked there [P]; `use`: what for (confidence.py)."""
+        same = same_matter(use)
         said = [step, *(other for other, evidence in self.rivals(step, likely, allowed) if same.of(evidence) >= SAME)]
         claims = [(telling.time, claim) for one in said for telling, claim in self._tellings_of(one)]
         return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -214,6 +215,10 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(ben
     rows, after, folder = asleep(noise_level=0.6)
     hit = dict(zip(rows["trace_id"], rows["recalled"], strict=True))
     assert 0 < sum(hit.values()) < len(hit)
+    components = benches("episodic").method("memory/hei_nw", FEW).components
+    recallers = {world: components.recaller(list(group)) for world, group in groupby(before.values(), lambda trace: trace.world)}
+    first = [recallers[before[trace].world].recall(cue).traces[0].id for trace, cue in zip(rows["trace_id"], rows["cue"], strict=True)]
+    assert [float(one == trace) for one, trace in zip(first, rows["trace_id"], strict=True)] == rows["recalled"].tolist()
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]

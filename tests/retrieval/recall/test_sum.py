@@ -47,6 +47,14 @@ def test_of_two_versions_the_later_comes_first_as_far_as_recency_says(traces, en
         assert recaller(others, encoder, config=config).recall(TEXTS[0]).traces[0].id == first
 
 
+def test_versions_are_looked_for_among_the_best_of_many(traces, encoder):
+    worse = [dataclasses.replace(traces[1 + row % 4], id=20 + row, source=f"worse{row}") for row in range(25)]
+    earlier = dataclasses.replace(traces[0], id=50, source="earlier")
+    later = dataclasses.replace(traces[0], id=51, source="later", time=99)
+    config = dataclasses.replace(SUM, recency=2.0, rerank_candidates=30)
+    assert recaller([*worse, earlier, later], encoder, config=config).recall(TEXTS[0]).traces[0].id == 51
+
+
 def test_a_long_passage_is_found_by_any_of_its_sentences(traces, encoder):
     long = dataclasses.replace(traces[0], id=50, source="long", text=" ".join([*TEXTS[1:4], "Ida hid a drum in the barn.", TEXTS[4]]))
     index = with_payloads(encoder, [*traces, long])

@@ -1,0 +1,46 @@
+"""Which of several versions of a fact holds: what a ranking brings first is exchanged for the statement that replaced it.
+
+The fitted reader (statement_reader.py) says which of the best statements tell the same matter of a name in the question. Of these the one
+that holds stands first, and those that it replaced stand behind the others. A text of several sentences is no statement: it stays.
+"""
+
+from collections.abc import Sequence
+
+from hippo_core.methods.relational.path_search import PathSearch
+from hippo_core.methods.relational.statement_reader import fitted_reader
+from hippo_core.retrieval.sentences import sentences
+from hippo_core.store.trace import Trace
+
+AMONG = 20  # of the best statements, versions are looked for
+
+
+def current_first(question: str, ranking: Sequence[Trace], count: int, device: str = "cpu") -> tuple[list[int], tuple[Trace, ...]]:
+    """Put what holds before what it replaced.
+
+    Args:
+        ranking: traces, best first.
+        count: how many of the best are exchanged for what replaced them.
+
+    Returns:
+        The places of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
+    """
+    among = range(min(AMONG, len(ranking)))
+    best = [place for place in among if len(sentences(ranking[place].text)) == 1]
+    best.sort(key=lambda place: (ranking[place].time, ranking[place].id))
+    search = PathSearch(fitted_reader(device), [ranking[place].text for place in best])
+    asked = search.asked(question)
+    first: list[int] = []
+    replaced: list[int] = []
+    for place in among:
+        if len(first) == count:
+            break
+        if place in first or place in replaced:
+            continue
+        now, lost = place, ()
+        if place in best:
+            number, lost = search.standing(asked, best.index(place))
+            now = best[number]
+        first += [now] if now not in first else []
+        replaced += [best[number] for number in lost if best[number] not in (*first, *replaced)]
+    others = [place for place in among if place not in first and place not in replaced]
+    return [*first, *others, *replaced, *range(len(among), len(ranking))], tuple(ranking[place] for place in replaced)

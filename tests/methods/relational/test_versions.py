@@ -1,0 +1,63 @@
+"""Which version of a fact holds: in words that nothing was written for, and without touching what only looks alike."""
+
+import pytest
+
+from hippo_core.methods.relational.versions import current_first
+from tests.methods.relational.test_graph import traces
+from tests.methods.relational.test_learned import needs_reader
+
+LIVES = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow lives in Skelby.")
+CEO = ("The chief executive of Borvik Shipping is Lena Marsh.", "The chief executive of Borvik Shipping is Otto Penn.")
+
+
+def first(question, told, ranked, count=1):
+    """The first of a ranking of these, given by their places in order of telling, and what it replaced."""
+    stored = traces(*told)
+    places, replaced = current_first(question, [stored[place] for place in ranked], count)
+    assert sorted(places) == list(range(len(ranked)))
+    return [told[ranked[place]] for place in places], [trace.text for trace in replaced]
+
+
+@needs_reader
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [("Where does Nils Farrow live?", LIVES), ("Who is the chief executive of Borvik Shipping?", CEO)],
+    ids=["lives", "leads"],
+)
+def test_what_was_told_later_stands_first_and_says_what_it_replaced(question, told):
+    order, replaced = first(question, told, range(len(told)))
+    assert order[0] == told[-1] and order[-1] == told[0] and replaced == [told[0]]
+    order, replaced = first(question, told[::-1], range(len(told)))
+    assert order[0] == told[0] and replaced == [told[-1]]
+
+
+@needs_reader
+def test_nothing_replaces_what_is_of_another_name_or_of_another_matter():
+    assert first("Where does Ada Moor live?", LIVES, (1, 0, 2)) == ([LIVES[1], LIVES[0], LIVES[2]], [])
+    events = ("On Monday, Lara sold a guitar at the market.", "In May, Lara painted a boat at the harbor.")
+    assert first("What did Lara sell at the market?", events, (0, 1)) == ([*events], [])
+
+
+@needs_reader
+def test_of_several_that_are_shown_none_is_out_of_date():
+    order, _ = first("Where does Nils Farrow live?", LIVES, (0, 1, 2), count=3)
+    assert order == [LIVES[2], LIVES[1], LIVES[0]]
+
+
+@needs_reader
+def test_a_question_that_names_nothing_and_no_traces_change_nothing():
+    assert current_first("Who?", (), 1) == ([], ())
+    assert first("Who lives there?", LIVES, (2, 0, 1)) == ([LIVES[2], LIVES[0], LIVES[1]], [])
+
+
+@needs_reader
+def test_a_text_of_several_sentences_is_no_statement_and_stays():
+    told = (LIVES[0], "Nils Farrow lives in Skelby. He likes it there.")
+    assert first("Where does Nils Farrow live?", told, (0, 1)) == ([*told], [])
+    assert first("Where does Nils Farrow live?", told, (1, 0)) == ([*told[::-1]], [])
+
+
+@needs_reader
+def test_a_correction_is_not_replaced_by_what_it_corrects():
+    told = ("Cameron lives in Berlin.", "No, that was wrong: Cameron lives in Dublin.")
+    assert first("In which city does Cameron live?", told, (1, 0))[0][0] == told[1]
