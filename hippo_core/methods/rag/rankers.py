@@ -97,8 +97,8 @@ class Rag(Method):
             tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            costs = {"recall_ms": elapsed, "computed_tokens": tokens}
-            return Retrieved(shown, ranking, scores, confidence=order.confidence, replaced=replaced, **costs)
+            said = order.confidence
+            return Retrieved(shown, ranking, scores, recall_ms=elapsed, computed_tokens=tokens, confidence=said, replaced=replaced)
 
         return retrieve
 
