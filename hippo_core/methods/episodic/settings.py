@@ -40,7 +40,7 @@ class RecallSettings(SettingsModel):
 
     fusion: Literal["sum", "fitted"] = "sum"
     recency: Weight = 2.0
-    versions: Literal["auto", "off", "read"] = "auto"
+    versions: Annotated[Literal["auto", "off", "read"], OFF] = "auto"
     candidates: Count = 20
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrieve, Retrieved
+from hippo_core.methods.base import OFF, Count, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores, query_tokens
 from hippo_core.retrieval.lexicon import grams
@@ -30,7 +30,7 @@ class RagSettings(MethodSettings):
 
     k: Count = 3
     recency: Annotated[float, Field(ge=0)] | None = None
-    versions: Literal["off", "read"] = "off"
+    versions: Annotated[Literal["off", "read"], OFF] = "off"
 
     @property
     def requires(self) -> tuple[str, ...]:
