@@ -10,8 +10,11 @@ from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError, root
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
+from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings, MiniLMStates
+from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.ranking import standardised
 from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
 from hippo_core.retrieval.trace_index import TraceIndex
 from tests.methods.asking import asker, choose, index_of
@@ -151,3 +154,10 @@ def test_similarities_are_those_that_its_authors_print(monkeypatch):
     torch.testing.assert_close(vectors @ vectors.T, due, atol=6e-5, rtol=0)
     asked, *told = minilm.encode(["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"])
     assert [round(float(asked @ one), 3) for one in told] == [0.695, 0.943, 0.257]
+
+
+def test_in_a_sum_words_and_vectors_count_alike(loaded):
+    index, taught = index_of(loaded["qwen2"], WORLD), tuple(fact.id for fact in WORLD.facts)
+    parts = bm25_scores(index, taught, ITEM.question, grams), dense_scores(index, taught, ITEM.question, "minilm")
+    scores = choose("baselines/rag_sum", loaded["qwen2"], WORLD, ITEM).retrieved.scores
+    assert sorted(scores) == pytest.approx(sorted(sum(standardised(part) for part in parts)), abs=1e-5)

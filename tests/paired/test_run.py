@@ -5,6 +5,8 @@ import re
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,11 +14,12 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.paired import memories as under_test
 from hippo_core.paired.agents.run_suite import Permissions
-from hippo_core.paired.conditions import CONDITIONS
+from hippo_core.paired.conditions import CONDITIONS, open_condition
+from hippo_core.paired.items import Retrieval
 from hippo_core.paired.program import Program
 from hippo_core.paired.run import run
 from hippo_core.paired.settings import Settings
-from hippo_core.paired.suite import read_suite
+from hippo_core.paired.suite import Note, read_suite
 from hippo_core.paired.whole import run_whole
 from tests.paired import memories, suites
 
@@ -151,6 +154,8 @@ def test_what_is_no_memory_class_is_refused_and_never_called(name):
 
 MODULE = """
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from elsewhere import Other
 Path("ran").touch()
 def make(notes): ...
@@ -230,3 +235,11 @@ def test_a_command_that_is_none_is_told_in_a_line(command, says):
 def test_settings_that_are_none_are_refused(tmp_path, told, says):
     with pytest.raises(LabError, match=says):
         rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), **told)
+
+
+def test_random_memory_brings_no_note_that_any_label_makes_right():
+    notes = [Note(id=f"n{number}", text="A note.", tags=["key"] if number == 1 else []) for number in range(4)]
+    item = Retrieval(id="q", type="retrieval", question="Which?", top_k=3, expected_notes=["n0"], expected_tags=["key"])
+    suite: Any = SimpleNamespace(by_world={"main": notes})
+    condition = open_condition("random-memory", suite, "main", lambda name, given: None, 7)  # type: ignore[arg-type, return-value]
+    assert {passage.note for passage in condition.bring(item, 0).shown} == {"n2", "n3"}

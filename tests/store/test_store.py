@@ -348,3 +348,15 @@ def test_what_has_changed_since_it_was_read_is_not_told_again(store):
             store.retell(stale, stale.payload)
         assert "\n" not in str(error.value)
     assert store.traces() == after
+
+
+def test_of_what_a_block_changed_twice_the_first_value_comes_back(store):
+    [one] = store.append([trace()])
+    before = store.traces()
+    with store.maintenance("replay"):
+        store.raise_salience([one], 1.0)
+        store.raise_salience([one], 2.0)
+        store.update_payloads({one: Payload((1,), (key_of({1: 1}),))})
+        store.update_payloads({one: Payload((1,), (key_of({2: 2}),))})
+    store.rollback()
+    assert store.traces() == before

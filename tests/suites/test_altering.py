@@ -1,5 +1,7 @@
 """The altered store: what is asked for is told otherwise, under the same ids and questions; its answers are right there alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from hippo_core.results.scores import score_item
@@ -54,6 +56,12 @@ def test_what_tells_the_answer_again_tells_the_other_one_too():
         item = Item(f"{name}.q", name, "Where is the lamp?", (place,), (f"{name}.0",), "place", retold={f"{name}.1": f"{name}.0"})
         return World(name, facts, (item,))
 
+    others = [house("b", "dairy"), *(house(f"c{n}", "barn") for n in range(9))]
+    for name in ("a", "d", "e", "f", "g"):
+        told = house(name, "mill")
+        ring = Fact(f"{name}.ring", name, "The ring is at the barn.", {"place": "barn"}, 2)
+        known = other_answers(replace(told, facts=(*told.facts, ring)), others)
+        assert known.items[0].answers == ("dairy",)  # the barn is where something is
     first = other_answers(house("a", "mill"), [house("b", "dairy")])
     assert [fact.text for fact in first.facts] == ["The lamp is at the dairy.", "At the dairy the lamp is, as was said."]
     assert first.items[0].answers == ("dairy",)

@@ -51,6 +51,8 @@ def test_where_nothing_is_lost_nothing_can_be_recovered(rows):
 
 def test_the_area_is_that_below_what_is_kept(rows):
     curves = kept(rows)
+    start = curves[curves["severity"] == 0].set_index("defence")["kept"]
+    assert start.to_dict() == pytest.approx({"none": 1.0, "clipping": 0.9})  # a defence may harm a whole cache
     areas = auc(curves).set_index("defence")["auc"]
     assert areas["none"] == pytest.approx((1 + 0.6) / 4 + (0.6 + 0.2) / 4)
     assert best_heuristic(auc(curves)) == "clipping"

@@ -7,6 +7,7 @@ from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.relations import FORMS
 from hippo_core.methods.relational.speech import Said, listen
+from hippo_core.store.trace import Trace
 from hippo_core.suites import settings_for
 from hippo_core.suites.datasets.build import cut, drawn_worlds
 
@@ -68,3 +69,9 @@ def expected(slots):
     """The two names of a fact: a person's friend or firm, or a firm's city."""
     first = slots["firm"] if "city" in slots else slots["who"]
     return {name.casefold() for name in (first, slots.get("city") or slots.get("friend") or slots["firm"])}
+
+
+@pytest.mark.parametrize("text", ["Celine works for the Whitby company.", "The Whitby company employs Celine.", "Whitby employs Celine."])
+def test_who_works_is_the_head_whichever_name_comes_first(text):
+    told = read(Trace("w", "f", text, time=1, id=1))
+    assert told.key and (told.key.head, told.key.relation, told.key.tail) == ("celine", "works for", "whitby")

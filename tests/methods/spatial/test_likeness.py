@@ -14,6 +14,7 @@ from hippo_core.methods.spatial import likeness as likeness_module
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.likely import likely, likely_way, misfits, turned
 from hippo_core.methods.spatial.likeness import Blanked, Likeness, fitted
+from hippo_core.methods.spatial.place_map import ToldMap
 from hippo_core.methods.spatial.reading import Link, read
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
@@ -189,3 +190,12 @@ def test_no_frame_is_one_of_a_suite_of_ways(folder):
     suite = yaml.safe_load((ROOT / folder / "frames.yaml").read_text(encoding="utf-8"))
     shared = sum(plain(text) in own for text in strings(suite) if len(text.split()) > 3)
     assert shared == 0, f"{shared} frames of {folder} are fitted to"  # which ones, is not to be seen
+
+
+@pytest.mark.parametrize("sure_first", [True, False])
+def test_of_two_places_told_to_one_side_the_surer_keeps_the_direction(sure_first):
+    links = [Link("mill", "inn", "north"), Link("mill", "fen", "north", doubt=0.3)]
+    told = ToldMap()
+    for number, link in enumerate(links if sure_first else links[::-1]):
+        told.hear(number, link)
+    assert told.steps["mill"]["north"] == "inn"

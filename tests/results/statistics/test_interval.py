@@ -207,6 +207,7 @@ def test_a_ratio_whose_first_side_never_happens_has_an_upper_bound():
     b = (np.arange(80) % 3 == 0).astype(float)
     found = ratio_interval(b * 0, b, worlds)
     assert (found.mean, found.low) == (0.0, 0.0)
+    assert found.high == pytest.approx(cluster_interval(b * 0, worlds, 0.975).high / cluster_interval(b, worlds, 0.975).low)
     assert cluster_interval(b * 0, worlds).high / b.mean() < found.high < 0.5
     few = ratio_interval(b[:24] * 0, b[:24], worlds[:24])
     assert few.high > found.high
