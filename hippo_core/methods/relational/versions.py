@@ -1,17 +1,21 @@
 """Which of several versions of a fact holds: what a ranking brings first is exchanged for the statement that replaced it.
 
 The fitted reader (statement_reader.py) says which of the best statements tell the same matter of a name in the question. Of these the one
-that holds stands first, and those that it replaced stand behind the others. A text of several sentences is no statement: it stays.
+that holds stands first, and those that it replaced stand behind the others. Statements are read only where they share half of their words,
+and a text of several sentences is no statement: it stays.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.statement_reader import fitted_reader
+from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.sentences import sentences
 from hippo_core.store.trace import Trace
 
 AMONG = 20  # of the best statements, versions are looked for
+SHARED = 0.5  # of the words of the shorter one, at least, that two versions share; words of most statements count for none
 
 
 def current_first(question: str, ranking: Sequence[Trace], count: int, device: str = "cpu") -> tuple[list[int], tuple[Trace, ...]]:
@@ -25,7 +29,9 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
         The places of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
     """
     among = range(min(AMONG, len(ranking)))
-    best = [place for place in among if len(sentences(ranking[place].text)) == 1]
+    best = _versions([ranking[place].text for place in among], count)
+    if not best:
+        return list(range(len(ranking))), ()
     best.sort(key=lambda place: (ranking[place].time, ranking[place].id))
     search = PathSearch(fitted_reader(device), [ranking[place].text for place in best])
     asked = search.asked(question)
@@ -44,3 +50,13 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
         replaced += [best[number] for number in lost if best[number] not in (*first, *replaced)]
     others = [place for place in among if place not in first and place not in replaced]
     return [*first, *others, *replaced, *range(len(among), len(ranking))], tuple(ranking[place] for place in replaced)
+
+
+def _versions(texts: Sequence[str], count: int) -> list[int]:
+    """The places of statements that may be versions of one of the first `count`, and of these; none where there are no others."""
+    told = {place: set(words(text)) for place, text in enumerate(texts) if len(sentences(text)) == 1}
+    met = Counter(word for own in told.values() for word in own)
+    own = {place: {word for word in said if met[word] <= max(2, len(told) / 2)} for place, said in told.items()}
+    pairs = [(a, b) for a in list(own)[:count] for b in own if a != b]
+    alike = [(a, b) for a, b in pairs if len(own[a] & own[b]) >= max(1, SHARED * min(len(own[a]), len(own[b])))]
+    return sorted({place for pair in alike for place in pair})

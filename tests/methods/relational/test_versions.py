@@ -61,3 +61,14 @@ def test_a_text_of_several_sentences_is_no_statement_and_stays():
 def test_a_correction_is_not_replaced_by_what_it_corrects():
     told = ("Cameron lives in Berlin.", "No, that was wrong: Cameron lives in Dublin.")
     assert first("In which city does Cameron live?", told, (1, 0))[0][0] == told[1]
+
+
+def test_statements_that_share_little_are_not_read(monkeypatch):
+    monkeypatch.setattr("hippo_core.methods.relational.versions.fitted_reader", lambda device: pytest.fail("they were read"))
+    told = (
+        "In March, Denise unlocked a guitar at the airport.",
+        "In May, Denise repaired a notebook at the bridge.",
+        "In June, Omar sold a lamp at the market.",
+        "In May, Lea painted a boat at the harbor.",
+    )
+    assert first("What did Denise unlock?", told, range(4)) == ([*told], [])
