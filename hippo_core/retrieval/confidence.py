@@ -14,8 +14,7 @@ from scipy.special import expit, log_expit
 from hippo_core.files import LabError
 from hippo_core.models.artifacts import Owner, folder_of, read_part
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.retrieval.fusion import Features
-from hippo_core.retrieval.trace_index import name_of
+from hippo_core.retrieval.fusion import Features, name_of
 
 PART = "confidence"
 PENALTY = 1e-3

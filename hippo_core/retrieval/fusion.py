@@ -4,8 +4,9 @@ The weights are those of a conditional logit (McFadden 1974). The probability th
 candidates of w . f(c). w maximises the likelihood of the right candidates of the validation worlds, with a small penalty on its length.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,16 @@ from scipy.special import log_softmax
 
 from hippo_core.files import LabError
 
+Channel = Literal["words", "grams", "key", "minilm", "pieces"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 Features = dict[str, NDArray[np.float64]]  # by name, one number per candidate, (candidates,)
 PENALTY = 1e-3
+
+
+def name_of(channels: Iterable[str]) -> str:
+    """The name of a set of channels, such as "words+grams+key"."""
+    chosen = set(channels)
+    return "+".join(channel for channel in CHANNELS if channel in chosen)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """An index of the traces of one world. Each channel has its own index."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from hippo_core.files import unknown
 from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, rows_of
+from hippo_core.retrieval.fusion import CHANNELS, Channel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.retrieval.minilm_codes import codes_of
 from hippo_core.retrieval.pieces import PieceChannel, Pieces
@@ -19,8 +19,6 @@ from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 
-Channel = Literal["words", "grams", "key", "minilm", "pieces"]
-CHANNELS: tuple[Channel, ...] = get_args(Channel)
 ENCODED = frozenset({"key", "minilm", "pieces"})  # channels whose codes come from an encoder
 ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
@@ -139,9 +137,3 @@ class TraceIndex:
     def patterns(self) -> Tensor:
         """The keys as dense rows of length 1 [N, dims], fp32."""
         return self.sparse["key"].dense(np.arange(len(self.traces)))
-
-
-def name_of(channels: Iterable[str]) -> str:
-    """The name of a set of channels, such as "words+grams+key"."""
-    chosen = set(channels)
-    return "+".join(channel for channel in CHANNELS if channel in chosen)

@@ -24,7 +24,8 @@ from hippo_core.retrieval.confidence import PART, Confidence, evidence, fit
 from hippo_core.retrieval.minilm_head import owner
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import TextEncoder, with_payloads
-from hippo_core.retrieval.trace_index import Channel, TraceIndex, name_of
+from hippo_core.retrieval.fusion import Channel, name_of
+from hippo_core.retrieval.trace_index import TraceIndex
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds

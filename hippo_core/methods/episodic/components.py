@@ -18,7 +18,8 @@ from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, head_encoder, 
 from hippo_core.retrieval.payload import PayloadCodec
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
-from hippo_core.retrieval.trace_index import ENCODED, TraceIndex, name_of
+from hippo_core.retrieval.fusion import name_of
+from hippo_core.retrieval.trace_index import ENCODED, TraceIndex
 from hippo_core.store.trace import Trace
 
 KEYS = {"own": "units of the model's first blocks, k-WTA", "minilm": "units over MiniLM's word pieces, k-WTA, and MiniLM's vectors"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hippo_core.retrieval.confidence import Confidence
     from hippo_core.retrieval.recall import Recall, Recaller
     from hippo_core.retrieval.text_encoder import TextEncoder
-    from hippo_core.retrieval.trace_index import Channel
+    from hippo_core.retrieval.fusion import Channel
 
 CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
 
@@ -82,7 +82,7 @@ class Fitted(Rag):
     @property
     def fusion_weights(self) -> Mapping[str, Mapping[str, float]] | None:
         """The fitted weights of its channels; None: their standardised sum."""
-        from hippo_core.retrieval.trace_index import name_of
+        from hippo_core.retrieval.fusion import name_of
 
         return self._made["weights"][name_of(self.channels)]
 
@@ -121,9 +121,8 @@ class FittedRerank(Fitted):
     """The best of those by the fitted sum of the same and of the question's log-likelihood after each passage as text (rerank.py)."""
 
     def order(self, index: WorldIndex, query: Query) -> Ordered:
-        from hippo_core.retrieval.fusion import fused
+        from hippo_core.retrieval.fusion import fused, name_of
         from hippo_core.retrieval.question_likelihood import after_text
-        from hippo_core.retrieval.trace_index import name_of
 
         recall = self._recall(index, query)
         best = recall.traces[: self.settings.candidates]
