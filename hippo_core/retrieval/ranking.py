@@ -41,7 +41,7 @@ def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
     Returns:
         One number from 0 to 1 per fact, `(facts,)`; 0 if no fact was told later.
     """
-    taken = [max((_supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
+    taken = [max((supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
     return np.array(taken, dtype=np.float64)
 
 
@@ -65,7 +65,8 @@ def latest_first(
     return [*(best[position] for position in np.argsort(-np.round(adjusted, 6), kind="stable")), *order[AMONG:]]
 
 
-def _supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
+def supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
+    """How much a fact looks as if this later one replaced it, from 0 to 1 (`superseded`)."""
     matches, both = cue & fact, fact & later
     return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** ALIKE if matches else 0.0
 

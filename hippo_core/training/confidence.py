@@ -21,10 +21,10 @@ from hippo_core.models.artifacts import save_part
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.confidence import PART, Confidence, evidence, fit
+from hippo_core.retrieval.fusion import Channel, name_of
 from hippo_core.retrieval.minilm_head import owner
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import TextEncoder, with_payloads
-from hippo_core.retrieval.fusion import Channel, name_of
 from hippo_core.retrieval.trace_index import TraceIndex
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite, settings_for

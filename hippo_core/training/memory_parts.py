@@ -13,10 +13,10 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
+from hippo_core.retrieval.fusion import CHANNELS
 from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
-from hippo_core.retrieval.fusion import CHANNELS
 from hippo_core.training.key import KeyRecipe, train_key
 from hippo_core.training.recall_weights import SEED, USUAL, fit_weights
 

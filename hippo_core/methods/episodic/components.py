@@ -13,12 +13,12 @@ from hippo_core.models import artifacts, minilm
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.retrieval.confidence import Confidence, load_confidence
+from hippo_core.retrieval.fusion import name_of
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, head_encoder, owner
 from hippo_core.retrieval.payload import PayloadCodec
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
-from hippo_core.retrieval.fusion import name_of
 from hippo_core.retrieval.trace_index import ENCODED, TraceIndex
 from hippo_core.store.trace import Trace
 

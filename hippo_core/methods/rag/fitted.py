@@ -20,9 +20,9 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.retrieval.confidence import Confidence
+    from hippo_core.retrieval.fusion import Channel
     from hippo_core.retrieval.recall import Recall, Recaller
     from hippo_core.retrieval.text_encoder import TextEncoder
-    from hippo_core.retrieval.fusion import Channel
 
 CHANNELS: tuple["Channel", ...] = ("words", "grams", "minilm")
 

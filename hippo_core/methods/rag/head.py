@@ -14,8 +14,8 @@ from hippo_core.methods.rag.fitted import Fitted, FittedSettings
 
 if TYPE_CHECKING:
     from hippo_core.retrieval.confidence import Confidence
-    from hippo_core.retrieval.text_encoder import TextEncoder
     from hippo_core.retrieval.fusion import Channel
+    from hippo_core.retrieval.text_encoder import TextEncoder
 
 
 class HeadSettings(FittedSettings):

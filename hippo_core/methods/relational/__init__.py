@@ -108,7 +108,7 @@ class SgcRss(Memory):
             ranking = tuple({trace.id: trace for trace in (*found, *others)}.values())
             best = paths[0] if paths else None
             by = search.of(best) if best else search
-            shown = self._shown(paths, traces) if best else in_order(others[: self.settings.k])
+            shown = tuple(traces[number] for number in best.statements) if best else self._likest(query.text, others)
             return Retrieved(
                 shown,
                 ranking,
@@ -176,12 +176,14 @@ class SgcRss(Memory):
         search: Any = self.search(traces)
         return [drawn(search, path) for path in search.best(question)[:1]]
 
-    def _shown(self, paths: "Sequence[AnyPath]", traces: Sequence[Trace]) -> tuple[Trace, ...]:
-        """The statements of the best path in its order; of several paths in order of telling, without what does not hold."""
-        best, several = paths[0], paths[: self.settings.relational.search.shown]
-        if len(several) == 1 or self.settings.relational.wording not in ("own", "plain"):
-            return tuple(traces[number] for number in best.statements)
-        return in_order([traces[number] for number in {n for path in several for n in path.statements} - {*getattr(best, "lost", ())}])
+    def _likest(self, question: str, ranking: Sequence[Trace]) -> tuple[Trace, ...]:
+        """The `k` best of a ranking, of several versions of a fact the one that holds where the fitted reader says which that is."""
+        places = range(len(ranking))
+        if self.settings.fitted:
+            from hippo_core.methods.relational.versions import current_first
+
+            places, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
+        return in_order([ranking[place] for place in places[: self.settings.k]])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until

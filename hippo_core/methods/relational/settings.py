@@ -11,12 +11,10 @@ Reader = Literal["own", "minilm", "learned"]
 
 
 class SearchSettings(SettingsModel):
-    """`hops`: statements of a path, at most; `beam`: paths that are followed further at each hop; `shown`: of how many paths the fitted
-    reader's statements are shown, in order of telling, where the model reads them as they are."""
+    """`hops`: statements of a path, at most; `beam`: paths that are followed further at each hop."""
 
     hops: Annotated[int, Field(ge=1, le=6)] = 3
     beam: Count = 12
-    shown: Count = 1
 
 
 class PassagesSection(SettingsModel):

@@ -1,8 +1,9 @@
 """Which of several versions of a fact holds: what a ranking brings first is exchanged for the statement that replaced it.
 
-The fitted reader (statement_reader.py) says which of the best statements tell the same matter of a name in the question. Of these the one
-that holds stands first, and those that it replaced stand behind the others. Statements are read only where they share half of their words,
-and a text of several sentences is no statement: it stays.
+A statement is replaced by the last one that says all that the question asks for in nearly the same words (ranking.py), and this one by what
+holds of the same matter of a name in the question, in whatever words, as the fitted reader has it (statement_reader.py). What holds stands
+first, and what it replaced behind the others. Statements are compared only where they share half of their words, and a text of several
+sentences is no statement: it stays.
 """
 
 from collections import Counter
@@ -10,11 +11,13 @@ from collections.abc import Sequence
 
 from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.statement_reader import fitted_reader
-from hippo_core.retrieval.lexicon import words
+from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.ranking import supersedes
 from hippo_core.retrieval.sentences import sentences
 from hippo_core.store.trace import Trace
 
 AMONG = 20  # of the best statements, versions are looked for
+LIKE = 0.25  # how much a statement looks as if a later one replaced it, at least, to be replaced by it: half of its n-grams, squared
 SHARED = 0.5  # of the words of the shorter one, at least, that two versions share; words of most statements count for none
 
 
@@ -33,8 +36,10 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
     if not best:
         return list(range(len(ranking))), ()
     best.sort(key=lambda place: (ranking[place].time, ranking[place].id))
-    search = PathSearch(fitted_reader(device), [ranking[place].text for place in best])
+    texts = [ranking[place].text for place in best]
+    search = PathSearch(fitted_reader(device), texts)
     asked = search.asked(question)
+    former = any(one.before for one, _ in asked[:1])
     first: list[int] = []
     replaced: list[int] = []
     for place in among:
@@ -42,14 +47,23 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
             break
         if place in first or place in replaced:
             continue
-        now, lost = place, ()
+        now, lost = place, dict[int, None]()
         if place in best:
-            number, lost = search.standing(asked, best.index(place))
-            now = best[number]
+            number = best.index(place)
+            number, older = (number, ()) if former else _by_words(question, texts, number)
+            number, read = search.standing(asked, number)
+            now, lost = best[number], dict.fromkeys((*older, *read))
         first += [now] if now not in first else []
         replaced += [best[number] for number in lost if best[number] not in (*first, *replaced)]
     others = [place for place in among if place not in first and place not in replaced]
     return [*first, *others, *replaced, *range(len(among), len(ranking))], tuple(ranking[place] for place in replaced)
+
+
+def _by_words(question: str, texts: Sequence[str], number: int) -> tuple[int, tuple[int, ...]]:
+    """The last statement that looks as if it replaced this one, and those in between; texts in order of telling."""
+    cue, fact = frozenset(grams(question)), frozenset(grams(texts[number]))
+    later = [place for place in range(number + 1, len(texts)) if supersedes(cue, fact, frozenset(grams(texts[place]))) >= LIKE]
+    return (later[-1], (number, *later[:-1])) if later else (number, ())
 
 
 def _versions(texts: Sequence[str], count: int) -> list[int]:

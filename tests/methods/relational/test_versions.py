@@ -2,6 +2,7 @@
 
 import pytest
 
+from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.versions import current_first
 from tests.methods.relational.test_graph import traces
 from tests.methods.relational.test_learned import needs_reader
@@ -24,7 +25,12 @@ def first(question, told, ranked, count=1):
     [("Where does Nils Farrow live?", LIVES), ("Who is the chief executive of Borvik Shipping?", CEO)],
     ids=["lives", "leads"],
 )
-def test_what_was_told_later_stands_first_and_says_what_it_replaced(question, told):
+@pytest.mark.parametrize("rule", ["words", "reading"])
+def test_what_was_told_later_stands_first_and_says_what_it_replaced(question, told, rule, monkeypatch):
+    if rule == "reading":
+        monkeypatch.setattr("hippo_core.methods.relational.versions.LIKE", 2.0)
+    else:
+        monkeypatch.setattr(PathSearch, "standing", lambda search, asked, number: (number, ()))
     order, replaced = first(question, told, range(len(told)))
     assert order[0] == told[-1] and order[-1] == told[0] and replaced == [told[0]]
     order, replaced = first(question, told[::-1], range(len(told)))
@@ -72,3 +78,18 @@ def test_statements_that_share_little_are_not_read(monkeypatch):
         "In May, Lea painted a boat at the harbor.",
     )
     assert first("What did Denise unlock?", told, range(4)) == ([*told], [])
+
+
+@needs_reader
+def test_what_is_no_name_is_replaced_by_the_later_statement_in_nearly_the_same_words():
+    told = ("Nils Farrow plays the trumpet.", "Ada Moor plays the trumpet.", "Nils Farrow plays the oboe.")
+    order, replaced = first("What instrument does Nils Farrow play?", told, range(3))
+    assert (order[0], order[-1], replaced) == (told[2], told[0], [told[0]])
+    order, replaced = first("What does Nils Farrow play?", told[::-1], range(3))
+    assert (order[0], replaced) == (told[0], [told[2]])
+
+
+@needs_reader
+def test_what_lacks_a_word_of_the_question_replaces_nothing():
+    told = ("Kim drinks coffee in the evening.", "Kim drinks tea in the morning.")
+    assert first("What does Kim drink in the evening?", told, (0, 1)) == ([*told], [])

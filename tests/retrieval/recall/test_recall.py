@@ -15,8 +15,8 @@ from hippo_core.models.prompt import split
 from hippo_core.models.score import opener, token_likelihood
 from hippo_core.retrieval.channels import dense
 from hippo_core.retrieval.confidence import LIKENESS, Confidence
-from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.fusion import name_of
+from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.trace_index import TraceIndex
 from tests.retrieval.recall.conftest import TEXTS
 
