@@ -13,12 +13,11 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
-from hippo_core.retrieval.fusion import CHANNELS
 from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from hippo_core.training.key import KeyRecipe, train_key
-from hippo_core.training.recall_weights import SEED, USUAL, fit_weights
+from hippo_core.training.recall_weights import FITTED, SEED, USUAL, fit_weights
 
 SMALL = 16  # blocks of a model whose words are learnt in two
 
@@ -43,7 +42,7 @@ def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = pri
     keys = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
     encoder = keys if available("minilm") else KeysAndVectors(keys, VectorEncoder(str(lm.device)))
     config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
-    channels = USUAL if available("minilm") else CHANNELS
+    channels = USUAL if available("minilm") else FITTED
     weights, table = fit_weights(lm, encoder, config, channels, say)
     settings = {"code": usual.code.model_dump(mode="json"), "hopfield": usual.hopfield.model_dump(mode="json"), "seed": SEED}
     save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **provenance(command), "validation": table.to_dict("records")})

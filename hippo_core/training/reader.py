@@ -23,13 +23,17 @@ from hippo_core.training.train import Log, answer_loss, set_rates
 from hippo_core.training.validation import examine
 
 DATA = (*FILES, *tasks.FILES["public_stories"])
-DESCENTS = ((1000, 1.0), (350, 0.5), (250, 0.4), (100, 0.3))  # of the rate: steps, and the share of the rate that they begin with
+DESCENTS = (  # of the rate: steps, and the share of the rate that they begin with
+    *((1000, 1.0), (350, 0.5), (250, 0.4)),
+    *((100, 0.3), (150, 0.4)),  # on lessons of relations
+)
 STEPS = sum(steps for steps, _ in DESCENTS)
 CURRICULUM = Curriculum(
     ((40 / STEPS, 4), (120 / STEPS, 8), (1.0, 16)), 0.08, 40, SHARES,
     ((500 / STEPS, SHARES_LATER), (1000 / STEPS, SHARES_OTHER_WORDS), (1350 / STEPS, SHARES_WIDE)),
 )  # fmt: skip
-OF_RELATIONS = Curriculum(((1.0, 6),), 0.1, 20, SHARES_RELATIONS)  # the last descent: a memory shows few statements of a path
+OF_RELATIONS = Curriculum(((1.0, 6),), 0.1, 20, SHARES_RELATIONS)  # the last two descents: a memory shows few statements of a path
+FIRST_OF_RELATIONS = 1600 / STEPS
 GUIDED = 1350 / STEPS  # the share of the training from which on some heads are told where the right fact stands
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -83,7 +87,7 @@ class Reader:
         """The lessons of a step in parts of like lengths, and its plain text [texts, tokens]: a function of seed and step alone."""
         random = Random(f"reader/{self.recipe.seed}/{step}")
         progress = step / self.recipe.steps
-        curriculum = CURRICULUM if progress < 1 - DESCENTS[-1][0] / STEPS else OF_RELATIONS
+        curriculum = CURRICULUM if progress < FIRST_OF_RELATIONS else OF_RELATIONS
         drawn = [draw_lesson(random, curriculum, progress) for _ in range(self.recipe.lessons)]
         return self.encoder.batches(drawn, [], self.recipe.parts), torch.tensor([self._text(random) for _ in range(self.recipe.texts)])
 

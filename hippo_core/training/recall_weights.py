@@ -29,6 +29,7 @@ from hippo_core.suites.types import World
 SEED = 2025  # of validation worlds that no grid of the lab asks
 TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
 USUAL: tuple[Channel, ...] = ("words", "grams", "key")
+FITTED: tuple[Channel, ...] = (*USUAL, "minilm")  # where MiniLM is on the disk; pieces have weights of their own
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (

@@ -5,9 +5,11 @@ from random import Random
 import pytest
 import torch
 
+from hippo_core.models.packages.pins import available
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings
 from hippo_core.retrieval.lexicon import words
-from hippo_core.retrieval.text_encoder import KeyEncoder
+from hippo_core.retrieval.recall import RecallConfig
+from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from hippo_core.suites import episodic, lexicon, multi
 from hippo_core.training import recall_weights
 from hippo_core.training.key import KeyRecipe, draw_room
@@ -39,11 +41,27 @@ def test_a_key_learns_from_train_worlds_alone(splits):
     assert not {word for room in rooms for text in room.facts for word in words(text)} & HELD_OUT
 
 
-def test_the_weights_of_channels_are_fitted_on_validation_worlds_alone(splits, loaded, monkeypatch):
-    lm = loaded["qwen2"]
+def key_of(lm):
+    """An encoder with a key that was never fitted."""
     torch.manual_seed(0)
     head = KeyHead(KeySettings(blocks=(0, 1), hidden=lm.config.hidden_size, units=64)).eval().requires_grad_(False)
-    encoder = KeyEncoder(KeyModel(BlockStates(lm, head.settings.blocks), head), 64, 8)
+    return KeyEncoder(KeyModel(BlockStates(lm, head.settings.blocks), head), 64, 8)
+
+
+@pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is not on the disk: `make models`")
+def test_weights_are_fitted_for_all_channels_that_the_encoder_codes(loaded, monkeypatch):
+    lm = loaded["qwen2"]
+    monkeypatch.setattr(recall_weights, "WORLDS", recall_weights.WORLDS[:1])
+    encoder = KeysAndVectors(key_of(lm), VectorEncoder("cpu"))
+    [(suite, world, index), *_] = recall_weights.indexes(lm, encoder, recall_weights.FITTED)
+    [cue, *_] = recall_weights.cues_of(suite, world, index, RecallConfig("off", 5, 5, 1.0, 1, {}))
+    assert recall_weights.FITTED == ("words", "grams", "key", "minilm")
+    assert {*recall_weights.FITTED} <= {*cue.features}
+
+
+def test_the_weights_of_channels_are_fitted_on_validation_worlds_alone(splits, loaded, monkeypatch):
+    lm = loaded["qwen2"]
+    encoder = key_of(lm)
     some = [(suite, settings, 12) for suite, settings, _ in recall_weights.WORLDS if settings.get("n_facts", 0) < 1000]
     monkeypatch.setattr(recall_weights, "WORLDS", some)
     found = list(recall_weights.indexes(lm, encoder, ("words", "grams", "key")))
