@@ -18,7 +18,7 @@ from hippo_core.suites.datasets.build import worlds
 from tests.experiments.memory.conftest import Bench
 
 pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))
-ROUNDING = 1e-5  # nats
+ROUNDING = 1e-6  # nats
 QUESTIONS, SEEN = 6, 5
 
 
