@@ -3,7 +3,9 @@
 A world that breaks a rule is thrown away and drawn again, and settings that no world can meet are an error, not a hang.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from zlib import crc32
 
 from hippo_core.files import LabError
@@ -30,3 +32,26 @@ def attempts(settings: Settings, what: str, parts: int = 1) -> Iterator[int]:
     most = max(MOST, PER_PART * parts)
     yield from range(most)
     raise LabError(f"no {what} in {most} attempts that meets {settings!r}; raise n_facts, or lower n_items or n_competitors")
+
+
+def part_of(key: str) -> Split:
+    """The split of what was written by hand and says this: seven of ten are for training, one for validation, two for the test."""
+    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) % 10
+    return "test" if number < 2 else "val" if number < 3 else "train"
+
+
+def worded(texts: Sequence[str], split: Split) -> tuple[str, ...]:
+    """Those of several wordings of the same that belong to a split: by the hash of each a fifth is for the test and a tenth for validation,
+    one at least, and all others are for training."""
+    order = sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
+    tests, validations = max(1, len(texts) // 5), max(1, len(texts) // 10)
+    chosen = {"test": order[:tests], "val": order[tests:][:validations], "train": order[tests + validations :]}[split]
+    return tuple(text for text in texts if text in chosen)
+
+
+def digest_of(folder: Path, files: Iterable[Path]) -> str:
+    """The SHA-256 of files of a folder, by name and content."""
+    total = hashlib.sha256()
+    for path in files:
+        total.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return total.hexdigest()

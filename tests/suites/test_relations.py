@@ -10,10 +10,10 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.altering import altered
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import bank
-from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of, worded
+from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of
 from hippo_core.suites.reworded import wordings
 from hippo_core.suites.semantic.conflict import Said, settled_surely
-from hippo_core.suites.splits import SPLITS
+from hippo_core.suites.splits import SPLITS, worded
 from hippo_core.suites.types import Fact, Item, World
 
 FRAMES = {

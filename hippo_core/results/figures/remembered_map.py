@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from hippo_core.methods.base import Method
+from hippo_core.methods.base import Method, Observation
 from hippo_core.methods.spatial import Smpd
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.localise import integrate
@@ -43,7 +43,7 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
     drawn = []
     for world in worlds if isinstance(method, Smpd) and method.settings.traces == "spatial" else ():
         if item := next((one for one in world.items if one.kind == "grid_path"), None):
-            atlas = Atlas([fact.text for fact in world.facts], method.settings.spatial)
+            atlas = method.atlas([Observation.of(fact).trace() for fact in world.facts])
             said = atlas.say(item.question)
             drawn.append(png(over_the_true_map(atlas, true_path(world, item)[0], said.way if said else None)))
     return drawn
@@ -51,9 +51,10 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
 
 def compared(atlas: Atlas, true: Map) -> dict[str, set[Pair]]:
     """The links of a remembered grid and of the true one, as pairs of true cells: `right` on both, `missing` on the remembered one; on
-    that alone `stale`, where the explorer has crossed it, and `invented`, where it has not."""
+    that alone `stale`, where the explorer has crossed it, and `invented`, where it has not. A place that no direction leads to lies in no
+    cell: its links are left out."""
     moved, cells = _shift(atlas, true), laid_out(true.steps)
-    held = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values()}
+    held = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values() if {a, b} <= moved.keys()}
     there = {_pair(cells[a], cells[b]) for a, near in true.steps.items() for b in near.values()}
     place = {cell: name for name, cell in atlas.map.cells.items()}
     walk = atlas.walked.cells if atlas.walked else ()
@@ -73,7 +74,7 @@ def over_the_true_map(atlas: Atlas, true: Map, way: Way | None = None) -> Figure
     title = f"{held} of {there} links are remembered" + (f", and {wrong} that {'is' if wrong == 1 else 'are'} not there" if wrong else "")
     figure, panels = grid(title, 1, 2 if atlas.walked else 1, body, Margins(0.35, 0.2, 0.75, 0.8, head=0.1))
     with matplotlib.rc_context(STYLE):
-        _map(panels[0], links, cells, [moved[place] for place in way.places] if way else [])
+        _map(panels[0], links, cells, [moved[place] for place in way.places if place in moved] if way else [])
         if atlas.walked:
             _drift(panels[1], atlas)
     return figure

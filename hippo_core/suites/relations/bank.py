@@ -5,8 +5,7 @@ These files are frozen: `FROZEN` is their hash, so that nobody fits the test spl
 for training alone.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from hippo_core.files import LabError, parse_yaml, root
 from hippo_core.models.spec import read_mapping
+from hippo_core.suites.splits import digest_of, part_of, worded
 from hippo_core.suites.types import Split
 
 Form = Literal["active", "passive", "cleft", "possessive", "clipped", "chatty"]
@@ -61,10 +61,7 @@ def folder() -> Path:
 
 def digest(*parts: str) -> str:
     """The SHA-256 of the files of these parts of the folder, by name and content."""
-    total = hashlib.sha256()
-    for path in files(*parts):
-        total.update(f"{path.relative_to(folder()).as_posix()}\0".encode() + path.read_bytes() + b"\0")
-    return total.hexdigest()
+    return digest_of(folder(), files(*parts))
 
 
 def files(*parts: str) -> list[Path]:
@@ -120,21 +117,6 @@ def relations_of(split: Split, split_alone: bool = False) -> tuple[Relation, ...
     like one another are in one split. `split_alone`: no further ones."""
     chosen = tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)
     return chosen if split_alone or split != "train" else (*chosen, *further())
-
-
-def part_of(key: str) -> Split:
-    """The split of what this says."""
-    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) % 10
-    return "test" if number < 2 else "val" if number < 3 else "train"
-
-
-def worded(texts: Sequence[str], split: Split) -> tuple[str, ...]:
-    """Those of several wordings of the same that belong to a split: by the hash of each a fifth is for the test and a tenth for validation,
-    one at least, and all others are for training."""
-    order = sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
-    tests, validations = max(1, len(texts) // 5), max(1, len(texts) // 10)
-    chosen = {"test": order[:tests], "val": order[tests:][:validations], "train": order[tests + validations :]}[split]
-    return tuple(text for text in texts if text in chosen)
 
 
 @cache

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from hippo_core.suites.relations.bank import CLAUSES, Relation, frames, names, relations_of, worded
+from hippo_core.suites.relations.bank import CLAUSES, Relation, frames, names, relations_of
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.semantic.conflict import disagree_surely, last_words, surest
+from hippo_core.suites.splits import worded
 from hippo_core.suites.types import Split
 
 SURENESS = {"high": 0.9, "middle": 0.6, "low": 0.3}

@@ -1,0 +1,122 @@
+"""The bank of place statements: data/places, how people tell of links between places, of walks, and ask for ways, written by hand.
+
+Two settings are kept for the test and one for validation; of the others, and of walks and questions, each wording belongs to one split, by
+a hash of what it says. The files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from hippo_core.files import LabError, parse_yaml, root
+from hippo_core.models.spec import read_mapping
+from hippo_core.suites.splits import digest_of, worded
+from hippo_core.suites.types import Split
+
+FOLDER = "data/places"
+FROZEN = "cf90fd937e1ee0e183485d5df97082814fecc68963f2a8ed2e12261feedecd22"
+Says = Literal["link", "forward", "closed", "opened", "doubt", "none"]
+WALKS = ("start", "arrive", "arrive_unnamed", "arrive_by", "blocked", "back", "see")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A statement of {a} and {b}. `says`: that one gets from either to the other; forward: from a to b alone; that one does so no more, or
+    again; that somebody supposes it; or nothing of a link. A {direction} leads from a to b."""
+
+    text: str
+    says: Says
+    setting: str
+
+
+def folder() -> Path:
+    """Where the bank lies."""
+    return root() / FOLDER
+
+
+def files() -> list[Path]:
+    """Its files."""
+    return sorted(folder().glob("**/*.yaml"))
+
+
+@cache
+def _settings() -> Mapping[str, Mapping[str, Any]]:
+    """What each setting says; LabError where the files are not those that were frozen."""
+    if digest_of(folder(), files()) != FROZEN:
+        raise LabError(f"{folder()}: expected the statements that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
+    return {path.stem: read_mapping(path) for path in files() if path.parent.name == "bank"}
+
+
+def settings_of(split: Split) -> tuple[str, ...]:
+    """The settings that belong to a split: what a house, a ship, a website has."""
+    return worded([*_settings()], split)
+
+
+@cache
+def frames(split: Split) -> tuple[Frame, ...]:
+    """The statements in the settings of training that belong to a split."""
+    return tuple(
+        frame
+        for says in Says.__args__  # type: ignore[attr-defined]
+        for setting in settings_of("train")
+        for own in [{one.text: one for one in _frames(setting) if one.says == says}]
+        for text, frame in own.items()
+        if text in worded([*own], split)
+    )
+
+
+@cache
+def unseen(split: Split) -> tuple[Frame, ...]:
+    """All statements in the settings of a split."""
+    return tuple(frame for setting in settings_of(split) for frame in _frames(setting))
+
+
+def _frames(setting: str) -> list[Frame]:
+    return [Frame(one["text"], one["says"], setting) for one in _settings()[setting]["frames"]]
+
+
+def places(setting: str) -> tuple[str, ...]:
+    """What places are called in a setting, with an article where they have one."""
+    return tuple(_settings()[setting]["places"])
+
+
+def means(setting: str) -> tuple[str, ...]:
+    """By what one gets from one place to another in a setting."""
+    return tuple(_settings()[setting]["means"])
+
+
+@cache
+def walks(kind: str, split: Split) -> tuple[str, ...]:
+    """What is said on a walk that belongs to a split, one of `WALKS`."""
+    _settings()
+    return worded(read_mapping(folder() / "walks.yaml")[kind], split)
+
+
+@cache
+def markers(split: Split) -> tuple[tuple[str, str], ...]:
+    """How a first step and a later one are numbered, or are not."""
+    return _pairs("markers", split)
+
+
+@cache
+def openings(split: Split) -> tuple[tuple[str, str], ...]:
+    """How the open sides of a place are told: {open} alone, and with its {walls}."""
+    return _pairs("open", split)
+
+
+def _pairs(kind: str, split: Split) -> tuple[tuple[str, str], ...]:
+    _settings()
+    pairs = {"\n".join(pair): (pair[0], pair[1]) for pair in read_mapping(folder() / "walks.yaml")[kind]}
+    return tuple(pairs[key] for key in worded([*pairs], split))
+
+
+@cache
+def questions(split: Split) -> tuple[tuple[str, str], ...]:
+    """The questions that belong to a split, and what each asks for."""
+    _settings()
+    asked: list[dict[str, str]] = parse_yaml((folder() / "questions.yaml").read_text("utf-8"))  # type: ignore[assignment]
+    kinds = dict.fromkeys(one["asks"] for one in asked)
+    chosen = {text for kind in kinds for text in worded([one["text"] for one in asked if one["asks"] == kind], split)}
+    return tuple((one["text"], one["asks"]) for one in asked if one["text"] in chosen)

@@ -1,0 +1,101 @@
+"""The bank of place statements: splits share no wording, and training has none of those that a memory is tested on."""
+
+import re
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from hippo_core.files import LabError, home
+from hippo_core.models.spec import read_mapping
+from hippo_core.suites.reworded import wordings
+from hippo_core.suites.spatial import bank
+from hippo_core.suites.splits import SPLITS
+from hippo_core.training.place_lessons import PlaceLessons, reading_frames, reading_questions
+
+SLOT = re.compile(r"\{\w+\}")
+
+
+def blanked(text: str) -> str:
+    """A wording without its places, case and marks."""
+    return " ".join(re.findall(r"\w+", SLOT.sub(" ", text).casefold()))
+
+
+def texts_of(content: Any) -> list[str]:
+    """All texts of a YAML file."""
+    if isinstance(content, str):
+        return [content]
+    return list(
+        chain.from_iterable(map(texts_of, content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()))
+    )
+
+
+def told(split: str) -> list[str]:
+    """What a split may tell in the settings of training, on walks, and ask."""
+    walks = [text for kind in bank.WALKS for text in bank.walks(kind, split)]
+    openings = [text for both in bank.openings(split) for text in both]
+    return [*(one.text for one in bank.frames(split)), *walks, *openings, *(text for text, _ in bank.questions(split))]
+
+
+def test_it_has_the_breadth_that_it_names():
+    every = [one for split in SPLITS for one in bank.frames(split)] + [one for split in ("val", "test") for one in bank.unseen(split)]
+    says = Counter(one.says for one in every)
+    assert sum(says.values()) - says["none"] >= 400 and says["none"] >= 60
+    assert min(says[kind] for kind in ("forward", "closed", "opened", "doubt")) >= 40
+    assert sum(len(bank.settings_of(split)) for split in SPLITS) >= 8
+    assert sum(len(bank.questions(split)) for split in SPLITS) >= 60
+    for one in every:
+        assert {"{a}", "{b}"} <= set(SLOT.findall(one.text)), one.text
+
+
+def test_the_bank_is_the_frozen_one(monkeypatch):
+    monkeypatch.setattr(bank, "FROZEN", "0" * 64)
+    bank._settings.cache_clear()
+    with pytest.raises(LabError, match="restore the folder"):
+        bank.settings_of("train")
+    bank._settings.cache_clear()
+
+
+def test_splits_share_no_setting_and_no_wording():
+    settings = [setting for split in SPLITS for setting in bank.settings_of(split)]
+    assert len(settings) == len(set(settings))
+    for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
+        assert not {*map(blanked, told(one))} & {*map(blanked, told(other))}
+    trained = {one.setting for one in bank.frames("train")}
+    assert trained == {*bank.settings_of("train")} and not trained & {one.setting for one in bank.unseen("test")}
+
+
+def test_training_has_no_wording_that_a_memory_is_tested_on():
+    """The nearest pairs are printed: `pytest -rP`."""
+    training = {
+        blanked(text): text
+        for text in (*told("train"), *(one.text for one in reading_frames()), *(text for text, _ in reading_questions()))
+    }
+    tested = [one.text for one in bank.unseen("test")] + told("test") + texts_of(wordings("spatial"))
+    for folder in ("ways", "ways_second", "ways_third"):
+        tested += texts_of(read_mapping(home() / f"data/{folder}/frames.yaml"))
+    tested = [text for text in tested if len(blanked(text).split()) > 2]
+    assert len(tested) > 900
+    assert not {*map(blanked, tested)} & training.keys()
+    words = {text: set(blank.split()) for blank, text in training.items()}
+    near = []
+    for text in tested:
+        own = set(blanked(text).split())
+        likeness, other = max((len(own & of) / len(own | of), one) for one, of in words.items())
+        near.append((likeness, text, other))
+    for likeness, text, other in sorted(near, reverse=True)[:15]:
+        print(f"{likeness:.2f}  {text}  |  {other}")
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_lesson_names_what_its_labels_say(split):
+    for number in range(120):
+        text = PlaceLessons(split, 1)(number)
+        assert all(
+            text.text[start:end] == place.removeprefix("the ") or text.text[start:end].lower() in place.lower()
+            for start, end, place in text.spans
+        )
+        assert {place for both in text.says for place in both} <= set(text.places)
+        assert all(text.text[start:].lower().startswith(("north", "east", "south", "west")) for start, _ in text.turns)
+        assert "{" not in text.text
