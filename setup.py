@@ -20,8 +20,8 @@ SHIPPED = (
         "data/relations/**/*.yaml",
     ),
     *(
-        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*")),
-        *(f"data/weights/{of}/*" for of in ("relational", "spatial")),
+        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*", "places.*")),
+        "data/weights/relational/*",
     ),
     *(f"data/weights/{of}/*.{kind}" for of in ("hippo-tiny", "smollm2-135m-reader") for kind in ("json", "safetensors", "md")),
     "data/weights/hippo-tiny/*.jinja",

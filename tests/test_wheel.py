@@ -17,7 +17,7 @@ from hippo_core.text_files import listed
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("setup.py", "pyproject.toml", "hippo_core", "params", "data")
 SHIPPED = "hippo_core/shipped/"
-WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "relational", "spatial", "smollm2-135m-reader")}
+WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "relational", "smollm2-135m-reader")}
 [LINES] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 TINY = LINES.replace("Memory()", 'Memory("hippo-tiny")')  # the reader needs a model that is downloaded
 SCRIPT = """

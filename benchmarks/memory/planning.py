@@ -11,9 +11,10 @@ One thread.
 import argparse
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from hippo_core.methods.spatial.answers import Atlas
-from hippo_core.methods.spatial.likeness import Likeness, fitted
+from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
 from hippo_core.methods.spatial.reading import Link, Observation
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.results.scores import score_item
@@ -24,24 +25,22 @@ from hippo_core.suites.types import Fact, Item, World
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")
 
 
-def is_read(fact: Fact, link: Observation | None, names: dict[str, str]) -> bool:
-    """Whether the link that a statement's slots `a` and `b` name is what is read from it; without them, whether none is."""
-    open_link = isinstance(link, Link) and not link.closed
-    if "a" not in fact.slots:
-        return not open_link
+def is_read(fact: Fact, told: Sequence[Observation], names: dict[str, str]) -> bool:
+    """Whether the link that a statement's slots `a` and `b` name is what alone is read from it; without them, whether none is."""
+    links = [one for one in told if isinstance(one, Link) and not one.closed]
+    if "a" not in fact.slots or len(links) != 1:
+        return "a" not in fact.slots and not links
     named = {fact.slots["a"].lower(), fact.slots["b"].lower()}
-    return (
-        isinstance(link, Link)
-        and open_link
-        and {names.get(at, at).lower() for at in (link.origin, link.goal)} == named
-        and bool(link.word) == ("way" in fact.slots)
-    )
+    ends = {names.get(at, at).lower() for at in (links[0].origin, links[0].goal)}
+    return ends == named and bool(links[0].word) == ("way" in fact.slots)
 
 
 def links_read(world: World, atlas: Atlas) -> dict[str, bool]:
     """Of each statement, whether it is read as what it is."""
-    told = dict(atlas.told)
-    return {fact.id: is_read(fact, told.get(number), atlas.names) for number, fact in enumerate(world.facts)}
+    told = defaultdict[int, list[Observation]](list)
+    for number, one in atlas.told:
+        told[number].append(one)
+    return {fact.id: is_read(fact, told[number], atlas.names) for number, fact in enumerate(world.facts)}
 
 
 def cause(world: World, item: Item, atlas: Atlas) -> str:
@@ -57,11 +56,11 @@ def cause(world: World, item: Item, atlas: Atlas) -> str:
     return "the plan, or its words"
 
 
-def show_causes(suite: str, split: str, n: int, settings: SpatialSection, likeness: Likeness | None) -> None:
+def show_causes(suite: str, split: str, n: int, settings: SpatialSection, reader: PlaceReader | None) -> None:
     """Links read and misses by cause, of a suite whose slots `a`, `b` and `way` say its links."""
     links, causes = Counter[tuple[str, bool]](), Counter[str]()
     for world in worlds(suite, "default", n, split=split):
-        atlas = Atlas([fact.text for fact in world.facts], settings, likeness=likeness)
+        atlas = Atlas([fact.text for fact in world.facts], settings, reader=reader)
         read = links_read(world, atlas)
         links.update(("links" if "a" in fact.slots else "no links", read[fact.id]) for fact in world.facts)
         for item in world.items:
@@ -75,12 +74,12 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection, likene
         print(f"| missed: {name} | {count} | |")
 
 
-def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int, likeness: Likeness | None) -> None:
+def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int, reader: PlaceReader | None) -> None:
     """One row a kind of question."""
     suite, scores, subs, answered, seconds = get_suite(name), defaultdict(list), [], defaultdict(int), 0.0
     for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
-        atlas = Atlas([fact.text for fact in world.facts], settings, likeness=likeness)
+        atlas = Atlas([fact.text for fact in world.facts], settings, reader=reader)
         said = {item.id: atlas.say(item.question) for item in world.items}
         seconds += time.perf_counter() - begin
         for item in world.items:
@@ -114,16 +113,16 @@ def main() -> None:
     parser.add_argument("--profiles", help="of the suite; default: all of `spatial`, `default` of another")
     parser.add_argument("--without-path-integration", action="store_true")
     parser.add_argument("--misses", type=int, default=0)
-    parser.add_argument("--patterns-alone", action="store_true", help="read nothing by likeness, as without MiniLM")
+    parser.add_argument("--patterns-alone", action="store_true", help="without the fitted reader, as without MiniLM")
     told = parser.parse_args()
-    likeness = None if told.patterns_alone else fitted()
+    reader = None if told.patterns_alone else fitted_places()
     settings = SpatialSection(path_integration=not told.without_path_integration)
     profiles = told.profiles or (",".join(PROFILES) if told.suite == "spatial" else "default")
     if told.suite != "spatial":
-        show_causes(told.suite, told.split, told.n, settings, likeness)
+        show_causes(told.suite, told.split, told.n, settings, reader)
     print("| profile | kind | questions | answered by the map | right |\n|---|---|--:|--:|--:|")
     for profile in profiles.split(","):
-        show(told.suite, profile, told.split, told.n, settings, told.misses, likeness)
+        show(told.suite, profile, told.split, told.n, settings, told.misses, reader)
 
 
 if __name__ == "__main__":

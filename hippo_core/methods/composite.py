@@ -28,21 +28,31 @@ SURE = 0.5  # a confidence from which on a part comes first
 
 
 class Trust(SettingsModel):
-    """How far a part's confidence is believed: the logistic function of what it says of itself, fitted on validation worlds
-    (training/arbiter.py). `restated`: what is added where it puts what it found in words of its own."""
+    """How far a part's confidence is believed: the logistic function of what speaks for what it brought (`evidence`), fitted on validation
+    worlds (training/arbiter.py)."""
 
     bias: float
     confidence: float
     restated: float = 0.0
+    joined: float = 0.0
+    agreed: float = 0.0
 
     def of(self, evidence: Mapping[str, float]) -> float:
         """The probability that what the part shows holds the answer."""
-        return 1 / (1 + math.exp(-self.bias - self.confidence * evidence["confidence"] - self.restated * evidence["restated"]))
+        return 1 / (1 + math.exp(-self.bias - math.fsum(getattr(self, name) * value for name, value in evidence.items())))
 
 
-def evidence(one: Retrieved) -> dict[str, float]:
-    """What a part says of itself."""
-    return {"confidence": one.confidence or 0.0, "restated": float(bool(one.restated))}
+def evidence(one: Retrieved, others: Iterable[Retrieved]) -> dict[str, float]:
+    """What speaks for what a part brought: how sure it is; whether it says it in words of its own (`restated`), from several statements
+    (`joined`); and whether another part that says how sure it is shows one of the same facts (`agreed`)."""
+    own = {trace.source for trace in one.shown}
+    also = {trace.source for other in others if other.confidence is not None for trace in other.shown}
+    return {
+        "confidence": one.confidence or 0.0,
+        "restated": float(bool(one.restated)),
+        "joined": float(one.together and len(one.shown) > 1),
+        "agreed": float(not own.isdisjoint(also)),
+    }
 
 
 class CompositeSettings(MethodSettings):
@@ -156,7 +166,7 @@ class Composite(Memory):
         retrieves = {name: part.open(_of(name, traces), questions) for name, part in self.parts.items()}
 
         def bring(query: Query) -> dict[str, Retrieved]:
-            return {name: self._believed(name, part(query)) for name, part in retrieves.items()}
+            return self._believed({name: part(query) for name, part in retrieves.items()})
 
         def put(query: Query) -> Retrieved:
             brought = bring(query)
@@ -177,10 +187,14 @@ class Composite(Memory):
 
         return retrieve
 
-    def _believed(self, name: str, one: Retrieved) -> Retrieved:
-        """What a part brought, as sure as it is believed to be."""
-        trust = self.settings.trust.get(name)
-        return one if trust is None or one.confidence is None else replace(one, confidence=trust.of(evidence(one)))
+    def _believed(self, brought: Mapping[str, Retrieved]) -> dict[str, Retrieved]:
+        """What the parts brought, each as sure as it is believed to be."""
+        believed = dict(brought)
+        for name, trust in self.settings.trust.items():
+            if (one := brought.get(name)) and one.confidence is not None:
+                others = [other for other in brought.values() if other is not one]
+                believed[name] = replace(one, confidence=trust.of(evidence(one, others)))
+        return believed
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         return math.fsum(part.index_tokens(_of(name, traces)) for name, part in self.parts.items())
@@ -199,8 +213,8 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
 
     First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of all, the first of
-    each, the second of each, and so on. Of these at most `k` are shown. But a path of several statements or a way, of a memory that is sure
-    of it, is shown whole and alone: single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
+    each, the second of each, and so on. Of these at most `k` are shown. But a path or a way of the surest memory is shown whole and alone:
+    single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
     add up; the confidence is the largest that one says.
     """
     sure = sorted((one for one in brought if (one.confidence or 0.0) >= SURE), key=lambda one: one.confidence or 0.0, reverse=True)
@@ -208,7 +222,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
     ranking = tuple(_facts([*first, *interleaved]))
     said = [one.confidence for one in brought if one.confidence is not None]
-    whole = next((one for one in sure if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
+    whole = next((one for one in sure[:1] if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
     return Retrieved(
         whole.shown if whole else in_order(ranking[:k]),
         ranking,

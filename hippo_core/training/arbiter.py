@@ -1,11 +1,12 @@
 """Fit how far the arbiter of a composite believes its memories: of each, how often it is right that is so sure of what it found so.
 
-Every memory of `memory/all` is taught validation worlds of all kinds, events, relations, ways and mixed ones, and asked each
-question by itself, whichever kind it is. A logistic function of what it says of itself is fitted to whether its answer is right; each
-kind of world counts the same. It goes by hand into params/presets/memory/all.yaml. Nothing of a test world is seen.
+Every memory of `memory/all` is taught validation worlds of all kinds: events, versions, relations in the lab's words and in anyone's, ways,
+and mixed ones. It is asked each question by itself, whichever kind it is. A logistic function of what speaks for what it brings is fitted
+to whether its answer is right; each kind of world counts the same. It goes by hand into params/presets/memory/all.yaml. Nothing of a test
+world is seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +17,8 @@ import pandas as pd
 from hippo_core.experiments.answer.run import AnsweredItem, ask
 from hippo_core.experiments.memory.run import teach
 from hippo_core.methods.composite import Trust, evidence
-from hippo_core.methods.presets import load_preset
+from hippo_core.methods.presets import Preset, load_preset
+from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import score_item
@@ -24,29 +26,38 @@ from hippo_core.retrieval.confidence import fit
 from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
-from hippo_core.suites.types import Suite
+from hippo_core.suites.types import Suite, World
 from hippo_core.training.recall_weights import SEED
 
 PRESET = "memory/all"
-KINDS = {"episodic": 60, "semantic": 60, "spatial": 60, "mixed": 120}  # questions of each
+MODEL = "smollm2-135m-reader"
+KINDS = {"episodic": 60, "episodic_multi": 60, "semantic": 60, "relations": 120, "spatial": 60, "mixed": 120}  # questions of each
 
 
-def judged(preset: str, suites: dict[str, int] = KINDS) -> Iterator[dict[str, object]]:
+def judged(preset: str, suites: dict[str, int] = KINDS, model: str = MODEL) -> Iterator[dict[str, object]]:
     """One row a part of the preset and a question that it says something of: `part`, `suite`, its evidence, and whether it was `right`."""
-    lm = load(load_spec("hippo-tiny"), threads=1)
+    lm = load(load_spec(model), threads=1)
     for name, n in suites.items():
         suite = get_suite(name)
         asked, others = (list(worlds(name, "default", n, seed, "val", CONTEXT_LIMIT)) for seed in (SEED, SEED + 1))
-        for part, one in load_preset(preset).settings.memories.items():
-            method: Any = one.method(lm, one.settings)
-            with TemporaryDirectory() as folder:
-                teach(method, suite, asked, others, Path(folder), part)
-                file = store_path(Path(folder), part, method.algorithm())
-                with TraceStore.open(file, part, method.identity(), read_only=True) as store:
-                    traces = {world.id: store.traces(world.id) for world in asked}
-            for answered in ask(suite, asked, method, "delayed", traces, 32):
-                if answered.retrieved.confidence is not None:
-                    yield {"part": part, "suite": name, **evidence(answered.retrieved), "right": is_right(suite, answered)}
+        answers = {part: _answers(lm, part, one, suite, asked, others) for part, one in load_preset(preset).settings.memories.items()}
+        for together in zip(*answers.values(), strict=True):
+            brought = [answered.retrieved for answered in together]
+            for part, answered in zip(answers, together, strict=True):
+                if (one := answered.retrieved).confidence is not None:
+                    spoken = evidence(one, [other for other in brought if other is not one])
+                    yield {"part": part, "suite": name, **spoken, "right": is_right(suite, answered)}
+
+
+def _answers(
+    lm: LanguageModel, part: str, preset: Preset, suite: Suite, asked: Sequence[World], others: Sequence[World]
+) -> list[AnsweredItem]:
+    """Every question of the worlds, asked with one memory alone that was taught them."""
+    method: Any = preset.method(lm, preset.settings)
+    with TemporaryDirectory() as folder:
+        teach(method, suite, asked, others, Path(folder), part)
+        with TraceStore.open(store_path(Path(folder), part, method.algorithm()), part, method.identity(), read_only=True) as store:
+            return list(ask(suite, asked, method, "delayed", {world.id: store.traces(world.id) for world in asked}, 32))
 
 
 def is_right(suite: Suite, answered: AnsweredItem) -> float:
@@ -56,9 +67,14 @@ def is_right(suite: Suite, answered: AnsweredItem) -> float:
     return float(scores["em_norm"] if path is None or np.isnan(path) else path)
 
 
+def evidence_names() -> list[str]:
+    """What speaks for what a part brought, by name."""
+    return [name for name in Trust.model_fields if name != "bias"]
+
+
 def fitted(rows: pd.DataFrame) -> Trust:
     """The function for one part."""
-    names = list(Trust.model_fields.keys() - {"bias"})
+    names = evidence_names()
     weight = 1 / rows.groupby("suite")["suite"].transform("size").to_numpy(float)
     found = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
     return Trust(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
@@ -72,7 +88,7 @@ def main() -> None:
             print(f"  {part}: always right or always wrong where it says something; nothing to fit")
             continue
         trust = fitted(own)
-        own = own.assign(sure=[trust.of({"confidence": a, "restated": b}) for a, b in zip(own["confidence"], own["restated"], strict=True)])
+        own = own.assign(sure=[trust.of(row) for row in own[evidence_names()].to_dict("records")])
         print(f"  {part}: {{{', '.join(f'{name}: {value}' for name, value in trust.model_dump().items())}}}")
         print(own.groupby(["suite", "right"])[["confidence", "sure"]].agg(["mean", "size"]).round(2).to_string(), flush=True)
 

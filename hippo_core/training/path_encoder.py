@@ -22,8 +22,9 @@ from torch.nn.functional import cross_entropy
 
 from hippo_core.files import require_checkout, root, unknown
 from hippo_core.methods.relational.encoder import ROLES, Cutter, Encoder, Marker, PathEncoder, Statement, Tagger, cuts
-from hippo_core.methods.relational.statement_reader import FIT, save
+from hippo_core.methods.relational.statement_reader import FIT
 from hippo_core.models import minilm
+from hippo_core.models.adapted_minilm import save
 from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT_PARTS, digest
 from hippo_core.training.memory_parts import provenance
 from hippo_core.training.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
@@ -143,7 +144,7 @@ class PathRecipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    part: Literal["statements", "tags", "cuts"] = "statements"
+    part: Literal["statements", "tags", "cuts", "places"] = "statements"
     seed: int = 1337
     steps: int = 400
     second: int = 0  # of these: a second descent of the rate, from half of it
@@ -165,15 +166,20 @@ RECIPES = {
 
 def fit_part(part: str, say: Callable[[str], None] = print) -> None:
     """Fit one of the encoders, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
-    require_checkout("training")
     if part not in RECIPES:
         raise unknown("part of the reader of statements", part, RECIPES)
+    bank = digest(*SPLIT_PARTS, *FURTHER_PARTS, FURTHER_NAMES)
+    fit_encoder(RECIPES[part].model_copy(update={"bank": bank}), TRAINEES[part], f"{FIT} {part}", say)
+
+
+def fit_encoder(recipe: PathRecipe, trainee_of: Callable[[PathRecipe, Any, Marker], Any], command: str, say: Callable[[str], None]) -> None:
+    """Fit the encoder of a recipe, which `command` does, or go on where a killed run stopped."""
+    require_checkout("training")
     tokenizer, body = minilm.copied()
-    recipe = RECIPES[part].model_copy(update={"bank": digest(*SPLIT_PARTS, *FURTHER_PARTS, FURTHER_NAMES)})
-    trainee, workshop = TRAINEES[part](recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{part}"
+    trainee, workshop = trainee_of(recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{recipe.part}"
     train(trainee, workshop, say, every=100)
     curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
-    save(part, trainee.model, {**provenance(f"{FIT} {part}"), "recipe": recipe.model_dump(mode="json"), "curve": curve})
+    save(recipe.part, trainee.model, {**provenance(command), "recipe": recipe.model_dump(mode="json"), "curve": curve}, command)
 
 
 class EncoderTrainee(ABC, Generic[Model]):

@@ -92,18 +92,18 @@ def test_what_a_sure_part_shows_comes_first_the_surest_before_and_the_rest_is_fi
     assert len(put_together([unsure, sure, surer], 9).shown) == 6
 
 
-def test_a_path_or_a_way_of_which_a_part_is_sure_is_shown_whole_and_alone():
-    surer = brought("a", "f1", "f2", confidence=0.9)
+def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
+    surer = brought("a", "f1", "f2", confidence=0.5)
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True)
     both = put_together([surer, path], 1)
     assert (names(both.shown), both.together) == (["b.f7", "b.f8"], True)
     way = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
     said = put_together([surer, way], 1)
     assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
-    unsure = put_together([surer, replace(path, confidence=0.4)], 1)
-    assert (names(unsure.shown), unsure.together) == (["a.f1"], False)
+    for less in (put_together([replace(surer, confidence=0.9), path], 1), put_together([surer, replace(path, confidence=0.4)], 1)):
+        assert (names(less.shown), less.together) == (["a.f1"], False)
     single = replace(path, shown=path.shown[:1])  # one statement is no more than a trace
-    assert names(put_together([surer, single], 1).shown) == ["a.f1"]
+    assert names(put_together([replace(surer, confidence=0.9), single], 1).shown) == ["a.f1"]
 
 
 def test_what_is_shown_without_a_rank_is_not_lost():
@@ -221,12 +221,13 @@ WAY = "Which directions lead from the mill to the {goal}?"
 def asked(presets, monkeypatch):
     """What a composite shows to a question, where its first part knows these questions alone; the model reads "Ann" everywhere."""
 
-    def asking(question, known, **settings):
+    def asking(question, known, others=None, **settings):
         preset = load_preset("both", settings)
         method = preset.method(None, preset.settings)
         nothing = Retrieved((), (), confidence=0.1)
         for name, part in method.parts.items():
-            part.open = lambda traces, questions=(), name=name: lambda query: known.get(query.text, nothing) if name == "first" else nothing
+            told = known if name == "first" else others or {}
+            part.open = lambda traces, questions=(), told=told: lambda query: told.get(query.text, nothing)
         monkeypatch.setattr(composite, "read", lambda delivery, question, found: Said("Ann" if found.shown else "", found))
         return method.open([])(Query(question, ("f1",)))
 
@@ -268,6 +269,17 @@ def test_a_part_is_believed_as_far_as_it_was_right(asked):
     sure = {"What?": brought("first", "f1", confidence=0.9)}
     assert asked("What?", sure).confidence == 0.9
     assert asked("What?", sure, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(1 / (1 + math.exp(1.1)))
+
+
+def test_what_several_parts_show_is_believed_sooner(asked):
+    trust = {"first": {"bias": -2.0, "confidence": 1.0, "agreed": 4.0, "joined": 4.0}}
+    sure = {"What?": brought("first", "f1", confidence=0.9)}
+    assert asked("What?", sure, {"What?": brought("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
+    assert asked("What?", sure, {"What?": brought("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(0.95, abs=0.01)
+    silent = {"What?": brought("second", "f1")}  # it does not say how sure it is
+    assert asked("What?", sure, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
+    path = replace(brought("first", "f1", "f3", shown=2, confidence=0.9), together=True)
+    assert asked("What?", {"What?": path}, trust=trust).confidence == pytest.approx(0.95, abs=0.01)
 
 
 def test_of_several_answers_the_surest_counts():

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from hippo_core.files import LabError, check_seal, read_object, read_sealed, root
-from hippo_core.methods.spatial.encoded import read_weights, write_weights
 from hippo_core.models.adapter import check_weights
 from hippo_core.models.artifacts import Owner, load_part, read_part, save_part
 
@@ -62,15 +61,6 @@ def test_a_damaged_description_is_refused(folder, old, new):
     for read in (lambda: read_part(OWNER, "head", folder), lambda: load_part(OWNER, "head", lambda told: nn.Linear(4, 4), folder)):
         with pytest.raises(LabError, match=r"^\S*head\.json is damaged .*; fit it again: `python fit\.py`$"):
             read()
-
-
-@pytest.mark.parametrize("how", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_weights_of_the_spatial_memory_are_refused(tmp_path, how):
-    write_weights({"one": torch.arange(6.0).numpy()}, tmp_path / "names.safetensors")
-    assert read_weights(tmp_path / "names.safetensors", "fit").keys() == {"one"}
-    damage(tmp_path / "names.safetensors", how)
-    with pytest.raises(LabError, match=r"names\.safetensors is damaged: .*; `fit` makes it$"):
-        read_weights(tmp_path / "names.safetensors", "fit")
 
 
 def test_all_that_is_shipped_has_a_seal_and_fits_it():

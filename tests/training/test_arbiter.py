@@ -10,14 +10,15 @@ import yaml
 from hippo_core.methods.composite import Trust
 from hippo_core.training import arbiter
 
-PLANTED = Trust(bias=-1.0, confidence=4.0, restated=-2.0)
+PLANTED = Trust(bias=-1.0, confidence=4.0, restated=-2.0, joined=1.0, agreed=1.5)
 
 
 def planted(n, suite="mixed", trust=PLANTED, seed=0):
     """Answers of a memory that is right as often as `trust` says."""
     random = np.random.default_rng(seed)
-    rows = pd.DataFrame({"suite": suite, "confidence": random.random(n), "restated": random.integers(0, 2, n).astype(float)})
-    chance = [trust.of({"confidence": sure, "restated": said}) for sure, said in zip(rows["confidence"], rows["restated"], strict=True)]
+    rows = pd.DataFrame({"suite": suite, "confidence": random.random(n)})
+    rows = rows.assign(**{name: random.integers(0, 2, n).astype(float) for name in ("restated", "joined", "agreed")})
+    chance = [trust.of(row) for row in rows.drop(columns="suite").to_dict("records")]
     return rows.assign(right=(random.random(n) < chance).astype(float))
 
 
@@ -42,7 +43,7 @@ def test_what_is_said_of_each_part_can_stand_in_the_preset(monkeypatch, capsys):
 
 
 def test_every_memory_that_says_how_sure_it_is_is_asked_every_question_by_itself():
-    rows = pd.DataFrame(arbiter.judged(arbiter.PRESET, {"mixed": 5}))
+    rows = pd.DataFrame(arbiter.judged(arbiter.PRESET, {"mixed": 5}, "hippo-tiny"))
     assert set(rows["part"]) == {"episodic", "semantic", "spatial"} and set(rows["suite"]) == {"mixed"}
     assert rows["confidence"].between(0, 1).all() and set(rows["right"]) == {0.0, 1.0}
 

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from hippo_core.files import LabError
 from hippo_core.methods.relational.encoder import (
     INTENTS,
     KINDS,
@@ -25,7 +24,7 @@ from hippo_core.methods.relational.encoder import (
 )
 from hippo_core.methods.relational.name_finder import Span, tagged_spans
 from hippo_core.models import minilm
-from hippo_core.models.artifacts import Owner, load_part, save_part
+from hippo_core.models.adapted_minilm import shipped
 
 FIT = "python -m hippo_core.training.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
@@ -46,50 +45,11 @@ PARTS: Mapping[str, type[Encoder]] = {
 }  # what is fitted and lies beside MiniLM's other parts
 
 
-def owner() -> Owner:
-    """MiniLM as that which the reader belongs to."""
-    return Owner("minilm", {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}, FIT)
-
-
-def save(part: str, model: Encoder, values: Mapping[str, Any]) -> None:
-    """Ship what was fitted of a part, in half precision, with what it was made of."""
-    of = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-    fitted = _Fitted({name: [*weight.shape] for name, weight in of.items()})
-    fitted.load_state_dict({key: of[name].detach() for name, key in fitted.keys.items()})
-    save_part(owner(), part, {**values, "settings": {"shapes": fitted.shapes}}, fitted)
-
-
-class _Fitted(nn.Module):
-    """The tensors of a model that were fitted."""
-
-    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        super().__init__()
-        self.shapes, self.keys = dict(shapes), {name: name.replace(".", "-") for name in shapes}
-        for name, shape in shapes.items():
-            self.register_parameter(self.keys[name], nn.Parameter(torch.zeros([*shape], dtype=torch.half), requires_grad=False))
-
-
-def _shipped(part: str, device: str) -> Any:
-    """A part with MiniLM and what was fitted of it."""
-    fitted = load_part(owner(), part, lambda settings: _Fitted(settings["shapes"]))
-    named = {name: getattr(fitted, key).float().to(device) for name, key in fitted.keys.items()}
-    _, body = minilm.copied(device)
-    model = PARTS[part](body).to(device)
-    for name, down in named.items():
-        if ".lora_A." in name:
-            module = body.get_submodule(name.partition(".lora_A.")[0].removeprefix("body.base_model.model."))
-            module.weight.data += 2.0 * (named[name.replace("lora_A", "lora_B")] @ down)  # alpha is twice the rank
-    loaded = model.load_state_dict({name: weight for name, weight in named.items() if "lora_" not in name}, strict=False)
-    if wrong := [name for name in (*loaded.missing_keys, *loaded.unexpected_keys) if not name.startswith("body.")]:
-        raise LabError(f"the reader's part {part} was fitted for another version: {wrong[0]} does not match; fit it again: `{FIT} {part}`")
-    return model.eval().requires_grad_(False)
-
-
 @cache
 def fitted_reader(device: str = "cpu") -> "StatementReader":
     """The shipped reader. LabError where MiniLM or it is missing, damaged, or of another MiniLM."""
     tokenizer, _ = minilm.copied(device)
-    model, tagger, cutter = (_shipped(part, device) for part in PARTS)
+    model, tagger, cutter = (shipped(part, kind, FIT, device) for part, kind in PARTS.items())
     return StatementReader(model, tagger, cutter, Marker(tokenizer))
 
 

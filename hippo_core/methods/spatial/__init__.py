@@ -21,7 +21,7 @@ from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.spatial.answers import Atlas, Said
-    from hippo_core.methods.spatial.likeness import Likeness
+    from hippo_core.methods.spatial.learned import PlaceReader
     from hippo_core.store import TraceStore
     from hippo_core.store.trace import Decision
 
@@ -36,10 +36,10 @@ class Smpd(Memory):
     Settings = SmpdSettings
     says_confidence = True
     steps = ("teach", "replay")
-    weights = ("spatial/*",)
+    weights = ("minilm/places.*",)
     columns: ClassVar = {"test": ("planned_steps", "places", "links", "plan_ms", *TRIP, *GATE)}
     test_settings = (*Memory.test_settings, "spatial.wording", "spatial.macros")
-    replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate", "spatial.likeness")
+    replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate", "spatial.reading")
 
     @property
     def codec(self) -> HabitsCodec:
@@ -67,7 +67,7 @@ class Smpd(Memory):
 
         for cycle in range(1, self.replay_cycles + 1):
             traces = store.traces(world)
-            atlas = Atlas([trace.text for trace in traces], self.settings.spatial, likeness=self._likeness())
+            atlas = Atlas([trace.text for trace in traces], self.settings.spatial, reader=self._reader())
             told = [(number, one) for number, one in atlas.told if isinstance(one, Route)]
             drawn = told[max(0, len(told) - most) :] if (most := self.settings.replay.max_items) is not None else told
             rehearsed = list[tuple[Trace, Trajectory, float]]()
@@ -141,13 +141,14 @@ class Smpd(Memory):
         from hippo_core.methods.spatial.answers import Atlas
 
         habits = next((trace.payload for trace in reversed(traces) if trace.payload), None)
-        return Atlas([trace.text for trace in traces], self.settings.spatial, habits, self._likeness())
+        return Atlas([trace.text for trace in traces], self.settings.spatial, habits, self._reader())
 
-    def _likeness(self) -> "Likeness | None":
-        """What reads that no pattern reads: MiniLM's, where that is the encoder."""
-        from hippo_core.methods.spatial.likeness import fitted
+    def _reader(self) -> "PlaceReader | None":
+        """The fitted reader, where the encoder is MiniLM."""
+        from hippo_core.methods.spatial.learned import fitted_places
 
-        return fitted() if self.settings.encoder == "minilm" and self.settings.spatial.likeness else None
+        learned = self.settings.encoder == "minilm" and self.settings.spatial.reading == "auto"
+        return fitted_places(str(self.lm.device) if self.lm else "cpu") if learned else None
 
     def _likest(self) -> Any:
         """What ranks statements by themselves."""

@@ -1,18 +1,15 @@
 """What a map says to a question: in a sentence, with the statements that it rests on."""
 
+import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from scipy.cluster.hierarchy import DisjointSet
-
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.spatial.asked import Asked, Place, asked
 from hippo_core.methods.spatial.gate import Edges
-from hippo_core.methods.spatial.likely import likely, likely_way
 from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import is_plain, mark, place_names
@@ -23,10 +20,9 @@ from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
 if TYPE_CHECKING:
-    from hippo_core.methods.spatial.likeness import Likeness
+    from hippo_core.methods.spatial.learned import PlaceReader
     from hippo_core.methods.spatial.policy import Habits
 
-MORE = 1.05  # by which factor a reading says more before it stands, however many places it tells of
 LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
 
@@ -49,7 +45,7 @@ class Atlas:
     Args:
         texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
         habits: what a sleep made of its routes; None: nothing.
-        likeness: by which sentences are read that the patterns do not read, or read less surely; None: by the patterns alone.
+        reader: the fitted one; None: patterns read.
     """
 
     def __init__(
@@ -57,11 +53,11 @@ class Atlas:
         texts: Sequence[str],
         settings: SpatialSection | None = None,
         habits: "Habits | None" = None,
-        likeness: "Likeness | None" = None,
+        reader: "PlaceReader | None" = None,
     ) -> None:
         self.settings = settings or SpatialSection()
         self.habits = habits if self.settings.macros else None
-        self.likeness = likeness
+        self.reader = reader
         self.texts = list(texts)
         self.map = PlaceMap()
         self._build()
@@ -70,7 +66,7 @@ class Atlas:
         """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
         mapped anew."""
         self.texts.append(text)
-        one = self._read(self.names, self.places)[-1]
+        one = next(reversed(self._read(self.names, self.places)[-1]), None)
         places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
         if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
             self.planner.update(*self.map.hear(len(self.texts) - 1, one))
@@ -90,7 +86,7 @@ class Atlas:
 
     def _build(self) -> None:
         self.names, self.places, read_ = self._reading()
-        self.told = told = [(number, one) for number, one in enumerate(read_) if one is not None]
+        self.told = told = [(number, one) for number, said in enumerate(read_) for one in said]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
@@ -104,24 +100,22 @@ class Atlas:
         self.map.costs = costs
         self.planner = Planner(self.map)
 
-    def _reading(self) -> "tuple[dict[str, str], frozenset[str] | None, list[Observation | None]]":
-        """The names that are marked, the nouns of all places (None: each noun behind "the" may be one), and what is read: with the names
-        that patterns find, or with those that recur, whichever makes more of a map."""
+    def _reading(self) -> tuple[dict[str, str], frozenset[str] | None, list[list[Observation]]]:
+        """The names that are marked, the nouns of all places (None: each noun behind "the" may be one), and what is read."""
         plain = [text for text in self.texts if is_plain(text)]
+        if plain and self.reader:
+            found = self.reader.names(plain)
+            return found.names, found.places, self._read(found.names, found.places)
         names = place_names(plain)
-        by_patterns = self._read(names, None)
-        if plain and self.likeness and self.likeness.names:
-            found = self.likeness.names.found(plain)
-            recurring = self._read(found.names, found.places)
-            if hangs_together(recurring, by_patterns):
-                return found.names, found.places, recurring
-        return names, None, by_patterns
+        return names, None, self._read(names, None)
 
-    def _read(self, names: dict[str, str], places: frozenset[str] | None) -> list[Observation | None]:
+    def _read(self, names: dict[str, str], places: frozenset[str] | None) -> list[list[Observation]]:
         """What is read from each statement."""
+        from hippo_core.methods.spatial.learned import read_world
+
         texts = [mark(text, names) for text in self.texts]
         found = [read(text) for text in texts]
-        return likely(texts, found, self.likeness, places) if self.likeness else found
+        return read_world(texts, found, self.reader, places) if self.reader else [[one] if one is not None else [] for one in found]
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
@@ -182,26 +176,31 @@ class Atlas:
             return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
             return self._there(wanted)
+        if wanted.kind == "where":
+            return self._where(wanted)
         start = self._place(wanted.start)
         if start is None:
             return None
-        if wanted.kind == "where":
-            return self._where(wanted)
         if wanted.kind in ("neighbor", "exits"):
             return self._around(wanted, start)
         goal = self._place(wanted.goal) if wanted.goal else None
+        other = self._place(wanted.other) if wanted.other else None
+        if wanted.kind == "nearer":
+            return self._nearer(start, goal, other) if goal and other else None
         return self._way(wanted, start, goal) if goal else None
 
     def asked(self, question: str) -> Asked | None:
         """What a question asks of this map; None where it asks nothing of one."""
         plain = mark(question, self.names)
         wanted = asked(plain, self.walks.keys(), self.routes.keys())
-        if not self.likeness or (wanted and (not wanted.goal or wanted.start.next_to or wanted.goal.next_to)):
+        if not self.reader or (wanted and (not wanted.goal or wanted.start.next_to or wanted.goal.next_to)):
             return wanted
         known = wanted if wanted and self._is_known(wanted) else None
         if known and known.kind != "way":
             return known
-        return likely_way(plain, set(self.map.labels.values()), self.likeness, known)
+        from hippo_core.methods.spatial.learned import likely_question
+
+        return likely_question(plain, set(self.map.labels.values()), self.walks.keys(), self.reader, known)
 
     def _is_known(self, wanted: Asked) -> bool:
         """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""
@@ -228,11 +227,19 @@ class Atlas:
         start, goal = labels[0], labels[-1]
         if way is None and not self.map.ever_joined(origin, end):
             return None
+        if wanted.kind == "reach" and way is None:
+            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._ends_told(origin, end))
         if way is None:  # what bars it was told of the places, if it was
-            told = tuple(dict.fromkeys(number for place in (origin, end) for number in self.map.told[place][-1:]))
-            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], told)
-        pairs = pairwise(way.places)
-        told = tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairs)) or tuple(self.map.told[origin][-1:])
+            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._ends_told(origin, end))
+        told = self._links_told(way) or tuple(self.map.told[origin][-1:])
+        if wanted.kind == "reach":
+            return Said(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
+        if wanted.kind == "next":
+            return (
+                Said(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
+                if way.words
+                else None
+            )
         in_places = wanted.in_places or not self.map.is_grid
         if wanted.kind == "count":
             spoken = NUMBERS[len(way.words)] if len(way.words) < len(NUMBERS) else str(len(way.words))
@@ -242,6 +249,24 @@ class Atlas:
         else:
             spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
         return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
+
+    def _ends_told(self, *places: str) -> tuple[int, ...]:
+        """The numbers of what was told last of these places."""
+        return tuple(dict.fromkeys(number for place in places for number in self.map.told[place][-1:]))
+
+    def _links_told(self, way: Way) -> tuple[int, ...]:
+        """The numbers of what was told last of the links of a way."""
+        return tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
+
+    def _nearer(self, start: str, one: str, other: str) -> Said | None:
+        """Which of two places has the shorter way from a start; None where neither has."""
+        ways = [self.planner.way(start, goal) for goal in (one, other)]
+        steps = [len(way.words) if way else math.inf for way in ways]
+        if steps[0] == steps[1]:
+            return None
+        goal = one if steps[0] < steps[1] else other
+        told = tuple(dict.fromkeys(number for way in ways if way for number in self._links_told(way)))
+        return Said(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), told)
 
     def _around(self, wanted: Asked, place: str) -> Said | None:
         near, label = self.map.steps[place], self.map.labels[place]
@@ -281,22 +306,3 @@ class Atlas:
 def route(name: str, start: str, spoken: str) -> tuple[str, str]:
     """A sentence in the wording of a told route, and its question."""
     return f"The {name} walk goes from the {start}: {spoken}.", f"How does the {name} walk go from the {start}?"
-
-
-def hangs_together(one: Sequence[Observation | None], other: Sequence[Observation | None]) -> bool:
-    """Whether one reading of a world makes more of it than another: it says more by a share of `MORE`, or as much of no more places. A name
-    that is cut in two ways makes two places of one, and a map in pieces."""
-    (said, places), (others_said, others_places) = _mapped(one), _mapped(other)
-    return said > MORE * others_said or (said >= others_said and places <= others_places)
-
-
-def _mapped(read: Sequence[Observation | None]) -> tuple[int, int]:
-    """How much a reading says (the links between the places that most of them join, what links lead over, barriers and walks), and of how
-    many places links tell."""
-    links = [one for one in read if isinstance(one, Link)]
-    parts = DisjointSet({place for one in links for place in (one.origin, one.goal)})
-    for one in links:
-        parts.merge(one.origin, one.goal)
-    joined = max(Counter(parts[one.origin] for one in links).values(), default=0)
-    more = sum(bool(one.by) for one in links) + sum(isinstance(one, Barrier | Walk) for one in read)
-    return joined + more, sum(map(len, parts.subsets()))

@@ -11,7 +11,7 @@ from typing import Literal
 from hippo_core.methods.spatial.reading import FROM, GENERIC, directions
 from hippo_core.spoken import MOVES
 
-Kind = Literal["way", "count", "by", "neighbor", "exits", "where", "there", "route"]
+Kind = Literal["way", "count", "by", "next", "nearer", "reach", "neighbor", "exits", "where", "there", "route"]
 PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?P<next> next to the (?P<near>[^\W\d_]+))?")
 COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
 BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
@@ -36,8 +36,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of a map. `start`, `goal`: the places that it names; `word`: its direction; `who`: whom it is about; `in_places`: whether
-    the way is wanted as places and not as directions; `thing`: whether a thing is asked for, and nobody is named."""
+    """A question of a map. `start`, `goal`: the places that it names, `other`: another goal; `word`: its direction; `who`: whom it is
+    about; `in_places`: whether the way is wanted as places and not as directions; `thing`: whether a thing is asked for, and nobody is
+    named."""
 
     kind: Kind
     start: Place
@@ -46,6 +47,7 @@ class Asked:
     who: str = ""
     in_places: bool = False
     thing: bool = False
+    other: Place | None = None
 
 
 def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> Asked | None:

@@ -100,10 +100,10 @@ def fit(particle: Particle, cell: Cell, visit: Visit, word: str, likely: Errors)
     if word:
         total += log(1 - likely.move if word == visit.move else likely.move / 3)
         total += 0.0 if particle.open.get(side(particle.here, word), True) else log(likely.changed)
-        total += 0.0 if OPPOSITE[word] in visit.open else log(likely.changed)
+        total += 0.0 if visit.open is None or OPPOSITE[word] in visit.open else log(likely.changed)
     for way in MOVES:
         known = particle.open.get(side(cell, way))
-        if known is not None:
+        if known is not None and visit.open is not None:
             total += log(1 - likely.changed if known == (way in visit.open) else likely.changed)
     labels = {cell: visit.place} if visit.place else {}
     labels |= {beside(cell, way): label for way, label in visit.seen.items()}
@@ -123,7 +123,8 @@ def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, edges: E
             if near := name.get(beside(cell, word)):
                 came = here is not None and beside(cell, word) == here
                 by = visit.by if came else ""
-                found.edges.hear(frozenset((name[cell], near)), number, word in visit.open, by)
+                if visit.open is not None or came:
+                    found.edges.hear(frozenset((name[cell], near)), number, visit.open is None or word in visit.open, by)
         here = cell
     found.links = found.edges.open
     found.walked = {place: cell for cell, place in name.items()}
@@ -152,7 +153,8 @@ def _went_on(particle: Particle, cell: Cell, score: float, visit: Visit) -> Part
     labels |= {beside(cell, way): label for way, label in visit.seen.items()}
     for where, label in labels.items():
         shown[where] = shown.get(where, Counter()) + Counter([label])
-    opened |= {side(cell, way): way in visit.open for way in MOVES}
+    if visit.open is not None:
+        opened |= {side(cell, way): way in visit.open for way in MOVES}
     return Particle(score, (*particle.trail, cell), shown, opened)
 
 

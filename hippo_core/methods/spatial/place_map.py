@@ -92,6 +92,7 @@ class ToldMap(PlaceMap):
         super().__init__(edges=edges or Edges())
         self._words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._barred: set[tuple[str, str]] = set()
+        self._one_way: dict[frozenset[str], str] = {}  # where a link begins that leads one way, as it was told last
         self._near: dict[str, dict[str, None]] = defaultdict(dict)  # of a place all that a link to it was told of, open or not
 
     def ever_joined(self, a: str, b: str) -> bool:
@@ -113,6 +114,9 @@ class ToldMap(PlaceMap):
                 self.links.pop(pair, None)
             if not one.closed:
                 self._doubt(one)
+                self._one_way.pop(pair, None)
+                if one.one_way:
+                    self._one_way[pair] = one.origin
             if one.word:
                 self._words[one.origin, one.goal][one.word] += 1
                 self._words[one.goal, one.origin][OPPOSITE[one.word]] += 1
@@ -144,7 +148,7 @@ class ToldMap(PlaceMap):
             linked = [
                 ((-self.doubts.get((place, near), 0.0), self.links[pair].open), near)
                 for near in self._near[place]
-                if (pair := frozenset((place, near))) in self.links
+                if (pair := frozenset((place, near))) in self.links and self._one_way.get(pair, place) == place
             ]
             for _, near in sorted(linked, key=itemgetter(0)):
                 words = self._words.get((place, near))
@@ -176,7 +180,8 @@ def labelled_map(visits: Iterable[tuple[int, Visit]], edges: Edges | None = None
             for word in MOVES:
                 if near := known.get((here, word)):
                     by = visit.by if near == before and word == OPPOSITE.get(visit.move, "") else ""
-                    told.append((number, Link(here, near, word, by, closed=word not in visit.open)))
+                    if visit.open is not None or by:
+                        told.append((number, Link(here, near, word, by, closed=visit.open is not None and word not in visit.open)))
         before = here
     return told_map(told, edges)
 

@@ -47,8 +47,8 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names. `closed`: not
-    any more. `doubt`: from 0 on, how little sure that it is told; so much more does a step over it cost."""
+    """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names, and back unless
+    it is `one_way`. `closed`: not any more. `doubt`: from 0 on, how little sure that it is told; so much more does a step over it cost."""
 
     origin: str
     goal: str
@@ -56,6 +56,7 @@ class Link:
     by: str = ""
     closed: bool = False
     doubt: float = 0.0
+    one_way: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,13 @@ class Walk:
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A step of an explorer: `move` that led there ("" at first), over what `by` names; the label of the `place` ("" where it shows none),
-    its `open` sides, and the labels `seen` beyond some of them."""
+    its `open` sides (None: nothing is said of these), and the labels `seen` beyond some of them."""
 
     number: int
     move: str
     by: str
     place: str
-    open: frozenset[str]
+    open: frozenset[str] | None
     seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
 
 

@@ -3,32 +3,21 @@
     The captain's cabin opens into the gift shop. · Gift shop and hall of mirrors share a wall.
         ->  captain's cabin, gift shop, hall of mirrors
 
-Each word of a statement is scored as the first of a name, one more of it, or none, by a linear function of its MiniLM vector and those of
-its neighbours, of the words around it, and of how it recurs in the world: in how many statements it stands, and how often beside the same
-words. The function is fitted by ridge regression to frames that are filled with names of all kinds
-(`python benchmarks/memory/names.py fit`). The best names of each statement are found by Viterbi's way (Forney 1973), and then those stand
-that the world as a whole bears out.
+Each word of a statement is scored as the first of a name, one more of it, or none (encoder.py). The best names of each statement are found
+by the algorithm of Viterbi (Forney 1973), and then those stand that the world as a whole bears out.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from zlib import crc32
 
 import numpy as np
 
-from hippo_core.files import root
-from hippo_core.methods.spatial.encoded import Encode, minilm_kept, read_weights
 from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.reading import GENERIC
 from hippo_core.spoken import MOVES
 
-FILE = "data/weights/spatial/names.safetensors"
-TAGS = ("none", "first", "more")
-BUCKETS = 2048
 WORD = re.compile(r"[^\W_]+(?:-[^\W_]+|['’](?!s\b)[^\W_]+)*|['’]s?(?!\w)|[.,;:?!()]")
 PUNCTUATION = frozenset(".,;:?!()")
 ARTICLES = frozenset(("the",))
@@ -53,86 +42,11 @@ def tokens(text: str) -> list[Token]:
 
 
 class World:
-    """How words recur over the texts of a world."""
+    """The texts of a world in words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         self.tokens = [tokens(text) for text in texts]
-        self.single, self.pairs, self.behind_the, self.capitals, self.inner = (Counter[object]() for _ in range(5))
-        left, right = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-        for own in self.tokens:
-            words = [token.word for token in own]
-            self.single.update(set(words))
-            self.pairs.update(set(pairwise(words)))
-            for at, token in enumerate(own):
-                before = words[at - 1] if at else "<"
-                left[token.word].add(before)
-                right[token.word].add(words[at + 1] if at + 1 < len(words) else ">")
-                self.behind_the[token.word] += before in ARTICLES
-                self.inner[token.word] += at > 0
-                self.capitals[token.word] += at > 0 and token.capital
-        self.left = {word: len(found) for word, found in left.items()}
-        self.right = {word: len(found) for word, found in right.items()}
-
-    def features(self, own: Sequence[Token], at: int) -> list[float]:
-        """How the word at a place of a statement recurs, and how it is written there."""
-        token = own[at]
-        word, before, after = token.word, own[at - 1].word if at else "<", own[at + 1].word if at + 1 < len(own) else ">"
-        count = self.single[word]
-        with_before, with_after = self.pairs[before, word], self.pairs[word, after]
-        inner = max(1, self.inner[word])
-        return [
-            *(float(count == often) for often in (1, 2, 3, 4)),
-            float(count > 4),
-            count / max(1, len(self.tokens)),
-            with_before / max(1, count),
-            with_after / max(1, count),
-            with_before / max(1, self.single[before]),
-            with_after / max(1, self.single[after]),
-            float(with_before > 1),
-            float(with_after > 1),
-            float(with_before > 1 and before not in EDGES),
-            float(with_after > 1 and after not in EDGES),
-            self.left.get(word, 0) / max(1, count),
-            self.right.get(word, 0) / max(1, count),
-            float(self.left.get(word, 0) > 1),
-            float(self.right.get(word, 0) > 1),
-            self.behind_the[word] / max(1, count),
-            self.capitals[word] / inner,
-            float(token.capital and at > 0),
-            float(token.capital and at > 0 and own[at - 1].capital),
-            float(at == 0),
-            float(before in ARTICLES),
-            float(before in PUNCTUATION),
-            float(after in PUNCTUATION or after == ">"),
-            float(before.startswith("'")),
-            float(after.startswith("'")),
-            float(word.startswith("'")),
-            float(word in PUNCTUATION),
-            float("-" in word),
-            float(any(letter.isdigit() for letter in word)),
-            1.0,
-        ]
-
-
-def made_of(worlds: Sequence[World], encode: Encode) -> Iterator[np.ndarray]:
-    """What the words of each statement are made of [T, F], statement by statement; nothing [0, 0] where it has no word."""
-    known = {token.word for world in worlds for own in world.tokens for token in own}
-    words = sorted(known)
-    vectors = dict(zip(words, encode(words), strict=True)) if words else {}
-    none = np.zeros(len(next(iter(vectors.values()))) if vectors else 0, dtype=np.float32)
-    for world in worlds:
-        for own in world.tokens:
-            rows = []
-            spelled = ["<", "<", *(token.word for token in own), ">", ">"]
-            for at in range(len(own)):
-                b2, b1, word, a1, a2 = spelled[at : at + 5]
-                runs = (f"0 {word}", f"-1 {b1}", f"+1 {a1}", f"-2 {b2} {b1}", f"+2 {a1} {a2}", f"-0 {b1} {word}", f"+0 {word} {a1}")
-                hashed = np.zeros(BUCKETS, dtype=np.float32)
-                hashed[[crc32(run.encode()) % BUCKETS for run in runs]] = 0.5
-                near = [vectors.get(one, none) for one in (b1, word, a1)]
-                rows.append(np.concatenate([*near, hashed, np.array(world.features(own, at), dtype=np.float32)]))
-            yield np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,33 +56,6 @@ class Found:
 
     names: dict[str, str]
     places: frozenset[str]
-
-
-class Names:
-    """What the names of a world are.
-
-    Args:
-        weights: `tags` [F, 3], of TAGS.
-        encode: MiniLM where it is not given; vectors are kept.
-    """
-
-    def __init__(self, weights: Mapping[str, np.ndarray], encode: Encode | None = None) -> None:
-        self.weights = {name: np.asarray(weight, dtype=np.float32) for name, weight in weights.items()}
-        self.encode = encode or minilm_kept
-
-    def scores(self, world: World) -> list[np.ndarray]:
-        """How like each word of each statement is to one of each of TAGS [T, 3]."""
-        none = np.zeros((0, len(TAGS)))  # of a statement without a word
-        return [rows @ self.weights["tags"] if len(rows) else none for rows in made_of([world], self.encode)]
-
-    def found(self, texts: Sequence[str]) -> Found:
-        """The names of the places of a world."""
-        world = World(texts)
-        return agreed(world, self.spans(world))
-
-    def spans(self, world: World) -> list[list[tuple[int, int]]]:
-        """The names of each statement taken for itself, as the first token and the one after the last."""
-        return [best_spans(own, scores) for own, scores in zip(world.tokens, self.scores(world), strict=True)]
 
 
 def best_spans(own: Sequence[Token], scores: np.ndarray) -> list[tuple[int, int]]:
@@ -278,13 +165,3 @@ def _noun(words: Sequence[str]) -> str:
     letters = "".join(DIGITS[int(one)] + " " if one.isdigit() else one for one in " ".join(words).replace(" '", "").replace("'", ""))
     noun = "_".join(re.findall(r"[^\W\d_]+", letters))
     return f"place_{noun}" if noun in GENERIC or noun in MOVES else noun
-
-
-@cache
-def fitted_names() -> Names:
-    """The one whose weights are in the tree, loaded once a process.
-
-    Raises:
-        LabError: there are none, or they are not what was fitted.
-    """
-    return Names(read_weights(root() / FILE, "python benchmarks/memory/names.py fit"))

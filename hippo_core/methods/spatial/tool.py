@@ -8,6 +8,7 @@ spatial.plan("mill", "barn")                        # The barn walk goes from th
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hippo_core.files import LabError
 from hippo_core.methods.spatial.answers import Atlas
@@ -17,12 +18,16 @@ from hippo_core.methods.spatial.reading import Barrier, Link, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES
 
+if TYPE_CHECKING:
+    from hippo_core.methods.spatial.learned import PlaceReader
+
 
 class SpatialTool:
-    """What `plan`, `read` and `write` answer on the map of these statements."""
+    """What `plan`, `read` and `write` answer on the map of these statements. `reader`: the fitted one (`learned.fitted_places`); None:
+    patterns read."""
 
-    def __init__(self, texts: Sequence[str] = (), settings: SpatialSection | None = None) -> None:
-        self.atlas = Atlas(texts, settings)
+    def __init__(self, texts: Sequence[str] = (), settings: SpatialSection | None = None, reader: "PlaceReader | None" = None) -> None:
+        self.atlas = Atlas(texts, settings, reader=reader)
 
     def plan(self, start: str, goal: str) -> str:
         """A best way between two places, in the wording of a told route; "none" where what led there is closed, "stay" to where one is."""

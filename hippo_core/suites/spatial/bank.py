@@ -1,14 +1,15 @@
 """The bank of place statements: data/places, how people tell of links between places, of walks, and ask for ways, written by hand.
 
 Two settings are kept for the test and one for validation; of the others, and of walks and questions, each wording belongs to one split, by
-a hash of what it says. The files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
+a hash of what it says. These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
+Those of `training/` are for training alone.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hippo_core.files import LabError, parse_yaml, root
 from hippo_core.models.spec import read_mapping
@@ -28,7 +29,7 @@ class Frame:
 
     text: str
     says: Says
-    setting: str
+    setting: str  # "": any
 
 
 def folder() -> Path:
@@ -37,8 +38,23 @@ def folder() -> Path:
 
 
 def files() -> list[Path]:
-    """Its files."""
-    return sorted(folder().glob("**/*.yaml"))
+    """The files that have splits."""
+    return sorted((*folder().glob("bank/*.yaml"), *folder().glob("*.yaml")))
+
+
+def digest() -> str:
+    """The SHA-256 of all that training may use."""
+    return digest_of(folder(), sorted(folder().glob("**/*.yaml")))
+
+
+@cache
+def _further() -> Mapping[str, list[Any]]:
+    """What is for training alone, by what it is."""
+    found: dict[str, list[Any]] = {}
+    for path in sorted(folder().glob("training/*.yaml")):
+        for kind, texts in read_mapping(path).items():
+            found.setdefault(kind, []).extend(texts)
+    return found
 
 
 @cache
@@ -57,14 +73,14 @@ def settings_of(split: Split) -> tuple[str, ...]:
 @cache
 def frames(split: Split) -> tuple[Frame, ...]:
     """The statements in the settings of training that belong to a split."""
-    return tuple(
-        frame
-        for says in Says.__args__  # type: ignore[attr-defined]
-        for setting in settings_of("train")
-        for own in [{one.text: one for one in _frames(setting) if one.says == says}]
-        for text, frame in own.items()
-        if text in worded([*own], split)
-    )
+    found = []
+    for says in get_args(Says):
+        for setting in settings_of("train"):
+            own = {one.text: one for one in _frames(setting) if one.says == says}
+            found += [own[text] for text in worded([*own], split)]
+    if split == "train":
+        found += [Frame(one["text"], one["says"], "") for one in _further().get("frames", ())]
+    return tuple(found)
 
 
 @cache
@@ -91,7 +107,7 @@ def means(setting: str) -> tuple[str, ...]:
 def walks(kind: str, split: Split) -> tuple[str, ...]:
     """What is said on a walk that belongs to a split, one of `WALKS`."""
     _settings()
-    return worded(read_mapping(folder() / "walks.yaml")[kind], split)
+    return (*worded(read_mapping(folder() / "walks.yaml")[kind], split), *(_further().get(kind, ()) if split == "train" else ()))
 
 
 @cache
@@ -109,7 +125,8 @@ def openings(split: Split) -> tuple[tuple[str, str], ...]:
 def _pairs(kind: str, split: Split) -> tuple[tuple[str, str], ...]:
     _settings()
     pairs = {"\n".join(pair): (pair[0], pair[1]) for pair in read_mapping(folder() / "walks.yaml")[kind]}
-    return tuple(pairs[key] for key in worded([*pairs], split))
+    further = _further().get(kind, ()) if split == "train" else ()
+    return (*(pairs[key] for key in worded([*pairs], split)), *((one, other) for one, other in further))
 
 
 @cache

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
-from hippo_core.methods.spatial import spans
-from hippo_core.methods.spatial.answers import Atlas, hangs_together
-from hippo_core.methods.spatial.likeness import fitted
+from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.reading import Link, Walk
-from hippo_core.methods.spatial.spans import Names, World, agreed, best_spans, fitted_names, tokens
+from hippo_core.methods.spatial.spans import World, agreed, best_spans, tokens
 from hippo_core.models.packages.pins import available
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -77,39 +74,15 @@ TOLD = [
 
 @needs_minilm
 def test_a_way_over_names_of_several_words_that_no_pattern_knows():
-    atlas = Atlas(TOLD, likeness=fitted())
+    atlas = Atlas(TOLD, reader=fitted_places())
     assert atlas.map.labels.keys() == {"ushers_box", "mirror_maze", "wig_cellar", "prop_store"}
     said = atlas.say("Which places does one pass on the way from mirror maze to the prop-store?")
     assert said and said.answer == "usher's box, wig cellar, prop-store"
 
 
-def test_no_weights_is_an_error_that_says_what_makes_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(spans, "root", lambda: tmp_path)
-    fitted_names.cache_clear()
-    with pytest.raises(LabError, match=r"benchmarks/memory/names.py fit"):
-        fitted_names()
-    fitted_names.cache_clear()
-
-
-def link(origin, goal, by=""):
-    return Link(origin, goal, by=by)
-
-
-def test_the_reading_that_makes_more_of_a_map_is_taken():
-    map_of_three = [link("mill", "den"), link("den", "inn"), link("inn", "mill")]
-    cut = [link("mill", "old"), link("den", "inn"), link("inn", "mill")]
-    assert hangs_together(map_of_three, cut) and not hangs_together(cut, map_of_three)
-    assert hangs_together(map_of_three, map_of_three)
-    assert not hangs_together(map_of_three, [*map_of_three, Walk("Lea", "inn")])
-    assert not hangs_together(map_of_three, [*map_of_three[:2], link("inn", "mill", by="ferry")])
-    assert not hangs_together([*map_of_three[:2], link("inn", "mills")], map_of_three)
-
-
+@needs_minilm
 @pytest.mark.parametrize("wordless", ["\U0001f44d", "\u2026", "", "---"])
 def test_a_statement_without_a_word_changes_no_name(wordless):
-    names = Names({"tags": np.ones((3 * 4 + spans.BUCKETS + 33, 3))}, lambda texts: np.ones((len(texts), 4), dtype=np.float32))
-    told = ["The mill is by the barn.", "The barn is by the den."]
-    [first, none, last] = names.scores(World([told[0], wordless, told[1]]))
-    assert none.shape == (0, 3) and len(first) == len(last) == 7
-    assert names.found([told[0], wordless, told[1]]).places == names.found(told).places
-    assert names.found([wordless]).places == frozenset()
+    names, told = fitted_places().names, ["The mill is by the barn.", "The barn is by the den."]
+    assert names([told[0], wordless, told[1]]).places == names(told).places == {"mill", "barn", "den"}
+    assert names([wordless]).places == frozenset()
