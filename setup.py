@@ -20,7 +20,10 @@ SHIPPED = (
         "data/relations/**/*.yaml",
     ),
     *(
-        *(f"data/weights/minilm/{part}" for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*", "places.*")),
+        *(
+            f"data/weights/minilm/{part}"
+            for part in ("confidence.*", "head-1337.*", "pieces-1337.*", "statements.*", "tags.*", "cuts.*", "places.*")
+        ),
         "data/weights/relational/*",
     ),
     *(f"data/weights/{of}/*.{kind}" for of in ("hippo-tiny", "smollm2-135m-reader") for kind in ("json", "safetensors", "md")),

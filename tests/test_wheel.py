@@ -80,7 +80,7 @@ def files_of(folder):
 
 
 def test_it_is_small_and_holds_what_a_library_reads_and_no_text_of_others(wheel):
-    assert wheel.stat().st_size <= 30_000_000
+    assert wheel.stat().st_size <= 32_000_000  # the readers of relations and of places are nine of them
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
         checksums = {hashlib.sha256(file.read(name)).hexdigest() for name in names}

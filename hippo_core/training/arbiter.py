@@ -88,7 +88,8 @@ def main() -> None:
             print(f"  {part}: always right or always wrong where it says something; nothing to fit")
             continue
         trust = fitted(own)
-        own = own.assign(sure=[trust.of(row) for row in own[evidence_names()].to_dict("records")])
+        names = evidence_names()
+        own = own.assign(sure=[trust.of(dict(zip(names, values, strict=True))) for values in own[names].to_numpy(float)])
         print(f"  {part}: {{{', '.join(f'{name}: {value}' for name, value in trust.model_dump().items())}}}")
         print(own.groupby(["suite", "right"])[["confidence", "sure"]].agg(["mean", "size"]).round(2).to_string(), flush=True)
 

@@ -20,6 +20,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 PEOPLE = ("Anna", "Mr Brown", "Paul", "Widow Gray", "Tilda", "Uncle Sam", "I", "we", "the guide", "Omar", "Mrs Li", "Jonas")
 THINGS = ("a red kite", "the ladder", "an old clock", "the spare keys", "a bag of flour", "my umbrella")
 SHARES = {"link": 0.31, "forward": 0.14, "closed": 0.13, "opened": 0.11, "doubt": 0.1, "none": 0.21}  # of statements, by what they say
+KINDS: Mapping[str, bank.Says] = {"links": "link", "closed": "closed", "none": "none"}  # of the frames of data/reading
 SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -97,7 +98,7 @@ def reading_frames() -> tuple[bank.Frame, ...]:
     for name in ("frames", "voices"):
         for outer, inner in read_mapping(home() / READING / f"{name}.yaml").items():
             for group, own in inner.items():
-                kind = {"links": "link", "closed": "closed", "none": "none"}.get(group if name == "voices" else outer)
+                kind = KINDS.get(group if name == "voices" else outer)
                 found += [bank.Frame(_slots(frame), kind, "") for frame in own if kind]
     return tuple(found)
 
@@ -139,7 +140,8 @@ class PlaceLessons:
     """Texts of a split. `unseen`: statements in the settings of the split; else those of its wordings in the settings of training."""
 
     def __init__(self, split: Split, seed: int, unseen: bool = False) -> None:
-        self.split, self.seed, self.unseen = split, seed, unseen
+        self.split: Split = split
+        self.seed, self.unseen = seed, unseen
 
     def __call__(self, number: int) -> Text:
         """The text of this number."""

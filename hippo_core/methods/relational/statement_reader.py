@@ -14,7 +14,6 @@ from hippo_core.methods.relational.encoder import (
     KINDS,
     ROLES,
     Cutter,
-    Encoder,
     Marked,
     Marker,
     PathEncoder,
@@ -38,19 +37,14 @@ SURENESS = {
 }  # by how a statement is told; None: plainly
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
-PARTS: Mapping[str, type[Encoder]] = {
-    "statements": PathEncoder,
-    "tags": Tagger,
-    "cuts": Cutter,
-}  # what is fitted and lies beside MiniLM's other parts
 
 
 @cache
 def fitted_reader(device: str = "cpu") -> "StatementReader":
     """The shipped reader. LabError where MiniLM or it is missing, damaged, or of another MiniLM."""
     tokenizer, _ = minilm.copied(device)
-    model, tagger, cutter = (shipped(part, kind, FIT, device) for part, kind in PARTS.items())
-    return StatementReader(model, tagger, cutter, Marker(tokenizer))
+    model = shipped("statements", PathEncoder, FIT, device)
+    return StatementReader(model, shipped("tags", Tagger, FIT, device), shipped("cuts", Cutter, FIT, device), Marker(tokenizer))
 
 
 class Tagged(NamedTuple):

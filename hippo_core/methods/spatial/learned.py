@@ -223,7 +223,7 @@ def read_world(
     _turn(pairs, links)
     for at, link in links.items():
         number = pairs[at].number
-        said[number] = [one for one in said[number] if not isinstance(one, There)] + [link]
+        said[number] = [*(one for one in said[number] if not isinstance(one, There)), link]
     return said
 
 

@@ -41,7 +41,9 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
     """Of each world that is a grid, a PNG of the map that is made of all that is told of it, with the first way that is asked for; none
     of a method that keeps no map."""
     drawn = []
-    for world in worlds if isinstance(method, Smpd) and method.settings.traces == "spatial" else ():
+    if not isinstance(method, Smpd) or method.settings.traces != "spatial":
+        return []
+    for world in worlds:
         if item := next((one for one in world.items if one.kind == "grid_path"), None):
             atlas = method.atlas([Observation.of(fact).trace() for fact in world.facts])
             said = atlas.say(item.question)
