@@ -24,7 +24,8 @@ FUNCTION_WORDS = words(
     about according across after again against all along as at away back be before behind being below between by because can close could
     every down far for from had has have high if in into is are was were do did does less like many more much must near not now of off often
     on once one onto or and out over owing part per so some something s should than thanks things through till to too under until up upon
-    will with without would first second third tenth seventeen half quarter past two three four five six seven eight nine ten eleven twelve
+    will with without would first second third fourth fifth sixth seventh eighth
+    ninth tenth seventeen half quarter past two three four five six seven eight nine ten eleven twelve
     twenty thirty forty fifty sixty seventy eighty ninety st nd rd th c time date day kind pounds
     ask asks came come bring gave give go went gone get gets got leave left let made make pay put run sent says take took use used want
     wants"""
