@@ -212,12 +212,13 @@ class Composite(Memory):
 def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
     """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
 
-    First comes what memories show that are sure (a confidence of .5 or more), the surest first; then the rankings of all, the first of
-    each, the second of each, and so on. Of these at most `k` are shown. But a path or a way of the surest memory is shown whole and alone:
-    single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
+    First comes what memories show that are sure (a confidence of .5 or more), the surest first, or the surest alone where none is; then the
+    rankings of all, the first of each, the second of each, and so on. Of these at most `k` are shown. But a path or a way of the surest
+    memory is shown whole and alone: single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
     add up; the confidence is the largest that one says.
     """
-    sure = sorted((one for one in brought if (one.confidence or 0.0) >= SURE), key=lambda one: one.confidence or 0.0, reverse=True)
+    by_trust = sorted((one for one in brought if one.confidence is not None), key=lambda one: one.confidence or 0.0, reverse=True)
+    sure = [one for one in by_trust if (one.confidence or 0.0) >= SURE] or by_trust[:1]
     first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
     interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
     ranking = tuple(_facts([*first, *interleaved]))

@@ -2,8 +2,8 @@
 
 Every memory of `memory/all` is taught validation worlds of all kinds: events, versions, relations in the lab's words and in anyone's, ways,
 and mixed ones. It is asked each question by itself, whichever kind it is. A logistic function of what speaks for what it brings is fitted
-to whether its answer is right; each kind of world counts the same. It goes by hand into params/presets/memory/all.yaml. Nothing of a test
-world is seen.
+to whether its answer is right; each kind of world counts the same, but for `COUNTS`. It goes by hand into params/presets/memory/all.yaml.
+Nothing of a test world is seen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,8 @@ from hippo_core.training.recall_weights import SEED
 
 PRESET = "memory/all"
 MODEL = "smollm2-135m-reader"
-KINDS = {"episodic": 60, "episodic_multi": 60, "semantic": 60, "relations": 120, "spatial": 60, "mixed": 120}  # questions of each
+KINDS = {"episodic": 30, "episodic_multi": 30, "semantic": 40, "relations": 60, "spatial": 30, "mixed": 60}  # questions of each
+COUNTS = {"relations": 2.0}  # how much a kind counts, others 1: it is the one in anyone's words
 
 
 def judged(preset: str, suites: dict[str, int] = KINDS, model: str = MODEL) -> Iterator[dict[str, object]]:
@@ -75,7 +76,8 @@ def evidence_names() -> list[str]:
 def fitted(rows: pd.DataFrame) -> Trust:
     """The function for one part."""
     names = evidence_names()
-    weight = 1 / rows.groupby("suite")["suite"].transform("size").to_numpy(float)
+    sizes = rows.groupby("suite")["suite"].transform("size").to_numpy(float)
+    weight = np.array([COUNTS.get(suite, 1.0) for suite in rows["suite"]]) / sizes
     found = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
     return Trust(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
 

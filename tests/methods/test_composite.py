@@ -102,6 +102,8 @@ def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
     assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
     for less in (put_together([replace(surer, confidence=0.9), path], 1), put_together([surer, replace(path, confidence=0.4)], 1)):
         assert (names(less.shown), less.together) == (["a.f1"], False)
+    alone = put_together([replace(surer, confidence=0.2), replace(path, confidence=0.3)], 1)  # nobody is sure: the surest all the same
+    assert (names(alone.shown), alone.together) == (["b.f7", "b.f8"], True)
     single = replace(path, shown=path.shown[:1])  # one statement is no more than a trace
     assert names(put_together([replace(surer, confidence=0.9), single], 1).shown) == ["a.f1"]
 
