@@ -8,6 +8,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from hippo_core.results.criteria.evidence import LEAST_ABOVE_CHANCE
 from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, room
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, base, look
 from hippo_core.results.formatting import share
@@ -56,6 +57,12 @@ class Lead:
         """The condition `b` in a sentence."""
         return self._named(self.b)
 
+    @property
+    def at_chance(self) -> bool:
+        """Whether `b` is a rag that answers hardly more than a guess, so that to be ahead of it says nothing."""
+        chance = self.table["chance"].get(self.b, 0.0) if self.b == self.rag and "chance" in self.table else math.nan
+        return bool(self.mean(self.b) <= chance + LEAST_ABOVE_CHANCE + 1e-9)
+
     def _named(self, condition: str) -> str:
         label = look(condition).label
         return f"the best rag ({label})" if condition == self.rag else label
@@ -66,7 +73,8 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
     in_legend = {_look(name, lead).label for lead in leads for name in _shown(lead)}
-    rows = math.ceil(sum(room([label], 9.5) + 0.42 for label in in_legend) / (WIDTH - 0.3))
+    columns = max(1, int((WIDTH - 0.3) / (room(in_legend, 9.5) + 0.42)))
+    rows = math.ceil(len(in_legend) / columns)
     words = [part for name in names for part in name.split("\n")]
     margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)

@@ -113,11 +113,13 @@ def _compared(found: Sequence[Lead]) -> str:
         scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
         return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
     first, second = _sides(paired)
+    worth = [lead for lead in paired if not lead.at_chance]
     groups = [
-        (f"{first} answers clearly more questions right than {second} on", [lead for lead in paired if lead.low > 0]),
-        ("clearly fewer on", [lead for lead in paired if lead.high < 0]),
-        ("no clear difference on", [lead for lead in paired if lead.low <= 0 <= lead.high]),
-        ("too few worlds to tell on", [lead for lead in paired if math.isnan(lead.low)]),
+        (f"{first} answers clearly more questions right than {second} on", [lead for lead in worth if lead.low > 0]),
+        ("clearly fewer on", [lead for lead in worth if lead.high < 0]),
+        ("no clear difference on", [lead for lead in worth if lead.low <= 0 <= lead.high]),
+        ("too few worlds to tell on", [lead for lead in worth if math.isnan(lead.low)]),
+        (f"{second} is at chance, so that nothing can be said, on", [lead for lead in paired if lead.at_chance]),
     ]
     if not groups[0][1]:
         groups[0] = (f"{first} answers clearly more questions right than {second} on none of {len(paired)} settings", [])
@@ -214,9 +216,11 @@ def claim(found: Sequence[Lead]) -> str:
     paired = [lead for lead in found if not math.isnan(lead.difference)]
     if not paired:
         return "Answers right, setting by setting"
-    ahead = sum(lead.low > 0 for lead in paired)
+    worth = [lead for lead in paired if not lead.at_chance]
+    ahead = sum(lead.low > 0 for lead in worth)
     first, second = _sides(paired)
-    where = f"on {ahead} of {len(paired)} settings" if len(paired) > 1 else f"on {paired[0].setting}"
+    above = " where that beats a guess" if len(worth) < len(paired) else ""
+    where = f"on {ahead} of {len(worth)} settings{above}" if len(paired) > 1 else f"on {paired[0].setting}"
     if len(paired) == 1 and not ahead:
         return f"{first} and {second} on {paired[0].setting}"
     return _begun(f"{first} is clearly ahead of {second} {where}")
