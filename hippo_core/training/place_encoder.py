@@ -30,7 +30,7 @@ def marked(texts: Sequence[Text], marker: Marker) -> tuple[list[Marked], list[li
     spans = []
     for text in texts:
         numbers = {place: number for number, place in enumerate(text.places, 1)}
-        spans.append((text.text, [(start, end, numbers[place]) for start, end, place in text.spans]))
+        spans.append((text.text, [(start, end, numbers[place]) for start, end, place in text.marks]))
     made = marker(spans)
     return made, [
         [one.places.index(start) for start, _ in text.turns if start in one.places] for text, one in zip(texts, made, strict=True)

@@ -18,7 +18,7 @@ READING = "data/reading"
 SIDES = ("left", "right", "above", "below", "behind it", "ahead")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 PEOPLE = ("Anna", "Mr Brown", "Paul", "Widow Gray", "Tilda", "Uncle Sam", "I", "we", "the guide", "Omar", "Mrs Li", "Jonas")
-THINGS = ("a red kite", "the ladder", "an old clock", "the spare keys", "a bag of flour", "my umbrella")
+MARKED = 0.3  # of texts in which what is no place is marked as one, as a reader may do that took it for one: nothing leads there
 SHARES = {"link": 0.31, "forward": 0.14, "closed": 0.13, "opened": 0.11, "doubt": 0.1, "none": 0.21}  # of statements, by what they say
 KINDS: Mapping[str, bank.Says] = {"links": "link", "closed": "closed", "none": "none"}  # of the frames of data/reading
 SLOT = re.compile(r"\{(\w+)\}")
@@ -26,11 +26,14 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass
 class Text:
-    """A text that is put together, with its labels. `spans`: (start, end, place) of each name of a place; `turns`: (start, label)
-    of each direction; `says`: of two places what is told, the first as it is told; `stands`: of two places where one stands."""
+    """A text that is put together, with its labels. `spans`: (start, end, place) of each name of a place; `things`: of each name of
+    something else; `mistaken`: whether these are marked as places; `turns`: (start, label) of each direction; `says`: of two places what
+    is told, the first as it is told; `stands`: of two places where one stands."""
 
     text: str = ""
     spans: list[tuple[int, int, str]] = field(default_factory=list)
+    things: list[tuple[int, int, str]] = field(default_factory=list)
+    mistaken: bool = False
     turns: list[tuple[int, int]] = field(default_factory=list)
     roles: dict[str, int] = field(default_factory=dict)
     says: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -48,17 +51,24 @@ class Text:
                 piece = piece[:1].upper() + piece[1:] if not self.text or self.text[-2:] in (". ", "! ", "? ") else piece
                 start = len(self.text)
                 self.text += piece
+                skipped = 4 if piece[:4].lower() == "the " else 0
                 if place:
-                    skipped = 4 if piece[:4].lower() == "the " else 0
                     self.spans.append((start + skipped, len(self.text), place))
+                elif hit[1] in ("means", "thing"):
+                    self.things.append((start + skipped, len(self.text), piece))
                 if turn >= 0:
                     self.turns.append((start, turn))
         self.text += frame[end:]
 
     @property
+    def marks(self) -> list[tuple[int, int, str]]:
+        """The spans that are marked as places."""
+        return sorted((*self.spans, *self.things)) if self.mistaken else self.spans
+
+    @property
     def places(self) -> list[str]:
-        """The places that it names, in order of appearance."""
-        return list(dict.fromkeys(place for *_, place in self.spans))
+        """What is marked as places, in order of appearance."""
+        return list(dict.fromkeys(place for *_, place in self.marks))
 
 
 @dataclass(frozen=True)
@@ -105,9 +115,9 @@ def reading_frames() -> tuple[bank.Frame, ...]:
 
 @cache
 def domains() -> tuple[tuple[str, ...], ...]:
-    """The names of places of data/reading, by domain, as a text has them: with an article, or without one in capitals or small letters."""
+    """The names of places for training, by domain, as a text has them: with an article, or without one in capitals or small letters."""
     found = []
-    for domain, own in read_mapping(home() / READING / "names.yaml").items():
+    for domain, own in (*read_mapping(home() / READING / "names.yaml").items(), *(("", own) for own in bank.vocabulary("domains"))):
         if domain != "people":
             capitals = [" ".join(word if word == "of" else word[0].upper() + word[1:] for word in name.split()) for name in own["the"]]
             names = [f"the {name}" for name in own["the"]]
@@ -146,7 +156,9 @@ class PlaceLessons:
     def __call__(self, number: int) -> Text:
         """The text of this number."""
         random = Random(f"{self.split} {self.unseen} {self.seed} {number}")
-        return random.choices((self._statements, self._step, self._question), (0.55, 0.3, 0.15))[0](random)
+        text = random.choices((self._statements, self._step, self._question), (0.55, 0.3, 0.15))[0](random)
+        text.mistaken = self.split == "train" and random.random() < MARKED
+        return text
 
     def every(self, times: int) -> list[Text]:
         """Each statement of the split, so many times with other places."""
@@ -186,13 +198,15 @@ class PlaceLessons:
         a, b = random.sample(names, 2)
         direction, label = random.choice([*MOVES]), "gone" if frame.says in ("link", "forward", "opened") else "other"
         setting = frame.setting or random.choice(bank.settings_of("train"))
+        further = bank.vocabulary("means") if self.split == "train" else ()
         slots = {
             "a": place(a),
             "b": place(b),
             "direction": turn(direction, label),
             "opposite": turn(OPPOSITE[direction], label),
             "side": word(random.choice(SIDES)),
-            "means": word(random.choice(bank.means(setting))),
+            "means": word(random.choice((*bank.means(setting), *further))),
+            "thing": word(random.choice(bank.vocabulary("things"))),
             "minutes": word(str(random.randrange(2, 40))),
             "who": word(random.choice(PEOPLE)),
         }
@@ -250,7 +264,7 @@ class PlaceLessons:
             "c": place(c),
             "direction": turn(direction, "other"),
             "who": word(random.choice(PEOPLE)),
-            "thing": word(random.choice(THINGS)),
+            "thing": word(random.choice(bank.vocabulary("things"))),
         }
         text.add(frame, slots)
         if "{a}" in frame and "{b}" in frame and kind != "nearer":

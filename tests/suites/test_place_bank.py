@@ -73,7 +73,7 @@ def test_training_has_no_wording_that_a_memory_is_tested_on():
         for text in (*told("train"), *(one.text for one in reading_frames()), *(text for text, _ in reading_questions()))
     }
     tested = [one.text for one in bank.unseen("test")] + told("test") + texts_of(wordings("spatial"))
-    for folder in ("ways", "ways_second", "ways_third", "ways_fourth"):
+    for folder in ("ways", "ways_second", "ways_third", "ways_fourth", "ways_fifth"):
         tested += texts_of(read_mapping(home() / f"data/{folder}/frames.yaml"))
     tested = [text for text in tested if len(blanked(text).split()) > 2]
     assert len(tested) > 1500

@@ -7,7 +7,7 @@ from hippo_core.methods.spatial.encoder import ROLES, SAYS, TURNS
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import available
 from hippo_core.training.place_encoder import marked, named, says_of, stands_of
-from hippo_core.training.place_lessons import PlaceLessons, Text, listed, place, turn
+from hippo_core.training.place_lessons import PlaceLessons, Text, listed, place, turn, word
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
 
@@ -43,6 +43,16 @@ def test_places_that_a_text_does_not_join_are_labelled_as_apart():
     text.add(" {a} is old.", {"a": place("Kiln Lane")})
     assert [SAYS[says] for _, _, says in says_of(text)] == ["link", "none", "none"]
     assert text.text == "From the mill to the barn. Kiln Lane is old."
+
+
+def test_what_is_taken_for_a_place_leads_nowhere():
+    text = Text(says={("the mill", "the barn"): "link"})
+    text.add("From {a} over {means} to {b}.", {"a": place("the mill"), "b": place("the barn"), "means": word("the plank")})
+    assert says_of(text) == [(0, 1, SAYS.index("link"))]
+    text.mistaken = True
+    assert text.places == ["the mill", "the plank", "the barn"]
+    assert [SAYS[says] for *_, says in says_of(text)] == ["none", "link", "none"]
+    assert [name for *_, name in text.spans] == ["the mill", "the barn"]
 
 
 @needs_minilm

@@ -93,6 +93,12 @@ def _frames(setting: str) -> list[Frame]:
     return [Frame(one["text"], one["says"], setting) for one in _settings()[setting]["frames"]]
 
 
+def vocabulary(kind: str) -> tuple[Any, ...]:
+    """Words for training alone: `domains` of names of places (`the`: told with "the"; `bare`: without), `means` of getting from one to
+    another, and `things` that are neither."""
+    return tuple(_further()[kind])
+
+
 def places(setting: str) -> tuple[str, ...]:
     """What places are called in a setting, with an article where they have one."""
     return tuple(_settings()[setting]["places"])
@@ -136,4 +142,5 @@ def questions(split: Split) -> tuple[tuple[str, str], ...]:
     asked: list[dict[str, str]] = parse_yaml((folder() / "questions.yaml").read_text("utf-8"))  # type: ignore[assignment]
     kinds = dict.fromkeys(one["asks"] for one in asked)
     chosen = {text for kind in kinds for text in worded([one["text"] for one in asked if one["asks"] == kind], split)}
-    return tuple((one["text"], one["asks"]) for one in asked if one["text"] in chosen)
+    further = _further().get("questions", ()) if split == "train" else ()
+    return tuple((one["text"], one["asks"]) for one in (*asked, *further) if one in further or one["text"] in chosen)
