@@ -20,7 +20,7 @@ from hippo_core.training.place_lessons import PlaceLessons, Text
 from hippo_core.training.train import Log
 
 FIT = "python -m hippo_core.training.place_encoder"
-RECIPE = PathRecipe(part="places", steps=1000, rate=4e-4, head_rate=1e-3, warmup=40)
+RECIPE = PathRecipe(part="places", steps=800, rate=4e-4, head_rate=1e-3, warmup=40)
 TEXTS = 24  # of a step
 HIDDEN = 0.15  # of the pieces of a text
 
