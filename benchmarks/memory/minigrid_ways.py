@@ -1,6 +1,7 @@
 """Ways in mazes that others made (MiniGrid), told step by step by a walker, in which a door closes midway.
 
-    python benchmarks/memory/minigrid_ways.py [--worlds 20] [--sizes 5 7 9 11 12] [--model hippo-tiny --asked 8]     (after `make peers`)
+    python benchmarks/memory/minigrid_ways.py [--worlds 20] [--sizes 5 7 9 11 12] [--model hippo-tiny --asked 8] [--in-bank-words]
+        (after `make peers`)
 
 A walker goes to the neighbour that it has passed least, says what it meets in the words of the suite `spatial` (validation split), and has
 been everywhere twice; between the two rounds one link of a shortest way closes. Labels are repeated where there are more places than
@@ -11,7 +12,8 @@ the goal; where the closed link cut the goal off, "none" is. Of each world five 
     round    a longer one, round the closed link
     no path  none any more
 
-`size`: cells that a maze spans at most. The planner alone, and what a model answers that is told its sentence. One thread.
+`size`: cells that a maze spans at most. The planner alone, and what a model answers that is told its sentence. `--in-bank-words`: the
+walker speaks as the test part of the bank of places does, to which the reader was not fitted. One thread.
 """
 
 import argparse
@@ -19,16 +21,17 @@ import importlib.util
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from hippo_core import Memory
 from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
-from hippo_core.suites.spatial import words
+from hippo_core.suites.spatial import bank, words
 from hippo_core.suites.spatial.explore import Visit, tell_visit
 from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.spatial.path import read_steps
@@ -114,7 +117,7 @@ def named(steps: Steps, labels: dict[Cell, str]) -> Map:
     return Map({name[cell]: {word: name[near] for word, near in to.items()} for cell, to in steps.items()}, is_grid=True)
 
 
-def tell(cells: set[Cell], random: Random) -> Told:
+def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
     """What a walker tells of a maze, and what is asked."""
     before = steps_of(cells)
     order, names = random.sample(sorted(cells), len(cells)), random.sample(words.PLACES, len(words.PLACES))
@@ -137,12 +140,32 @@ def tell(cells: set[Cell], random: Random) -> Told:
         tell_visit(random, number, one, None, "val") or tell_visit(random, number, one, None, "train")
         for number, one in enumerate(visits, 1)
     ]
+    texts = in_the_banks(random, visits) if in_bank_words else [one.text for one in told if one]
     last = named(after, labels)
     questions = []
     for a, b in pairs[:QUESTIONS]:
         now, then = last.distances[a][b], first.distances[a][b]
         questions.append(("no path" if math.isinf(now) else "same" if now == then else "round", a, b, now))
-    return Told([one.text for one in told if one], last, questions)
+    return Told(texts, last, questions)
+
+
+def in_the_banks(random: Random, visits: list[Visit]) -> list[str]:
+    """What a walker met, in the test wordings of the bank of places: one way to number steps a walk, and one to tell what is open."""
+    first, later = random.choice(bank.markers("test"))
+    alone, both = random.choice(bank.openings("test"))
+    texts = []
+    for number, one in enumerate(visits, 1):
+        marker, kind = (later, "arrive") if one.move else (first, "start")
+        text = random.choice(bank.walks(kind, "test")).format(place=f"the {one.label}", direction=one.move)
+        walls = [word for word in MOVES if word not in one.open]
+        sides = (both if walls else alone).format(open=_listed(one.open), walls=_listed(walls))
+        text = marker.format(step=number) + text
+        texts.append(f"{text[:1].upper()}{text[1:]} {sides}")
+    return texts
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def along(steps: Steps, moves: list[str], here: Cell) -> Iterator[tuple[Cell, str]]:
@@ -174,7 +197,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--model", default="")
     parser.add_argument("--asked", type=int, default=8, help="worlds of each kind and size that the model is asked about")
+    parser.add_argument("--in-bank-words", action="store_true")
     options = parser.parse_args()
+    reader = fitted_places() if options.in_bank_words else None
     if importlib.util.find_spec("minigrid") is None:
         print("minigrid is not installed, so no maze is made: make peers")
         return
@@ -188,9 +213,9 @@ def main() -> None:
         for size in options.sizes:
             rows, model, ratios, model_ratios, places, told_steps, seconds = defaultdict(list), [], [], [], 0, 0, 0.0
             for number, cells in zip(range(options.worlds), mazes(kind, size), strict=False):
-                told = tell(cells, Random(f"minigrid/{kind}/{size}/{number}"))
+                told = tell(cells, Random(f"minigrid/{kind}/{size}/{number}"), options.in_bank_words)
                 begin = time.process_time()
-                atlas = Atlas(told.texts)
+                atlas = Atlas(told.texts, reader=reader)
                 seconds += time.process_time() - begin
                 places, told_steps = places + len(cells), told_steps + len(told.texts)
                 asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in told.questions]

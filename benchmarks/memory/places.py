@@ -4,21 +4,27 @@
 
 Statements of the bank of places: wordings that training lacks, in settings that it has; and all of the settings that it lacks. Then maps
 of 10 to 20 places that are told in these wordings alone, with links that are closed and sentences that tell none, and ways asked for in
-questions of the split. The reader alone, no model: whether the map's way is right, in places or in directions. One thread.
+questions of the split. The reader alone, no model: whether the map's way is right, in places or in directions. Then a link of the way is
+told to be closed, and to be open again, and the way is asked for once more. At last what a map of 100 places costs. One thread.
 """
 
 import argparse
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
+from statistics import median
+from typing import Any
 
+import networkx as nx
 import torch
 
-from benchmarks.memory.ways import build
+from benchmarks.memory.ways import build, compass_map, fill, turning, wordings
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.encoder import SAYS
 from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
+from hippo_core.spoken import NO_PATH
 from hippo_core.suites.spatial import bank
 from hippo_core.suites.types import Split
 from hippo_core.training.place_encoder import marked, says_of, stands_of
@@ -67,33 +73,103 @@ def statements(reader: PlaceReader, split: Split, unseen: bool) -> dict[str, flo
 def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]]:
     """The wordings of a split as `benchmarks.memory.ways` takes them."""
     chosen = bank.unseen(split) if unseen else bank.frames(split)
-    found: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": []}
+    found: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": [], "opened": []}
     for one in chosen:
         fills = {"means": random.choice(bank.means(one.setting)), "minutes": str(random.randrange(2, 30)), "side": random.choice(SIDES)}
         fills |= {"who": random.choice(PEOPLE)}
         text = one.text.replace("{direction}", "{d}")
         for slot, word in fills.items():
             text = text.replace(f"{{{slot}}}", word)
-        if kind := {"none": "distractors", "closed": "closed", "link": "directions" if "{d}" in text else "places"}.get(one.says):
+        if kind := {"none": "distractors", "closed": "closed", "opened": "opened", "link": "directions" if "{d}" in text else "places"}.get(
+            one.says
+        ):
             found[kind].append(text)
     found["asked_places"] = found["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]
     return found
 
 
-def ways(reader: PlaceReader, words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) -> tuple[float, int]:
-    """The share of ways that the maps of such worlds answer right, and of how many."""
+@dataclass(frozen=True)
+class Told:
+    """A map that is told: its statements, the statements' slots, and its questions."""
+
+    texts: list[str]
+    slots: list[dict[str, str]]
+    items: list[dict[str, Any]]
+
+
+def maps(words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) -> Iterator[Told]:
+    """Such maps; the names that begin with a capital have no article."""
     given = {"names": {"plain": list(names), "two": [], "proper": []}, "people": PEOPLE, "seed": 7}
     facts, items = build({**words, **given, "worlds": worlds, "questions_per_world": 10})
     bare = re.compile(rf"\b[Tt]he (?=(?:{'|'.join(name for name in names if name[0].isupper()) or '$'})\b)")
-    right = 0
     for world in dict.fromkeys(fact["world"] for fact in facts):
-        atlas = Atlas([bare.sub("", fact["text"]) for fact in facts if fact["world"] == world], reader=reader)
-        for item in items:
-            if item["world"] == world:
-                said = atlas.say(bare.sub("", item["question"]))
-                answer = ", ".join(said.way.words) if said and said.way and item["kind"] == "directions" else said.answer if said else ""
-                right += answer.lower() in [accepted.lower().replace("the ", "") for accepted in item["answers"]]
-    return right / len(items), len(items)
+        own = [fact for fact in facts if fact["world"] == world]
+        asked = [item | {"question": bare.sub("", item["question"])} for item in items if item["world"] == world]
+        yield Told([bare.sub("", fact["text"]) for fact in own], [fact["slots"] for fact in own], asked)
+
+
+def ways(reader: PlaceReader, told: Sequence[Told]) -> tuple[float, int]:
+    """The share of ways that the maps answer right, and of how many."""
+    right, count = 0, 0
+    for one in told:
+        atlas = Atlas(one.texts, reader=reader)
+        for item in one.items:
+            said = atlas.say(item["question"])
+            answer = ", ".join(said.way.words) if said and said.way and item["kind"] == "directions" else said.answer if said else ""
+            right += answer.lower() in [accepted.lower().replace("the ", "") for accepted in item["answers"]]
+            count += 1
+    return right / count, count
+
+
+def doors(reader: PlaceReader, told: Sequence[Told], words: Mapping[str, Sequence[str]]) -> tuple[float, float, int]:
+    """The shares of ways answered right once a link in their midst was told to be closed, and once it was told to be open again, and of how
+    many: ways told as places."""
+    random, closed, opened, count = Random(7), 0, 0, 0
+    for one in told:
+        graph = nx.Graph([(slots["a"], slots["b"]) for slots in one.slots if "a" in slots])
+        article = {place: "" if place[0].isupper() else "the " for place in graph}
+        for item in (item for item in one.items if item["kind"] == "places"):
+            way = next(places for answer in item["answers"] if len(places := answer.split(", ")) == item["hops"] + 1)
+            start, goal = way[0], way[-1]
+            ends = way[len(way) // 2 - 1 : len(way) // 2 + 1]
+            a, b = (article[place] + place for place in ends)
+            told_closed, told_opened = (fill(random.choice(words[kind]), a=a, b=b) for kind in ("closed", "opened"))
+            rest = graph.copy()
+            rest.remove_edge(*ends)
+            found = list(nx.all_shortest_paths(rest, start, goal)) if nx.has_path(rest, start, goal) else []
+            right = [text.lower() for path in found for text in wordings(path[1:], path[0])] or list(NO_PATH)
+            texts = [*one.texts, told_closed]
+            closed += _said(Atlas(texts, reader=reader), item["question"]) in right
+            opened += _said(Atlas([*texts, told_opened], reader=reader), item["question"]) in [
+                accepted.lower().replace("the ", "") for accepted in item["answers"]
+            ]
+            count += 1
+    return closed / count, opened / count, count
+
+
+def _said(atlas: Atlas, question: str) -> str:
+    said = atlas.say(question)
+    return said.answer.lower() if said else ""
+
+
+def costs(reader: PlaceReader, words: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+    """Milliseconds a statement of a map of 100 places when it is taught, and a question (the median of 50)."""
+    random = Random(7)
+    names = random.sample(sorted({place for setting in bank.settings_of("train") for place in bank.places(setting)}), 100)
+    frames, texts = turning(list(words["directions"]), random), []
+    for a, b, link in compass_map(names, random).edges(data=True):
+        texts.append(fill(next(frames), a=a, b=b, d=link["way"][a], o=link["way"][b]))
+    begin = time.perf_counter()
+    atlas = Atlas(texts, reader=reader)
+    taught = (time.perf_counter() - begin) / len(texts)
+    asked = list[float]()
+    for _ in range(50):
+        a, b = random.sample(names, 2)
+        question = fill(random.choice(words["asked_directions"]), a=a, b=b)
+        begin = time.perf_counter()
+        atlas.say(question)
+        asked.append(time.perf_counter() - begin)
+    return 1000 * taught, 1000 * median(asked)
 
 
 def main() -> None:
@@ -107,14 +183,17 @@ def main() -> None:
     for unseen, what in ((False, "wordings that training lacks"), (True, "settings that it lacks")):
         found = statements(reader, told.split, unseen)
         print(f"| {what} | {found.pop('statements'):.0f} | " + " | ".join(f"{value:.3f}" for value in found.values()) + " |")
-    print("\n| maps told in | places called by | ways | right | seconds |\n|---|---|--:|--:|--:|")
+    print("\n| maps told in | places called by | ways | right | of ways as places | a link closes | it opens again |")
+    print("|---|---|--:|--:|--:|--:|--:|")
     for unseen, what in ((False, "wordings that training lacks"), (True, "settings that it lacks")):
+        words = frames_of(told.split, unseen, Random(7))
         for name, names in NAMES.items():
-            begin = time.perf_counter()
-            share, count = ways(
-                reader, frames_of(told.split, unseen, Random(7)), re.split(", | " if name == "one word" else ", ", names), told.worlds
-            )
-            print(f"| {what} | {name} | {count} | {share:.3f} | {time.perf_counter() - begin:.1f} |", flush=True)
+            maps_ = list(maps(words, re.split(", | " if name == "one word" else ", ", names), told.worlds))
+            share, count = ways(reader, maps_)
+            closed, opened, places = doors(reader, maps_, words)
+            print(f"| {what} | {name} | {count} | {share:.3f} | {places} | {closed:.3f} | {opened:.3f} |", flush=True)
+    taught, asked = costs(reader, frames_of(told.split, False, Random(7)))
+    print(f"\nA map of 100 places: {taught:.1f} ms a statement when it is taught, {asked:.1f} ms a question.")
 
 
 if __name__ == "__main__":

@@ -228,10 +228,10 @@ class Atlas:
         if way is None and not self.map.ever_joined(origin, end):
             return None
         if wanted.kind == "reach" and way is None:
-            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._ends_told(origin, end))
+            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._last_told_of(origin, end))
         if way is None:  # what bars it was told of the places, if it was
-            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._ends_told(origin, end))
-        told = self._links_told(way) or tuple(self.map.told[origin][-1:])
+            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._last_told_of(origin, end))
+        told = self._statements_of(way) or tuple(self.map.told[origin][-1:])
         if wanted.kind == "reach":
             return Said(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
         if wanted.kind == "next":
@@ -250,11 +250,11 @@ class Atlas:
             spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
         return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
 
-    def _ends_told(self, *places: str) -> tuple[int, ...]:
+    def _last_told_of(self, *places: str) -> tuple[int, ...]:
         """The numbers of what was told last of these places."""
         return tuple(dict.fromkeys(number for place in places for number in self.map.told[place][-1:]))
 
-    def _links_told(self, way: Way) -> tuple[int, ...]:
+    def _statements_of(self, way: Way) -> tuple[int, ...]:
         """The numbers of what was told last of the links of a way."""
         return tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
 
@@ -265,7 +265,7 @@ class Atlas:
         if steps[0] == steps[1]:
             return None
         goal = one if steps[0] < steps[1] else other
-        told = tuple(dict.fromkeys(number for way in ways if way for number in self._links_told(way)))
+        told = tuple(dict.fromkeys(number for way in ways if way for number in self._statements_of(way)))
         return Said(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), told)
 
     def _around(self, wanted: Asked, place: str) -> Said | None:
