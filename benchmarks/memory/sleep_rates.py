@@ -17,9 +17,9 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation import WAYS, Sleep, SleepRecipe, make_way
 from hippo_core.training.consolidation.run import reading
-from hippo_core.training.consolidation.sleep import first_block, shuffled
+from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
+from hippo_core.training.consolidation.ways import WAYS, make_way
 from hippo_core.training.train import train
 
 FACTS, STEPS, SEED = 20, 100, 1337

@@ -121,6 +121,8 @@ class Experiment:
         suits: whether a grid's values are of this experiment where a block names none.
         sentence: a result in words, from the parameters and the metrics.
         figure: a result as a picture (PNG), from the parameters and the rows; None for none.
+        files: pictures that a record must hold, by their paths in it, from the parameters, the record and the rows. What draws them
+            does not decide when a record is out of date.
         sections: what a report says of its tables.
         kv_size: what keys and values of passages take in the cell with these parameters; None where none are kept.
         pages: what writes pages of its own into a report, in the place of sections; experiments may share them.
@@ -143,6 +145,7 @@ class Experiment:
     suits: Callable[[Mapping[str, Any]], bool] = lambda values: False
     sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
     figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
+    files: "Callable[[Any, Path, pd.DataFrame], Mapping[str, bytes]]" = lambda parameters, record, rows: {}
     sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections
     kv_size: "Callable[[Any], KVSize | None]" = lambda parameters: None
     pages: "tuple[Pages, ...]" = ()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hippo_core.files import LabError
+from hippo_core.paired.conditions import CONDITIONS, MEMORY
 from hippo_core.paired.run_files import PairedRun, read_run
 from hippo_core.paired.scoring import SCORES
 from hippo_core.results.frames import Frame
@@ -198,3 +199,26 @@ def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
 def against(run: PairedRun, candidate: str, others: Sequence[str]) -> list[Paired]:
     """One condition against each of several, of one run."""
     return [compare_sides(side(run, other), side(run, candidate)) for other in others if other != candidate]
+
+
+def pairs_of(rows: Frame) -> list[dict[str, Any]]:
+    """The memory under test against each other condition of a run; nothing where it was not run."""
+    conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
+    if MEMORY not in conditions:
+        return []
+    sides = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
+    pairs = []
+    for name in [one for one in conditions if one != MEMORY]:
+        found = compared(sides[MEMORY], sides[name], "success")
+        gained, lost = item_counts(sides[MEMORY], sides[name])
+        told = {key: _known(value) for key, value in asdict(found).items()}
+        tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
+        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, **tests})
+    for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
+        pair["p_holm"] = _known(corrected)
+    return pairs
+
+
+def _known(value: Any) -> Any:
+    """A number as JSON has it: none where it is not known, or infinite."""
+    return None if isinstance(value, float) and value != value else (None if value == float("inf") else value)

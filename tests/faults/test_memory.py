@@ -17,7 +17,8 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval import encoded
 from hippo_core.store.file import StoreFile
-from hippo_core.training.consolidation import SleepRecipe, live
+from hippo_core.training.consolidation import live
+from hippo_core.training.consolidation.sleep import SleepRecipe
 from tests.faults.conftest import LONG, ROUNDS, SEED
 from tests.faults.victims import Count, killed, killed_at_each
 from tests.training.consolidation.conftest import keep_little

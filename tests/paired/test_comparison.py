@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from hippo_core.experiments.paired.report import found_of, pairs_of, picture
+from hippo_core.experiments.paired.report import found_of, picture
 from hippo_core.files import LabError
 from hippo_core.paired import archiving, page
-from hippo_core.paired.comparison import PER_ITEM, compare_sides, read_side, side
+from hippo_core.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
 from hippo_core.paired.gate import Policy, judged
 from hippo_core.paired.reproducing import reproduce
 from hippo_core.paired.run import run

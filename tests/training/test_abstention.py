@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from hippo_core import training
 from hippo_core.files import root
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Fact, Item, World
-from hippo_core.training import abstention
+from hippo_core.training import abstention, base_model
 from hippo_core.training.abstention import Outcome, chosen, others_of, table_of
 
 RIGHT, WRONG, UNKNOWN = (1.0, 0), (0.0, 0), (0.0, 1)
@@ -129,4 +128,4 @@ def test_the_lab_s_own_models_are_fitted():
 
 
 def test_nothing_is_fitted_unless_it_is_asked_for():
-    assert "left as it is" in training.fit_abstention_if(False, "no-such-model")
+    assert "left as it is" in base_model.fit_abstention_if(False, "no-such-model")

@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hippo_core import training
 from hippo_core.files import LabError, root
 from hippo_core.models.load import load
 from hippo_core.models.score import TextLoss
 from hippo_core.models.spec import load_spec
-from hippo_core.training import card, language, skills
+from hippo_core.training import base_model, card, language, skills
 from hippo_core.training.curve import curve_png
 
 LANGUAGE = {
@@ -75,7 +74,7 @@ def test_a_training_without_its_files_is_refused_before_it_starts(monkeypatch, t
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path / "texts"))
     (tmp_path / "params").symlink_to(Path(__file__).parents[2] / "params")
     with pytest.raises(LabError, match=r"^\S+ and \d+ more missing .*; set HIPPO_DATA to a folder with the files of data/README.md$"):
-        training.train_if(True, model, 1, 0)
+        base_model.train_if(True, model, 1, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["params"]
 
 
@@ -141,15 +140,15 @@ def test_without_a_training_there_is_no_card(lm, found, tmp_path):
 
 
 def test_only_models_with_a_recipe_can_be_trained():
-    assert training.train_if(False, "anything", 1, 0) == "anything"
+    assert base_model.train_if(False, "anything", 1, 0) == "anything"
     with pytest.raises(LabError, match="has no recipe"):
-        training.train_if(True, "qwen2.5-1.5b-instruct", 1, 0)
+        base_model.train_if(True, "qwen2.5-1.5b-instruct", 1, 0)
 
 
 def test_a_sentence_for_models_with_and_without_goals(lm, found):
-    assert "reaches 1 of 2 goals" in training.sentence(lm, found)
+    assert "reaches 1 of 2 goals" in base_model.sentence(lm, found)
     bare = card.Measured(found.skills.assign(goal=math.nan), found.stories, LANGUAGE)
-    assert "has no goals" in training.sentence(lm, bare)
+    assert "has no goals" in base_model.sentence(lm, bare)
 
 
 def test_a_curve_is_drawn_before_the_first_examination():
@@ -167,17 +166,17 @@ def test_a_measurement_is_of_skills_and_of_language_and_is_drawn(lm, monkeypatch
     monkeypatch.delenv("HIPPO_DATA", raising=False)
     monkeypatch.setattr(skills, "measure", partial(skills.measure, skills=skills.SKILLS[:2]))
     monkeypatch.setattr(language, "manual", lambda: ["Python is an easy to learn, powerful programming language."])
-    found = training.measure_if(1, lm)
+    found = base_model.measure_if(1, lm)
     names = [skill.name for skill in skills.SKILLS[:2]]
     assert found.skills["n"].tolist() == [1, 1] and found.stories is None and set(found.language) == {"python_manual"}
-    assert [row["skill"] for row in training.records(training.skills_of(found))] == names
-    [axes] = training.skills_figure(found.skills).axes
+    assert [row["skill"] for row in base_model.records(base_model.skills_of(found))] == names
+    [axes] = base_model.skills_figure(found.skills).axes
     assert sorted(label.get_text() for label in axes.get_yticklabels()) == sorted(names)
 
 
 def test_where_nothing_is_asked_nothing_is_measured_and_no_card_is_written(lm):
-    assert training.measure_if(0, lm) is None
-    assert training.records(training.skills_of(None)) == []
-    assert "was not measured" in training.sentence(lm, None)
+    assert base_model.measure_if(0, lm) is None
+    assert base_model.records(base_model.skills_of(None)) == []
+    assert "was not measured" in base_model.sentence(lm, None)
     with pytest.raises(LabError, match=r"written from what was measured: give the number of questions a skill"):
-        training.write_card_if(True, lm, None)
+        base_model.write_card_if(True, lm, None)

@@ -15,7 +15,7 @@ from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
-from hippo_core.training import fit_adapter_if
+from hippo_core.training.base_model import fit_adapter_if
 from hippo_core.training.cues import draw_cues
 from hippo_core.training.trace_adapter import AdapterRecipe, AdapterTrainee
 from hippo_core.training.train import train

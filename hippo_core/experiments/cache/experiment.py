@@ -17,7 +17,7 @@ from hippo_core.experiments.cache.table import MEASURE, REMOVE, TRAIN
 from hippo_core.experiments.cell import OpenCell
 from hippo_core.experiments.parameters import Parameters, Positive
 from hippo_core.experiments.plan import CellPlan
-from hippo_core.files import LabError
+from hippo_core.files import LabError, read_object
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.spec import load_spec
 
@@ -162,6 +162,23 @@ def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
     return drawing.png(cache.training(rows) if parameters.step == "train" else cache_bits.removal(rows))
 
 
+def pictures(parameters: CacheParameters, record: Path, rows: "pd.DataFrame") -> dict[str, bytes]:
+    """The figures that the protocol keeps beside the rows of a measurement, under their names in its specification (PNG)."""
+    from hippo_core.experiments.cache.table import STABILITY, kept
+    from hippo_core.results.figures import cache, drawing
+
+    if parameters.step != "measure":
+        return {}
+    curves, stability = kept(rows), read_object(record / STABILITY)
+    figures = {
+        "figA_score_vs_eps": cache.robustness(curves),
+        "figB_clean_vs_overhead_pareto": cache.cost(rows, curves),
+        "figC_logit_sensitivity": cache.sensitivity(stability),
+        "figD_amplification_map": cache.amplification(stability),
+    }
+    return {f"figures/{name}.png": drawing.png(figure) for name, figure in figures.items()}
+
+
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: the curves, what each defence recovers, and what it costs."""
     from hippo_core.experiments.cache.report import found
@@ -182,5 +199,6 @@ CACHE = Experiment(
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
     sentence=sentence,
     figure=figure,
+    files=pictures,
     sections=sections,
 )

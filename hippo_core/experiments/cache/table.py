@@ -13,6 +13,7 @@ COLUMNS = (
     *("probe", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
     *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
 )
+STABILITY = "stability_metrics.json"  # beside the rows of a measurement
 CLEAN = "clean"  # the kind of no fault
 TOLD = ("reset", "masking", "episodic_gold")  # defences that are told where the damage is
 BOUND = (*TOLD, "recompute")

@@ -1,13 +1,12 @@
 """What a report says of a paired run: its conditions side by side, the memory against each of them, and groups of items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 from matplotlib import rc_context
 
-from hippo_core.paired.comparison import by_item, compared, grouped, item_counts
+from hippo_core.paired.comparison import by_item, grouped, pairs_of
 from hippo_core.paired.conditions import CONDITIONS, MEMORY
 from hippo_core.paired.table import by_condition, items_of, scores_by_condition
 from hippo_core.results.criteria.tables import TableRows
@@ -17,28 +16,9 @@ from hippo_core.results.formatting import probability, share, share_and_span, sp
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
-from hippo_core.results.statistics.paired import holm, mcnemar, mcnemar_mid
 
 CLEAR = 0.05  # p after Holm's correction, at most
 MINE, OTHER = Look(MEMORY, "#0072b2", "o"), Look("", QUIET, "o")
-
-
-def pairs_of(rows: Frame) -> list[dict[str, Any]]:
-    """The memory under test against each other condition of a run; nothing where it was not run."""
-    conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
-    if MEMORY not in conditions:
-        return []
-    sides = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
-    pairs = []
-    for name in [one for one in conditions if one != MEMORY]:
-        found = compared(sides[MEMORY], sides[name], "success")
-        gained, lost = item_counts(sides[MEMORY], sides[name])
-        told = {key: _known(value) for key, value in asdict(found).items()}
-        tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
-        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, **tests})
-    for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
-        pair["p_holm"] = _known(corrected)
-    return pairs
 
 
 def in_words(metrics: Mapping[str, Any]) -> str:
@@ -164,7 +144,3 @@ def _groups(rows: Frame, name: str) -> Section:
         for one in grouped(memory, lexical)
     ]
     return Section(f"By group: {name}", f"{MEMORY} against lexical, p by permutation of worlds.", table=pd.DataFrame(lines))
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else (None if value == float("inf") else value)

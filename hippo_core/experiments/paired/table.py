@@ -17,7 +17,7 @@ COLUMNS = (
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """Each condition's success and scores with intervals by world, repeats averaged, and the memory against each other condition."""
-    from hippo_core.experiments.paired.report import pairs_of
+    from hippo_core.paired.comparison import pairs_of
     from hippo_core.paired.table import items_of
 
     by_condition = {str(name): items_of(own) for name, own in rows.groupby("condition", sort=False)}

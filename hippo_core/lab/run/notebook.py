@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.experiments.base import Experiment, load_experiment
 from hippo_core.experiments.cell import OpenCell
-from hippo_core.files import LabError, remove_made, root, unknown
+from hippo_core.files import LabError, remove_made, root, unknown, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
@@ -92,6 +92,8 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
         added["warnings"] = open_cell.warnings
     seconds = time.monotonic() - open_cell.started
     metrics = table.metrics(open_cell, rows, seconds) if table.metrics else table.means(rows)
+    for path, content in experiment.files(parameters, open_cell.record, rows).items():
+        write_bytes(open_cell.record / path, content)
     records.finish_record(open_cell.record, rows, metrics, {"seconds": round(seconds, 3), **added}, table.file)
     for name in table.scraps:
         scrapbook.glue(name, metrics[name])

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from hippo_core.files import made_folder, write_json, write_text
-from hippo_core.results.records.read import read_meta
+from hippo_core.files import made_folder, read_object, write_json, write_text
 from hippo_core.results.records.sealed import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def finish_record(record: Path, rows: "pd.DataFrame", metrics: dict[str, Any], a
     """Write the rows and the metrics, and complete `meta.json` with what is known only now (seconds, device)."""
     write_rows(record / file, rows)
     write_json(record / "metrics.json", {"schema_version": SCHEMA_VERSION, **metrics})
-    write_json(record / "meta.json", {**read_meta(record), **added})
+    write_json(record / "meta.json", {**read_object(record / "meta.json"), **added})
 
 
 def write_rows(path: Path, rows: "pd.DataFrame") -> None:

@@ -14,12 +14,11 @@ from hippo_core.cache.defences import load_defence
 from hippo_core.cache.defences.base import Clean, Damaged, Defence, Setting
 from hippo_core.cache.names import UNSEEN
 from hippo_core.cache.repair import RepairSettings, save_repair
-from hippo_core.experiments.cache.table import COLUMNS, TRAIN, kept, task_metrics
-from hippo_core.files import home, remove_made, write_bytes, write_json
+from hippo_core.experiments.cache.table import COLUMNS, STABILITY, TRAIN, task_metrics
+from hippo_core.files import home, remove_made, write_json
 from hippo_core.models import checksums
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.results.figures import cache, drawing
 from hippo_core.training.cache.damage import damaged, faults
 from hippo_core.training.cache.detection import Detections, detection
 from hippo_core.training.cache.priors import Priors
@@ -66,7 +65,7 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
 
 
 def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """A row for every probe, fault and defence; what they come to lies beside them as `task_metrics.json` and figures.
+    """A row for every probe, fault and defence; what they come to lies beside them as `task_metrics.json`.
 
     Raises:
         LabError: a layer, head or window that a cache does not have.
@@ -80,23 +79,13 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
         defences, kept_bytes = guarded(lm, task, written, parameters, cell.checkpoint, priors)
         own = list(of_task(lm, task, written, parameters, defences, kept_bytes, watch))
         if not number:
-            write_json(cell.record / "stability_metrics.json", measured := stability(lm, written, defences, parameters.seed))
-            write_bytes(cell.record / "figures" / "figC_logit_sensitivity.png", drawing.png(cache.sensitivity(measured)))
-            write_bytes(cell.record / "figures" / "figD_amplification_map.png", drawing.png(cache.amplification(measured)))
+            write_json(cell.record / STABILITY, stability(lm, written, defences, parameters.seed))
         say(f"{task}: {len(written)} probes, {len(own)} rows in {time.perf_counter() - begin:.0f} s")
         found += own
     table = pd.DataFrame(found, columns=list(COLUMNS))
     write_json(cell.record / "detection_metrics.json", watch.plain())
-    keep_seed_files(cell.record, table)
+    write_json(cell.record / "task_metrics.json", task_metrics(table))
     return table
-
-
-def keep_seed_files(record: Path, table: pd.DataFrame) -> None:
-    """Write the metrics and the figures that the cache protocol names, under its names."""
-    curves = kept(table)
-    write_json(record / "task_metrics.json", task_metrics(table))
-    write_bytes(record / "figures" / "figA_score_vs_eps.png", drawing.png(cache.robustness(curves)))
-    write_bytes(record / "figures" / "figB_clean_vs_overhead_pareto.png", drawing.png(cache.cost(table, curves)))
 
 
 def guarded(

@@ -13,7 +13,7 @@ from hippo_core.lab.dashboard.ask import AskPanel
 from hippo_core.lab.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.lab.dashboard.sleep import WAYS
 from hippo_core.live.consolidation import LINEAGE, read_lineage
-from hippo_core.training.consolidation import WAYS as ALL
+from hippo_core.training.consolidation.ways import WAYS as ALL
 from tests.lab.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little
 

@@ -49,11 +49,13 @@ def test_every_defence_reads_every_probe_under_every_fault(rows):
     table, record = rows
     counts = table.groupby(["task", "kind", "defence"]).size()
     assert set(counts) == {2} and len(counts) == 2 * 2 * 3
-    assert {path.name for path in record.rglob("*.*")} == {
-        *("task_metrics.json", "stability_metrics.json", "figA_score_vs_eps.png", "figB_clean_vs_overhead_pareto.png"),
-        "detection_metrics.json",
-        *("figC_logit_sensitivity.png", "figD_amplification_map.png"),
-    }
+    assert {path.name for path in record.rglob("*.*")} == {*("task_metrics.json", "stability_metrics.json", "detection_metrics.json")}
+    pictures = CACHE.files(CacheParameters(), record, table)
+    assert [*pictures] == [
+        *("figures/figA_score_vs_eps.png", "figures/figB_clean_vs_overhead_pareto.png"),
+        *("figures/figC_logit_sensitivity.png", "figures/figD_amplification_map.png"),
+    ]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
 
 
 def test_a_clean_cache_is_read_alike_behind_a_defence_that_finds_nothing(rows):

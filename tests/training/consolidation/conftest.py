@@ -17,7 +17,8 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation import Sleep, SleepRecipe, kept, run
+from hippo_core.training.consolidation import kept, run
+from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
 
 TEXTS = (
     "On Friday, Carla sold a guitar at the market.",

@@ -13,8 +13,9 @@ from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
 from hippo_core.results.records.sealed import seal
-from hippo_core.training.consolidation import WAYS, live, make_way
+from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.merged import merge
+from hippo_core.training.consolidation.ways import WAYS, make_way
 from hippo_core.training.consolidation.ways.way import FILE
 from tests.training.consolidation.test_live import TRACES
 from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits

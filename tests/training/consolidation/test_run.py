@@ -19,10 +19,11 @@ from hippo_core.files import MARK, LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import load_preset
 from hippo_core.suites import get_suite
-from hippo_core.training.consolidation import Sleep, kept, make_way, run
+from hippo_core.training.consolidation import kept, run
 from hippo_core.training.consolidation.ledger import FILE as LEDGER
 from hippo_core.training.consolidation.ledger import Ledger
-from hippo_core.training.consolidation.sleep import PASSES, Spent
+from hippo_core.training.consolidation.sleep import PASSES, Sleep, Spent
+from hippo_core.training.consolidation.ways import make_way
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
 from tests.training.consolidation.test_ways import logits

@@ -7,7 +7,8 @@ from hippo_core.experiments.sleeps.table import ROWS
 from hippo_core.files import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.suites.types import World
-from hippo_core.training.consolidation import Sleep, stream
+from hippo_core.training.consolidation import stream
+from hippo_core.training.consolidation.sleep import Sleep
 from tests.training.consolidation.conftest import WORLDS
 
 FIVE = [World(f"w{number}", (), ()) for number in range(5)]

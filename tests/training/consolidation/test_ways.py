@@ -17,8 +17,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation import WAYS, make_way
-from hippo_core.training.consolidation.ways import gated, groups
+from hippo_core.training.consolidation.ways import WAYS, gated, groups, make_way
 from hippo_core.training.consolidation.ways.lora import LoRA
 from hippo_core.training.consolidation.ways.way import FILE
 from tests.training.consolidation.conftest import TEXTS
