@@ -6,7 +6,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 import rustworkx
+
+from hippo_core.experiments.base import OURS, load_experiment
+from hippo_core.lab.run.fingerprints import SHARED
+from hippo_core.source_code import closure
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
 RANKS = (
@@ -17,8 +22,10 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
-    ("live", "cache", "conversation"),
+    ("cache",),
     ("results",),
+    ("evaluation",),
+    ("live", "conversation"),
     ("paired",),
     ("experiments",),
     ("training",),
@@ -90,6 +97,28 @@ def test_the_folders_of_the_lab_import_each_other_one_way():
         (".".join(a.split(".")[:3]), ".".join(b.split(".")[:3])) for a, b in edges() if "hippo_core.lab." in a and "hippo_core.lab." in b
     ]
     assert circles((a, b) for a, b in folders if a != b) == []
+
+
+# How many files a cell's rows hang on, at most: each that is changed makes its records out of date. A number here may only fall.
+HASHED = {
+    **{"answer": 40, "memory": 54, "forgetting": 55, "conversation": 56, "cache": 97, "paired": 106},
+    **{"consolidation": 134, "sleeps": 138},
+}
+OF_NO_NUMBER = ("figures", "report", "lab", "cli", "widgets", "dashboard", "matplotlib", "seaborn")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_cell_hangs_on_the_files_that_its_numbers_depend_on_alone(name):
+    files = closure([load_experiment(name).run, *SHARED])
+    assert len(files) <= HASHED[name], f"{name}: {len(files)} files; import less, or from a smaller module, in what makes its rows"
+    reached = {name for module, path in files.items() for name in (module, *imports(path, runs=True))}
+    drawn = sorted(name for name in reached if set(name.split(".")) & {*OF_NO_NUMBER})
+    assert drawn == [], f"{name}: pictures of a record come from Experiment.files, words from its report: {drawn}"
+
+
+@pytest.mark.parametrize("face", ["training", "training.consolidation", "results.statistics", "evaluation"])
+def test_the_face_of_a_folder_whose_files_are_imported_alone_imports_nothing(face):
+    assert imports(MODULES[f"hippo_core.{face}"]) == set(), f"import from the module itself, not from hippo_core.{face}"
 
 
 def test_the_library_names_no_notebook_and_no_test():

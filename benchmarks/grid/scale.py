@@ -28,8 +28,8 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.evaluation.table import ITEMS, asked_metrics
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.asking.table import ITEMS, asked_metrics
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance

@@ -13,7 +13,7 @@ from statistics import mean
 
 from retrieval import method_of, opened
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.likeness import Meaning

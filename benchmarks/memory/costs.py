@@ -17,7 +17,7 @@ from statistics import mean, median
 import numpy as np
 from retrieval import method_of, opened
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Memory, Method, Query
 from hippo_core.methods.rag.fitted import Fitted
 from hippo_core.models.load import load

@@ -17,7 +17,7 @@ import numpy as np
 from hotpot_pairs import pairs
 from retrieval import method_of
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, PassageGraph, pagerank, title_of, walk_of
 from hippo_core.methods.relational.settings import PassagesSection

@@ -6,7 +6,7 @@ that the question names. Where two hold the answer it is these. Of a question th
 
 import json
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.passages import PassageGraph
 from hippo_core.suites.natural.hotpotqa import FILE, paragraphs_of
 from hippo_core.suites.types import World

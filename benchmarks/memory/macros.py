@@ -35,7 +35,7 @@ from hippo_core.methods.spatial.reading import Route
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.results.statistics import ratio_interval
+from hippo_core.results.statistics.interval import ratio_interval
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
 from hippo_core.suites.datasets.build import worlds

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 
 from hippo_core import delivery as deliveries
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.experiments.memory.run import teach, test
 from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Observation

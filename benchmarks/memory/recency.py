@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load

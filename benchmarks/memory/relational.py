@@ -35,7 +35,7 @@ from typing import Annotated
 import networkx as nx
 import typer
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Observation
 from hippo_core.methods.relational import EDGES
 from hippo_core.methods.relational.graph import Graph, Told, read

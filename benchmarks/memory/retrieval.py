@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.experiments.memory import run
 from hippo_core.experiments.parameters import with_settings
 from hippo_core.methods.base import Memory, Method, Query, Retrieve

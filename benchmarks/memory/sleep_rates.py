@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load

@@ -14,7 +14,7 @@ from retrieval import method_of, opened
 from hippo_core.methods.base import Query
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 

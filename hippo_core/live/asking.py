@@ -4,12 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hippo_core.delivery.types import Question
+from hippo_core.evaluation.asked import asked_of
 from hippo_core.live.answer import LISTED, Answer, Recall, number_of, recalled
 from hippo_core.methods.base import Method, Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.read import composed_by, left_of, read_of
-from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
@@ -68,25 +67,6 @@ class OpenWorld:
         item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
         with private():
             return self._retrieve(item, Query(question, self.sources, room=room)).retrieved
-
-
-def penalty_of(method: Method, retrieved: Retrieved) -> float | None:
-    """How far "unknown" is held back in an answer: as a method says that decides and knows, else as the model's spec says (None). Where
-    either decides and a program wrote the answer into what the model reads, the model has nothing to judge by."""
-    decides = method.settings.abstention
-    if retrieved.confidence is not None and retrieved.confidence < method.settings.unknown_below:
-        return ALWAYS
-    if decides == "model" or retrieved.confidence is None:
-        return None
-    copies = decides == "either" and retrieved.restates and not retrieved.reworded
-    if retrieved.confidence >= 0.5 or copies:
-        return NEVER
-    return ALWAYS if decides == "method" else None
-
-
-def asked_of(method: Method, question: str, retrieved: Retrieved) -> Question:
-    """What a delivery is asked: a question with what was retrieved for it."""
-    return Question(retrieved.rephrased or question, retrieved.delivered, penalty_of(method, retrieved), retrieved.together)
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

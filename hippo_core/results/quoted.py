@@ -34,7 +34,7 @@ from hippo_core.results.figures.sides import Side, sides_figure
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.sentences import sentences, with_numbers
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
 FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best RAG, in the lab's words and in others"

@@ -14,7 +14,8 @@ from hippo_core.files import LabError
 from hippo_core.results.figures.palette import REGIMES, base, condition_name, ignores_window, ordered
 from hippo_core.results.formatting import NONE, missing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import Comparison, cluster_interval, compare
+from hippo_core.results.statistics.interval import cluster_interval
+from hippo_core.results.statistics.paired import Comparison, compare
 
 Option = TypeVar("Option")
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+Regime = Literal["immediate", "delayed", "after_sleep"]  # when a fact is asked about: in its window, in a new session, after a sleep
 Split = Literal["train", "val", "test"]
 ALL_TEST = "all is test"  # the split rule of a suite without other splits
 RUNGS = ("exact", "partial", "paraphrase", "noisy")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.experiments.answer.run import AnsweredItem, ask
+from hippo_core.evaluation.run import AnsweredItem, ask
 from hippo_core.experiments.memory.run import teach
 from hippo_core.methods.composite import Trust, evidence
 from hippo_core.methods.presets import Preset, load_preset

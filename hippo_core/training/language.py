@@ -18,7 +18,7 @@ from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, log_likelihood, text_loss
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import Interval, cluster_interval
+from hippo_core.results.statistics.interval import Interval, cluster_interval
 from hippo_core.text_files import read_text, why_missing
 
 SST2, WIKITEXT2 = "sst2", {"valid": "wikitext2-valid", "train": "wikitext2-train"}  # files of params/data.yaml

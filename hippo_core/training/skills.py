@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, text_loss
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World

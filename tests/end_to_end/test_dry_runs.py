@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from hippo_core.experiments.answer.run import COLUMNS, answer
+from hippo_core.evaluation.run import COLUMNS, answer
 from hippo_core.methods.composite import Composite
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.load import load

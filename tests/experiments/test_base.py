@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from hippo_core.evaluation.table import ITEMS
 from hippo_core.experiments import Experiment, Parameters, planned
 from hippo_core.experiments.answer.experiment import ANSWER
-from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.experiments.base import experiments
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import LabError

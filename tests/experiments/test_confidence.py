@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Method, MethodSettings, Query, Retrieved
 from hippo_core.methods.controls import open_controlled

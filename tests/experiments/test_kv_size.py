@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.experiments.asking.kv_size import kv_size
 from hippo_core.experiments.asking.parameters import AskingParameters
 from hippo_core.lab.cli.grid_commands import _say_kv

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.methods.base import Method, MethodSettings, Retrieved
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

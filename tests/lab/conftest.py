@@ -33,7 +33,7 @@ cell = lab.begin("answer", globals())
 worlds = cell.worlds()
 ''', '''
 import pandas as pd
-from hippo_core.experiments.asking.table import ITEMS
+from hippo_core.evaluation.table import ITEMS
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset

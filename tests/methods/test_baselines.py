@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.files import LabError
 from hippo_core.methods.base import Query
 from hippo_core.methods.composite import Composite

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hippo_core.methods
-from hippo_core.experiments.answer.run import ask, passages_of
+from hippo_core.evaluation.run import ask, passages_of
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
 from hippo_core.methods import controls

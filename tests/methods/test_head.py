@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from hippo_core.evaluation.run import passages_of
 from hippo_core.experiments import load_experiment
-from hippo_core.experiments.answer.run import passages_of
 from hippo_core.files import LabError, read_sealed, root, write_sealed
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of

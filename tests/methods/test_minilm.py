@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.files import LabError, root
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages

@@ -10,7 +10,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.models.score import log_likelihood, text_loss
-from hippo_core.results.statistics import compare
+from hippo_core.results.statistics.paired import compare
 from hippo_core.training import language
 from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, rehearsal, reviews, sst2, wikipedia, wikitext2
 from tests.texts import needs

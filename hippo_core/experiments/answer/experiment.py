@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from hippo_core.evaluation.table import ITEMS
 from hippo_core.experiments.asking.cell import AskingCell
 from hippo_core.experiments.asking.kv_size import kv_size
 from hippo_core.experiments.asking.parameters import AskingParameters, check, forget, is_taught, with_model
 from hippo_core.experiments.asking.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, plan, variants
-from hippo_core.experiments.asking.table import ITEMS
 from hippo_core.experiments.base import Experiment
 from hippo_core.files import COMMAND, LabError
 from hippo_core.methods.presets import Preset
@@ -69,7 +69,7 @@ ANSWER = Experiment(
     name="answer",
     notebook="02_baseline",
     parameters=AnswerParameters,
-    run="hippo_core.experiments.answer.run",
+    run="hippo_core.evaluation.run",
     tables=(ITEMS,),
     cell=AskingCell,
     fills=with_model,

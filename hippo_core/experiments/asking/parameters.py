@@ -16,13 +16,12 @@ from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import suite_settings
 from hippo_core.suites.folder import FolderSettings, count_questions, is_own, require_folder
-from hippo_core.suites.types import Settings, Suite
+from hippo_core.suites.types import Regime, Settings, Suite
 
 if TYPE_CHECKING:
     from hippo_core.experiments.base import Experiment
 
 DRY_ITEMS = 5
-Regime = Literal["immediate", "delayed", "after_sleep"]
 
 
 class AskingParameters(Parameters):

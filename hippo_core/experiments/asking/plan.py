@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from hippo_core.delivery import module_of as delivery_module
-from hippo_core.experiments.asking.parameters import AskingParameters, Regime, Resolved, check, resolve, with_model
+from hippo_core.experiments.asking.parameters import AskingParameters, Resolved, check, resolve, with_model
 from hippo_core.experiments.plan import CellPlan
 from hippo_core.files import unknown
 from hippo_core.models import checksums
 from hippo_core.results.records import key_of, suite_folder
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT
+from hippo_core.suites.types import Regime
 
 if TYPE_CHECKING:
     from hippo_core.experiments.base import Experiment
@@ -29,7 +30,7 @@ AXES = {  # what fields are called in a grid, where their plural does not say it
 ALWAYS_SAID = ("suite", "preset", "model", "n", "seed", "step")
 AXIS_DEFAULTS = {"regime": ("immediate", "delayed")}
 ENCODERS = ("own", "minilm")
-MODULES = ("hippo_core.experiments.asking.table",)  # that rows of all of them pass
+MODULES = ("hippo_core.evaluation.table",)  # that rows of all of them pass
 
 
 def dataset_plan(resolved: Resolved) -> CellPlan:

@@ -10,7 +10,7 @@ from hippo_core.experiments.cache.protocol import in_order
 from hippo_core.experiments.cache.table import CLEAN, LEAST_LOST, admitted, auc, best_heuristic, kept, recovered
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 
 Groups = Sequence[tuple[str, Frame]]
 REPAIRS = ("learned", "wiener", "ecc_equal", "episodic")

@@ -65,7 +65,7 @@ def recovered(rows: Frame, measure: str | None = None) -> Frame:
 
 
 def _ratio(clean: Any, corrupt: Any, repaired: Any, clusters: Any) -> dict[str, Any]:
-    from hippo_core.results.statistics import ratio_interval
+    from hippo_core.results.statistics.interval import ratio_interval
 
     gained, lost = (corrupt - repaired).reindex(clean.index), (corrupt - clean).reindex(clean.index)
     if abs(lost.mean()) < NOTHING:

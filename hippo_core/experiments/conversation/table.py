@@ -8,7 +8,7 @@ import pandas as pd
 
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 
 SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
 COSTS = ("tokens", "ms", "index_ms")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.results import forgetting
-from hippo_core.results.forgetting import mean
+from hippo_core.results.forgetting import diagonal, forward, from_initial, from_max, mean
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
@@ -53,16 +52,16 @@ def summaries(rows: Frame) -> Frame:
 def summary(values: np.ndarray, known: np.ndarray) -> dict[str, float]:
     """`summaries` of one matrix [G + 1, G], and of which of its tasks were learnt."""
     earlier = known & (np.arange(len(known)) < len(known) - 1)
-    own, last = forgetting.diagonal(values), values[-1]
-    initial = mean(forgetting.from_initial(values), earlier)
+    own, last = diagonal(values), values[-1]
+    initial = mean(from_initial(values), earlier)
     return {
         "average_accuracy": mean(last),
         "just_learnt": mean(own, known),
         "kept": float(last[earlier].sum() / own[earlier].sum()) if earlier.any() else math.nan,
-        "forgetting_from_max": mean(forgetting.from_max(values), earlier),
+        "forgetting_from_max": mean(from_max(values), earlier),
         "forgetting_from_initial": initial,
         "backward_transfer": -initial,
-        "forward_transfer": mean(forgetting.forward(values)),
+        "forward_transfer": mean(forward(values)),
     }
 
 

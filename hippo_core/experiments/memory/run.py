@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import AnsweredItem, ask, row_of
-from hippo_core.experiments.asking.parameters import Regime
+from hippo_core.evaluation.run import AnsweredItem, ask, row_of
 from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
 from hippo_core.methods.base import Memory, Observation
 from hippo_core.models.prompt import too_long
@@ -18,7 +17,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Trace
 from hippo_core.suites.altering import altered
-from hippo_core.suites.types import Fact, Suite, World
+from hippo_core.suites.types import Fact, Regime, Suite, World
 
 LISTED = 5  # recalled traces whose scores a row keeps
 

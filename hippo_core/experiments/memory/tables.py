@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.experiments.asking import table
-from hippo_core.experiments.asking.table import ITEMS
+from hippo_core.evaluation import table
+from hippo_core.evaluation.table import ITEMS
 from hippo_core.experiments.memory.telemetry import recall_telemetry, replay_telemetry, teach_telemetry
 from hippo_core.results.records.table import Table
 

@@ -15,7 +15,8 @@ from hippo_core.lab.converse.calibration import Agreement, believed
 from hippo_core.lab.converse.judge import ASPECTS
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import cluster_interval, compare, holm
+from hippo_core.results.statistics.interval import cluster_interval
+from hippo_core.results.statistics.paired import compare, holm
 
 KEYS = ["provider", "technique", "budget"]
 NUMBERS = ("contains", "em", "entity_recall", "entity_precision", "stale", "tokens_in", "tokens_out", "seconds")

@@ -19,7 +19,7 @@ from hippo_core.conversation.budget import Room
 from hippo_core.conversation.dialogue import Dialogue, Question
 from hippo_core.conversation.techniques import load_technique
 from hippo_core.conversation.techniques.base import Asked, Setting
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.experiments.parameters import with_settings
 from hippo_core.files import LabError
 from hippo_core.lab.converse.chunks import chunked, world_of
@@ -27,7 +27,7 @@ from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.store import TraceStore
 from hippo_core.suites.types import World
 

@@ -23,7 +23,7 @@ from hippo_core.results.figures.palette import INVALID, base, is_control, look
 from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS
-from hippo_core.results.statistics import Comparison
+from hippo_core.results.statistics.paired import Comparison
 from hippo_core.results.sweeps import Sweep, sweeps
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "full": "Full memory"}

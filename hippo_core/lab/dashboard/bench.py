@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hippo_core.live.asking import OpenWorld
     from hippo_core.live.consolidation import Consolidated, Consolidation
     from hippo_core.live.memory import Memory
-    from hippo_core.results.statistics import Comparison
+    from hippo_core.results.statistics.paired import Comparison
 
 SEED = 1337
 OWN = "your sentences"
@@ -270,7 +270,7 @@ def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
     """How the answers after a change compare with those before it, item by item, and the items where they differ."""
     import pandas as pd
 
-    from hippo_core.results.statistics import compare
+    from hippo_core.results.statistics.paired import compare
 
     a, b = pd.DataFrame(now), pd.DataFrame(before)
     both = a.merge(b[["item_id", "pred", "score", "found"]], on="item_id", suffixes=("", "_before"))

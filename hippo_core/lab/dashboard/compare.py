@@ -22,7 +22,7 @@ from hippo_core.results.figures.palette import base, look
 from hippo_core.results.formatting import missing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS, run_names
-from hippo_core.results.statistics import Comparison
+from hippo_core.results.statistics.paired import Comparison
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "a": "A", "b": "B"}
 DIFFER, ONLY_A, ONLY_B, ALL = "differ", "a", "b", "all"

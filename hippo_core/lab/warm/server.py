@@ -30,7 +30,7 @@ MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.experiments.answer.run", "hippo_core.experiments.memory.run"),
+    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.evaluation.run", "hippo_core.experiments.memory.run"),
     *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
     *(
         f"hippo_core.methods.{name}"

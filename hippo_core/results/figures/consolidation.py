@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 
 BEFORE, AFTER = "#9aa3af", "#0f766e"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a6447f")  # of ways

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from hippo_core.files import LabError, parse_json, sha256, shortened, write_json
 from hippo_core.results.records.paths import DONE, files_of, record_folders
+from hippo_core.results.records.write import SCHEMA_VERSION
 
-SCHEMA_VERSION = 1
 CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 

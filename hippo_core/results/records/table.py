@@ -86,7 +86,7 @@ class Table:
 
 def mean_by_cluster(rows: Frame, measure: str, cluster: str) -> dict[str, Any]:
     """`mean`, `low` and `high` (95%, by cluster), `n` and `n_clusters` of a column, of the rows where it was measured."""
-    from hippo_core.results.statistics import cluster_interval
+    from hippo_core.results.statistics.interval import cluster_interval
 
     measured = rows[rows[measure].notna()]
     if measured.empty:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hippo_core.files import made_folder, read_object, write_json, write_text
-from hippo_core.results.records.sealed import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SCHEMA_VERSION = 1
 TO_QUOTE = re.compile(r'[",\r\n]|^\s|\s$')
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.experiments.answer.run import AnsweredItem, ask, passages_of
+from hippo_core.evaluation.run import AnsweredItem, ask, passages_of
 from hippo_core.experiments.consolidation.table import COLUMNS, OTHER_SUITES, PROBES
 from hippo_core.files import LabError, home, new_folder, remove_made, sha256, write_json
 from hippo_core.methods.base import Memory

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.experiments.sleeps.table import COLUMNS, OFF, ORACLE, PROBES
 from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError
-from hippo_core.training import kept_tensors
 from hippo_core.training.forgetting.learner import Learner
 from hippo_core.training.forgetting.methods import Method
+from hippo_core.training.kept_tensors import read, write
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -46,7 +46,7 @@ def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
         moments = learner.optimizer.state.get(vector, {})
         tensors |= {f"{name}.{model}": moments[name] for name in MOMENTS if moments}
     notes = {"place": vars(place), "notes": method.notes}
-    kept_tensors.write(path, tensors, {"place": json.dumps(notes)})
+    write(path, tensors, {"place": json.dumps(notes)})
 
 
 def resume(path: Path, learner: Learner, method: Method) -> Place | None:
@@ -57,7 +57,7 @@ def resume(path: Path, learner: Learner, method: Method) -> Place | None:
     """
     if not path.exists():
         return None
-    tensors, facts = kept_tensors.read(path, {"place"}, "delete it, and the phases begin anew")
+    tensors, facts = read(path, {"place"}, "delete it, and the phases begin anew")
     notes = json.loads(facts["place"])
     learnt = [tensors[f"learnt.{model}"] for model in range(sum(name.startswith("learnt.") for name in tensors))]
     method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}

@@ -4,7 +4,7 @@ from functools import cache, cached_property
 
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load

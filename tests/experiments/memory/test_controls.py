@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.methods.presets import load_preset
 from hippo_core.store import store_path

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
 from hippo_core.methods.episodic.components import load_key_model

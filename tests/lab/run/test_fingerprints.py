@@ -34,7 +34,7 @@ FOLLOW = {  # which cells follow a file
     "delivery/kv.py": MEMORIES,
     "delivery/text.py": {"window", *RAGS},
     "methods/base.py": {*CELLS},
-    "experiments/answer/run.py": {*CELLS},
+    "evaluation/run.py": {*CELLS},
     "models/load.py": {*CELLS},
     "models/generate.py": {*CELLS},
     "results/scores.py": {*CELLS},
@@ -113,7 +113,7 @@ def test_a_report_follows_what_writes_it_and_nothing_else(place):
     engine = ("results/report/writing.py", "results/report/templates/style.css", "results/summaries.py", "experiments/reporting.py")
     pages = ("experiments/asking/report/tables.py", "experiments/asking/report/templates/before.html.j2")
     assert [file for file in (*engine, *pages) if not changes(file)] == []
-    assert not changes("experiments/answer/run.py")
+    assert not changes("evaluation/run.py")
 
 
 def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(place):

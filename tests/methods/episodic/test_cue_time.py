@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

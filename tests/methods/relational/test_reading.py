@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.experiments.answer.run import passages_of
+from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.relations import FORMS

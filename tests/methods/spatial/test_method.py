@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.delivery.types import Question
-from hippo_core.live.asking import penalty_of
+from hippo_core.evaluation.asked import penalty_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.controls import open_controlled
 from hippo_core.models.abstention import ALWAYS

@@ -9,7 +9,7 @@ import pytest
 from statsmodels.regression.linear_model import WLS
 
 from hippo_core.results import summaries
-from hippo_core.results.statistics import compare
+from hippo_core.results.statistics.paired import compare
 from tests.results.invented import RAGS, cell, verdict
 
 WORLDS, PER_WORLD = 40, 5

@@ -6,8 +6,7 @@ import pytest
 
 from hippo_core.results.criteria import Criteria, judge
 from hippo_core.results.criteria.power import planned_claims, read_declared, sentence, underpowered, write_declared
-from hippo_core.results.statistics import permutation_test
-from hippo_core.results.statistics.paired import least_p
+from hippo_core.results.statistics.paired import least_p, permutation_test
 from tests.results.invented import A_OVER_B, HEAD, cell
 
 # a control, so that its rival may score nothing

@@ -9,7 +9,7 @@ import pytest
 
 from hippo_core.results.criteria import Criteria, TableRows, judge_tables
 from hippo_core.results.criteria.criterion import TableCriterion
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 
 MINE = "mine:MINE"
 TEXTS, LAYERS, SEEDS = 12, 15, (1, 2)

@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.experiments.asking.table import ITEMS, asked_metrics
+from hippo_core.evaluation.table import ITEMS, asked_metrics
 from hippo_core.files import LabError
 from hippo_core.results import records
 from hippo_core.results.rankings import RECALL_AT
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 
 NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL", "nan", "0012", "1e5", "Zoë; Łukasz", "x|y"]
 

@@ -7,8 +7,16 @@ import pytest
 from scipy import stats
 
 from hippo_core.files import LabError
-from hippo_core.results.statistics import cluster_interval, compare, expected_range, range_warning, ratio_interval, wilson
-from hippo_core.results.statistics.interval import effective_number, variance_of_mean
+from hippo_core.results.statistics.interval import (
+    cluster_interval,
+    effective_number,
+    expected_range,
+    range_warning,
+    ratio_interval,
+    variance_of_mean,
+    wilson,
+)
+from hippo_core.results.statistics.paired import compare
 from tests.results.invented import table
 
 

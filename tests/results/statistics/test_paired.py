@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hippo_core.files import LabError
-from hippo_core.results.statistics import cluster_interval, compare, permutation_test
-from hippo_core.results.statistics.paired import needed
+from hippo_core.results.statistics.interval import cluster_interval
+from hippo_core.results.statistics.paired import compare, needed, permutation_test
 from tests.results.invented import random_pair, table
 
 

@@ -11,8 +11,8 @@ from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from hippo_core.results.statistics import cluster_interval, holm, mcnemar, mcnemar_mid, permutation_test, wilson
-from hippo_core.results.statistics.paired import coins
+from hippo_core.results.statistics.interval import cluster_interval, wilson
+from hippo_core.results.statistics.paired import coins, holm, mcnemar, mcnemar_mid, permutation_test
 
 P = st.floats(0, 1, allow_nan=False)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from hippo_core.experiments.answer.run import answer
+from hippo_core.evaluation.run import answer
 from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.early_layers import early_states

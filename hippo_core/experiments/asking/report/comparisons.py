@@ -9,7 +9,7 @@ from hippo_core.results.formatting import count, probability, share, share_and_s
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.report.verdicts import needed
-from hippo_core.results.statistics import Comparison
+from hippo_core.results.statistics.paired import Comparison
 
 EITHER_WAY = (-1.0, 1.0)
 

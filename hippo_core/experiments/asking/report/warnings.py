@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
+from hippo_core.evaluation.table import has_flag
 from hippo_core.experiments.asking.report.runs import Run
-from hippo_core.experiments.asking.table import has_flag
 from hippo_core.methods.presets import preset_names
 from hippo_core.results import summaries
 from hippo_core.results.figures.palette import LOOKS, ignores_window, is_control, look, ordered, suite_position
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
-from hippo_core.results.statistics import expected_range, range_warning
+from hippo_core.results.statistics.interval import expected_range, range_warning
 
 SATURATED, REFUSALS, ABOVE_CHANCE, ORACLE = 0.98, 0.5, 0.1, 0.8
 RUNG_ITEMS, RUNG_WORLDS = 200, 20

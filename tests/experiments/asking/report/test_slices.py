@@ -8,7 +8,7 @@ from hippo_core.experiments.asking.report.slices import slices
 from hippo_core.experiments.reporting import write_report
 from hippo_core.results.formatting import share, span
 from hippo_core.results.rankings import RANKING_COLUMNS
-from hippo_core.results.statistics import cluster_interval
+from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import labelled
 from tests.results import fake_records
 

@@ -10,10 +10,9 @@ import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.delivery.types import Delivered, Once, Question
-from hippo_core.experiments.asking.parameters import Regime
-from hippo_core.experiments.asking.table import COLUMNS
+from hippo_core.evaluation.asked import asked_of
+from hippo_core.evaluation.table import COLUMNS
 from hippo_core.files import LabError
-from hippo_core.live.asking import asked_of
 from hippo_core.methods.base import Method, Observation, Query, Read, Retrieved
 from hippo_core.methods.controls import CHOOSING, Controlled, open_controlled
 from hippo_core.methods.read import composed_by, left_of, read_of
@@ -24,7 +23,7 @@ from hippo_core.results.rankings import score_ranking
 from hippo_core.results.scores import abstained, score_item
 from hippo_core.store.trace import Trace
 from hippo_core.suites.lookup import Texts
-from hippo_core.suites.types import Item, Suite, World
+from hippo_core.suites.types import Item, Regime, Suite, World
 
 
 @dataclass(frozen=True)

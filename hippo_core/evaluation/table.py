@@ -10,8 +10,6 @@ from hippo_core.results.records.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hippo_core.experiments.asking.cell import AskingCell
-
 
 MEASURES = {  # keys of the metrics, and the columns that they are means of
     "em_raw": "em_raw",
@@ -61,14 +59,14 @@ def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: s
     }
 
 
-def metrics(cell: "AskingCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
+def metrics(cell: Any, rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
     """The same of an open cell."""
     parameters = cell.parameters
     asked = asked_metrics(rows, parameters.suite, parameters.n, parameters.seed, parameters.preset, seconds)
     return asked | cell.own_means(rows)
 
 
-def check(cell: "AskingCell", rows: "pd.DataFrame") -> dict[str, Any]:
+def check(cell: Any, rows: "pd.DataFrame") -> dict[str, Any]:
     """Score the answers again: LabError where they were shifted against their questions, or a score is not the strict one."""
     from hippo_core.results.scores import check_rows
 
@@ -119,7 +117,7 @@ def _mean(values: Frame) -> float | None:
 
 def _score(rows: Frame, count: str = "n") -> dict[str, Any]:
     """Mean of the primary score with its 95% interval clustered by world, and how much it rests on."""
-    from hippo_core.results.statistics import cluster_interval
+    from hippo_core.results.statistics.interval import cluster_interval
 
     scored = rows[rows["score"].notna()]
     if scored.empty:
