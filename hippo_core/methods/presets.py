@@ -2,6 +2,7 @@
 (`extends`) and what differs from it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,12 +40,31 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     if name in above:
         raise LabError(f"presets extend each other: {' -> '.join([*above, name])}; one of them must stand alone")
     own = read_mapping(path)
+    own.pop("look", None)  # by which nothing is computed
     if "extends" not in own:
         return Overlaid(own, name)
     below = read_preset(str(own.pop("extends")), (*above, name))
     if own.get("method", below.values.get("method")) != below.values.get("method"):
         raise LabError(f"preset {name}: an overlay keeps the method of the preset that it extends, which is {below.origin}")
     return Overlaid(merged(below.values, own), below.origin)
+
+
+def looks_of_presets() -> Mapping[str, Mapping[str, Any]]:
+    """What the files of presets say of how these look, in their order: of each its `order`, `label`, `colour`, `marker`, `line` and whether
+    it is `hollow`; of a preset with another encoder as "baselines/rag_dense (minilm)" (`with` in its file)."""
+    return _looks_of_presets(root())
+
+
+@cache
+def _looks_of_presets(lab: Path) -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for name in preset_names():
+        own: dict[str, Any] = {}
+        with suppress(LabError):  # of a file that is no preset, which who runs it is told
+            own = dict(read_mapping(lab / "params" / "presets" / f"{name}.yaml").get("look", {}))
+        more = own.pop("with", {})
+        found |= ({name: own} if own else {}) | {f"{name} ({mark})": look for mark, look in more.items()}
+    return dict(sorted(found.items(), key=lambda one: one[1].get("order", len(found))))
 
 
 def extended(name: str) -> list[str]:

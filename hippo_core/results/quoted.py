@@ -29,7 +29,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from hippo_core.files import LabError, read_yaml, root, unknown, write_bytes, write_text
-from hippo_core.results.figures.palette import INVALID, is_invalid, unmarked
+from hippo_core.results.conditions import INVALID, is_invalid, unmarked
 from hippo_core.results.figures.sides import Side, sides_figure
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hippo_core.results.figures.palette import condition_name
+from hippo_core.results.conditions import condition_name
 from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import RUNGS
 

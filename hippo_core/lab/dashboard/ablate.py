@@ -19,7 +19,8 @@ from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import INVALID, base, is_control, look
+from hippo_core.results.conditions import INVALID, base, is_control
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS

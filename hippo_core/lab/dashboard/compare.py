@@ -18,7 +18,8 @@ from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_inde
 from hippo_core.lab.dashboard.pages import piece, style
 from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import base, look
+from hippo_core.results.conditions import base
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS, run_names

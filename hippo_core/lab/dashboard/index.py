@@ -15,7 +15,7 @@ from hippo_core.experiments.asking.report.contract import Violation, beside, vio
 from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.files import COMMAND, LabError, in_a_line
 from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.results.figures.palette import ordered, suite_position
+from hippo_core.results.conditions import ordered, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import damaged as left_out
 from hippo_core.results.records import key_of_record, origins_of, rows_of, run_names

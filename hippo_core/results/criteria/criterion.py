@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hippo_core.files import LabError, root
 from hippo_core.models.spec import read_mapping
-from hippo_core.results.figures.palette import condition_name
+from hippo_core.results.conditions import condition_name
 
 Regime = Literal["immediate", "delayed", "after_sleep"]
 Encoder = Literal["own", "minilm"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hippo_core.results.conditions import ignores_window
 from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
-from hippo_core.results.figures.palette import ignores_window
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
 from hippo_core.results.summaries import OWN_VECTORS, rivals

@@ -8,9 +8,10 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from hippo_core.results.conditions import base
 from hippo_core.results.criteria.evidence import LEAST_ABOVE_CHANCE
 from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, room
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, base, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 

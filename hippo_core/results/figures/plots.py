@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
+from hippo_core.results.conditions import ignores_window, is_control, ordered
 from hippo_core.results.figures import titles
 from hippo_core.results.figures.drawing import (
     STYLE,
@@ -25,7 +26,7 @@ from hippo_core.results.figures.drawing import (
     label_points,
     room,
 )
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, ignores_window, is_control, look, ordered
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next

@@ -6,9 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hippo_core.results import summaries
+from hippo_core.results.conditions import ordered
 from hippo_core.results.figures import titles
 from hippo_core.results.figures.drawing import STYLE, Margins, bars, chance_line, grid, label_ends, room
-from hippo_core.results.figures.palette import QUIET, look, ordered
+from hippo_core.results.figures.palette import QUIET, look
 from hippo_core.results.frames import Frame
 from hippo_core.results.sweeps import Sweep, on_axis
 

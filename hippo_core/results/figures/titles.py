@@ -5,7 +5,8 @@ A difference between two conditions that answered the same questions is called o
 """
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import ignores_window, is_bound, is_control, look, ordered
+from hippo_core.results.conditions import ignores_window, is_bound, is_control, ordered
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.sweeps import on_axis

@@ -1,11 +1,31 @@
 """Whether a condition ignores the window is what the method of its preset says."""
 
-from hippo_core.methods.presets import preset_names
-from hippo_core.results.figures.palette import ignores_window
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods import presets
+from hippo_core.methods.presets import load_preset, preset_names
+from hippo_core.results.conditions import ignores_window
+from hippo_core.results.figures import palette
+from hippo_core.results.figures.palette import look
 
 
 def test_of_our_presets_two_use_the_window():
     assert {name for name in preset_names() if not ignores_window(name)} == {"baselines/core", "baselines/span_short"}
+
+
+def test_a_presets_look_is_data_beside_it_that_no_setting_and_no_record_knows(other_lab):
+    file = other_lab / "params" / "presets" / "mine" / "recent.yaml"
+    before = load_preset("mine/recent").described()
+    file.write_text(file.read_text() + 'look: {order: 3, colour: "#123456", marker: o}\n')
+    for cached in (palette._looks, presets._looks_of_presets):
+        cached.cache_clear()
+    assert look("mine/recent").colour == "#123456" and load_preset("mine/recent").described() == before
+    file.write_text(file.read_text().replace("marker", "market"))
+    for cached in (palette._looks, presets._looks_of_presets):
+        cached.cache_clear()
+    with pytest.raises(LabError, match="market is unknown or missing"):
+        look("mine/recent")
 
 
 def test_a_variant_does_as_its_preset_does():

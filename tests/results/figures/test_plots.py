@@ -10,8 +10,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from hippo_core.results import summaries
+from hippo_core.results.conditions import base, is_bound, ordered
 from hippo_core.results.figures import drawing, plots, titles
-from hippo_core.results.figures.palette import LOOKS, base, is_bound, look, ordered
+from hippo_core.results.figures.palette import look, looks
 from tests.results import fake_records
 
 FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
@@ -27,18 +28,18 @@ def rows_of(suite: str = "episodic", presets: tuple[str, ...] = fake_records.PRE
 
 
 def test_order_is_baselines_then_memories_then_controls_whatever_comes_in():
-    assert ordered(reversed(LOOKS)) == list(LOOKS)
+    assert ordered(reversed(looks())) == list(looks())
     assert ordered(["controls/oracle", "memory/new", "baselines/new"]) == ["baselines/new", "memory/new", "controls/oracle"]
 
 
 def test_looks_differ_in_colour_and_controls_alone_are_hollow():
-    assert len({one.colour for one in LOOKS.values()}) == len(LOOKS)
-    assert {name for name, one in LOOKS.items() if one.hollow} == {name for name in LOOKS if name.startswith("controls/")}
+    assert len({one.colour for one in looks().values()}) == len(looks())
+    assert {name for name, one in looks().items() if one.hollow} == {name for name in looks() if name.startswith("controls/")}
 
 
 @pytest.mark.parametrize("family", ["baselines", "memory"])
 def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
-    group = [one for name, one in LOOKS.items() if name.startswith(family)]
+    group = [one for name, one in looks().items() if name.startswith(family)]
     assert len({one.marker for one in group}) == len(group)
     assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
 
@@ -58,7 +59,7 @@ def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_control
     assert mine.hollow and is_bound(name) and ordered([name, "memory/smpd"]) == ["memory/smpd", name]
     if base(name) != "controls/mine":
         assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
-    assert mine.colour not in {one.colour for one in LOOKS.values()}
+    assert mine.colour not in {one.colour for one in looks().values()}
     assert mine.label == name.split("/")[1]
 
 
@@ -70,7 +71,7 @@ def test_settings_that_switch_a_control_off_make_none():
 def test_spare_looks_are_those_of_no_listed_preset():
     names = [f"mine/memory_{number}" for number in range(40)]
     spare = {look(name).colour for name in names}
-    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in LOOKS.values())
+    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in looks().values())
     assert spare.isdisjoint(look(f"{name} (control=empty)").colour for name in names)
 
 
@@ -78,7 +79,7 @@ def test_every_look_can_be_drawn():
     """Letters are markers too, and no format strings."""
     panel = plt.figure().add_subplot()
     table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
-    for place, one in enumerate(LOOKS.values()):
+    for place, one in enumerate(looks().values()):
         drawing.bars(panel, [place], table, one, across=True)
         panel.plot([0, 1], [place, place], marker=one.marker, linestyle=one.line)
     panel.figure.canvas.draw()

@@ -4,7 +4,8 @@ from typing import Any
 
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import INK, QUIET, look, ordered
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import INK, QUIET, look
 from hippo_core.results.formatting import count, probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import dot_and_bar

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hippo_core.results.figures.palette import INVALID, base, condition_name, is_control, is_invalid, look
+from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid
+from hippo_core.results.figures.palette import look
 from hippo_core.results.frames import Frame
 
 FLOOR = 0.2  # how far a baseline without the facts may be above chance

@@ -13,9 +13,10 @@ from hippo_core.experiments.asking.report.contract import said, valid
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.files import root
 from hippo_core.results import summaries
+from hippo_core.results.conditions import base, ordered
 from hippo_core.results.criteria import Verdict
 from hippo_core.results.figures.headline import BEST_RAG, Lead, headline_figure
-from hippo_core.results.figures.palette import Look, base, look, ordered
+from hippo_core.results.figures.palette import Look, look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims

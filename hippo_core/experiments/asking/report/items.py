@@ -10,7 +10,8 @@ import pandas as pd
 
 from hippo_core.experiments.asking.report.pages import TEMPLATES
 from hippo_core.experiments.asking.report.runs import Cell, Run, not_listed
-from hippo_core.results.figures.palette import look, ordered
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import order_of, regimes_of

@@ -6,7 +6,8 @@ from typing import Any
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import Run, natural
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import ignores_window, look, ordered
+from hippo_core.results.conditions import ignores_window, ordered
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.spoken import number_of

@@ -16,8 +16,8 @@ import pandas as pd
 from hippo_core.experiments.asking.report.contract import Violation, marked, violations
 from hippo_core.experiments.asking.report.costs import with_costs
 from hippo_core.files import LabError
+from hippo_core.results.conditions import condition_name, suite_position
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
-from hippo_core.results.figures.palette import condition_name, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import with_policies
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows

@@ -6,7 +6,8 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 from typing import Any
 
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import base, is_control, look, ordered
+from hippo_core.results.conditions import base, is_control, ordered
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, share, span
 from hippo_core.results.frames import Frame
 

@@ -5,7 +5,8 @@ from typing import Any
 from hippo_core.experiments.asking.report import warnings
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import ignores_window, look, ordered
+from hippo_core.results.conditions import ignores_window, ordered
+from hippo_core.results.figures.palette import look
 from hippo_core.results.figures.sweep_plot import MEASURES
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.experiments.asking.report.runs import LISTED, Run
-from hippo_core.results.figures.palette import condition_name, look, ordered, suite_position
+from hippo_core.results.conditions import condition_name, ordered, suite_position
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.records import read_meta, read_metrics, records_with

@@ -14,8 +14,9 @@ from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import Run
 from hippo_core.experiments.asking.report.slices import slices
 from hippo_core.results import summaries
+from hippo_core.results.conditions import base
 from hippo_core.results.figures import drawing, plots, titles
-from hippo_core.results.figures.palette import base, look
+from hippo_core.results.figures.palette import look
 from hippo_core.results.figures.sweep_plot import sweep_figure
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame

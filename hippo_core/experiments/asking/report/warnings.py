@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from hippo_core.evaluation.table import has_flag
 from hippo_core.experiments.asking.report.runs import Run
-from hippo_core.methods.presets import preset_names
+from hippo_core.methods.presets import looks_of_presets, preset_names
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import LOOKS, ignores_window, is_control, look, ordered, suite_position
+from hippo_core.results.conditions import ignores_window, is_control, ordered, suite_position
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.statistics.interval import expected_range, range_warning
@@ -94,7 +95,7 @@ def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows, notes = run.rows, []
     there = set(rows["preset"])
-    absent = [name for name in ordered(set(preset_names()) & set(LOOKS)) if name not in there]
+    absent = [name for name in ordered(set(preset_names()) & set(looks_of_presets())) if name not in there]
     if absent:
         notes.append(f"Presets without a record in this run: {', '.join(absent)}.")
     notes += _gaps(rows)

@@ -9,7 +9,8 @@ import pytest
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.experiments.reporting import write_report
 from hippo_core.results import summaries
-from hippo_core.results.figures.palette import look, ordered
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import look
 from tests.experiments.asking.report.test_report import Page
 from tests.results import fake_records
 

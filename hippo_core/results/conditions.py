@@ -1,0 +1,94 @@
+"""What a condition is: its name, whether it is a control or a bound, whether it ignores the window, and its place in every table."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from hippo_core.files import LabError, root
+from hippo_core.methods.base import Method
+from hippo_core.methods.presets import load_preset, looks_of_presets
+
+INVALID = "INVALID"  # behind a condition whose cell may say nothing
+REGIMES = ("immediate", "delayed", "after_sleep")
+SUITES = (
+    *("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation"),
+    "relations",
+)
+
+
+def condition_name(preset: str, *marks: str) -> str:
+    """The name of a condition: its preset, and in brackets what sets it apart: `baselines/rag_dense (minilm)`."""
+    details = ", ".join(filter(None, marks))
+    return f"{preset} ({details})" if details else preset
+
+
+def base(condition: str) -> str:
+    """The preset that a condition is a variant of: `baselines/rag_bm25 (k=5)` -> `baselines/rag_bm25`."""
+    return condition.split(" (", 1)[0]
+
+
+def named(condition: str) -> str:
+    """The condition whose look and place a condition, or a variant of it, has: that of its encoder, where a preset says one, before that of
+    its preset."""
+    preset = base(condition)
+    marks = condition[len(preset) :].strip(" ()").split(", ")
+    names = [condition, *(f"{preset} ({mark})" for mark in marks), preset]
+    return next((name for name in names if name in looks_of_presets()), preset)
+
+
+def _sort_key(condition: str) -> tuple[int, int, list[float], str]:
+    preset, listed = base(condition), [*looks_of_presets()]
+    family = 2 if is_control(condition) else 0 if preset.startswith(("baselines/", "helped/")) else 1
+    numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
+    return family, listed.index(name) if (name := named(condition)) in listed else len(listed), numbers, condition
+
+
+def ordered(conditions: Iterable[str]) -> list[str]:
+    """The distinct conditions in the order that every figure and table has: baselines, memories, controls."""
+    return sorted(set(conditions), key=_sort_key)
+
+
+def is_control(condition: str) -> bool:
+    """Whether a condition is a control: a preset of the folder `controls`, or one that says `control=...` in its brackets."""
+    preset = base(condition)
+    marks = condition[len(preset) :].strip(" ()").split(", ")
+    return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
+
+
+def is_invalid(condition: str) -> bool:
+    """Whether a condition is that of an invalid cell."""
+    return INVALID in condition[len(base(condition)) :].strip(" ()").split(", ")
+
+
+def unmarked(condition: str) -> str:
+    """The condition without the mark of an invalid cell."""
+    return condition.replace(f" ({INVALID})", "").replace(f", {INVALID}", "")
+
+
+def is_bound(condition: str) -> bool:
+    """Whether a condition is a control, or is told what no method may know: a bound to read others by, and never the best of them."""
+    return is_control(condition) or base(condition) == "baselines/rag_synonyms"
+
+
+def suite_position(suite: str) -> tuple[int, str]:
+    """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
+    return (SUITES.index(suite) if suite in SUITES else len(SUITES)), suite
+
+
+def ignores_window(condition: str) -> bool:
+    """Whether a condition ignores the window, so that one run stands for the immediate and the delayed regime.
+
+    The method of its preset says so (`Method.ignores_window`). A record may come from another machine: where its preset cannot be loaded
+    here, the default of `Method` counts.
+    """
+    try:
+        return _method_ignores_window(root(), base(condition))
+    except (LabError, ImportError):
+        return Method.ignores_window
+
+
+@cache
+def _method_ignores_window(lab: Path, preset: str) -> bool:
+    """What the method of a preset says. `lab` is the root that presets are read from: each root has its own entries in the cache."""
+    return load_preset(preset).method.ignores_window
