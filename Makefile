@@ -59,7 +59,7 @@ abstention: .venv/.ready ## fit how far a model holds "unknown" back (MODEL=hipp
 	@$(LAB) notebook 00_base_model model=$(MODEL) abstention=true n=0
 
 confidence: .venv/.ready ## fit how sure a recall is of its best trace (MODEL=minilm, hippo-tiny, ...); 2 to 10 minutes; public texts only with HIPPO_DATA
-	@$(BIN)/python -m hippo_core.training.confidence $(MODEL)
+	@$(BIN)/python -m recipes.confidence $(MODEL)
 
 base-model-card: .venv/.ready ## measure a model again and write its card (MODEL=hippo-tiny, smollm2-135m or smollm2-135m-reader; N=200 questions a skill); rows of public texts only with HIPPO_DATA
 	@$(LAB) notebook 00_base_model model=$(MODEL) card=true n=$(or $(N),200) threads=2

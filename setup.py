@@ -34,6 +34,12 @@ SHIPPED = (
 class BuildWithShipped(build_py):
     """The package's own files, and those that it reads from a checkout."""
 
+    def finalize_options(self):
+        """A wheel is hippo_core alone; an editable install has recipes, too."""
+        super().finalize_options()
+        if not self.editable_mode:
+            self.packages = [name for name in self.packages if name.partition(".")[0] == "hippo_core"]
+
     def run(self):
         """Build from nothing, so that no file of an earlier build travels; in editable mode nothing is copied."""
         if not self.editable_mode:

@@ -121,8 +121,9 @@ def test_the_face_of_a_folder_whose_files_are_imported_alone_imports_nothing(fac
     assert imports(MODULES[f"hippo_core.{face}"]) == set(), f"import from the module itself, not from hippo_core.{face}"
 
 
-def test_the_library_names_no_notebook_and_no_test():
-    assert not [module for module, path in MODULES.items() if {"notebooks", "tests"} & {name.split(".")[0] for name in imports(path)}]
+def test_the_library_imports_no_notebook_no_test_no_recipe_and_no_benchmark():
+    leaves = {"notebooks", "tests", "recipes", "benchmarks"}
+    assert not [module for module, path in MODULES.items() if leaves & {name.split(".")[0] for name in imports(path)}]
 
 
 def test_the_command_line_starts_without_torch_and_statistics():

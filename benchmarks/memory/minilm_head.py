@@ -28,11 +28,11 @@ from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.retrieval.trace_index import CHANNELS
-from hippo_core.training.key import KeyRecipe, draw_states, fit_key, train_key
-from hippo_core.training.memory_parts import provenance
-from hippo_core.training.natural_rooms import load_texts, mixing
-from hippo_core.training.pieces import PieceRecipe, fit_pieces
-from hippo_core.training.recall_weights import SEED, fit_weights
+from recipes.key import KeyRecipe, draw_states, fit_key, train_key
+from recipes.memory_parts import provenance
+from recipes.natural_rooms import load_texts, mixing
+from recipes.pieces import PieceRecipe, fit_pieces
+from recipes.recall_weights import SEED, fit_weights
 
 STEPS = PieceRecipe().steps
 NATURAL = {"rooms": 300, "steps": 650}  # sentences of what people wrote take twice the time

@@ -23,7 +23,7 @@ from hippo_core.methods.relational.statement_reader import StatementReader, Tagg
 from hippo_core.results.scores import em_norm
 from hippo_core.suites.relations import RelationsSettings, make_world
 from hippo_core.suites.types import Fact, Item, World, WorldSpec
-from hippo_core.training.path_lessons import named, role_of, tags_of
+from recipes.path_lessons import named, role_of, tags_of
 
 PARTS = ("names", "kinds", "cut")
 ABOUT: dict[str, dict[str, Any]] = {

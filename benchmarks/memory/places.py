@@ -27,8 +27,8 @@ from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
 from hippo_core.spoken import NO_PATH
 from hippo_core.suites.spatial import bank
 from hippo_core.suites.types import Split
-from hippo_core.training.place_encoder import marked, says_of, stands_of
-from hippo_core.training.place_lessons import PEOPLE, SIDES, PlaceLessons
+from recipes.place_encoder import marked, says_of, stands_of
+from recipes.place_lessons import PEOPLE, SIDES, PlaceLessons
 
 OPEN = ("link", "forward", "back", "opened")
 NAMES = {

@@ -21,7 +21,7 @@ from hippo_core.retrieval.question_likelihood import after_text
 from hippo_core.retrieval.ranking import AMONG, ranked, standardised, superseded
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
-from hippo_core.training.recall_weights import SEED, TRAINED_WORDS
+from recipes.recall_weights import SEED, TRAINED_WORDS
 
 WORLDS = {
     "episodic_multi, 16": ("episodic_multi", {}, 120),

@@ -1,5 +1,5 @@
 """How sure a recall is that its best trace answers the cue: the logistic function of what speaks for that trace, fitted on validation
-worlds, on cues whose trace was there and on the same without it (training/confidence.py)."""
+worlds, on cues whose trace was there and on the same without it (recipes/confidence.py)."""
 
 import math
 from collections.abc import Mapping, Sequence

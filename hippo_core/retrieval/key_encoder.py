@@ -5,7 +5,7 @@
 s_t [D] concatenates the inputs of a few early blocks, each normalised. A text's key is the union of its tokens' units. The product of two
 keys sums what the tokens of one match in the other. This is late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3.3)
 as a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where the units are the vocabulary). W, b, v and c
-are fitted on train worlds (training/key.py); the model is not changed. The units are nested: the first half of them is a code too
+are fitted on train worlds (recipes/key.py); the model is not changed. The units are nested: the first half of them is a code too
 (Kusupati et al. 2022, arXiv 2205.13147).
 """
 

@@ -5,8 +5,8 @@ import pytest
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.injection_eval import question
-from hippo_core.training.skills import SEED
+from recipes.injection_eval import question
+from recipes.skills import SEED
 
 N = 40
 

@@ -21,7 +21,7 @@ from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings
 from hippo_core.retrieval.sentences import sentences
 from hippo_core.retrieval.text_encoder import with_payloads
-from hippo_core.training.key import KeyRecipe, draw_room, states_of, train_key
+from recipes.key import KeyRecipe, draw_room, states_of, train_key
 from tests.methods.asking import bound, choose, index_of
 from tests.models.handmade import worlds
 

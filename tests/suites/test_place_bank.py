@@ -12,7 +12,7 @@ from hippo_core.models.spec import read_mapping
 from hippo_core.suites.reworded import wordings
 from hippo_core.suites.spatial import bank
 from hippo_core.suites.splits import SPLITS
-from hippo_core.training.place_lessons import PlaceLessons, reading_frames, reading_questions
+from recipes.place_lessons import PlaceLessons, reading_frames, reading_questions
 
 SLOT = re.compile(r"\{\w+\}")
 

@@ -9,8 +9,8 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Fact, Item, World
-from hippo_core.training import abstention, base_model
-from hippo_core.training.abstention import Outcome, chosen, others_of, table_of
+from recipes import abstention, base_model
+from recipes.abstention import Outcome, chosen, others_of, table_of
 
 RIGHT, WRONG, UNKNOWN = (1.0, 0), (0.0, 0), (0.0, 1)
 FITTED = sorted((root() / "data/weights").glob("*/abstention.json"))

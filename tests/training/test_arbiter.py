@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from hippo_core.methods.composite import Trust
-from hippo_core.training import arbiter
+from recipes import arbiter
 
 PLANTED = Trust(bias=-1.0, confidence=4.0, restated=-2.0, joined=1.0, agreed=1.5)
 

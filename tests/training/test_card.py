@@ -12,8 +12,9 @@ from hippo_core.files import LabError, root
 from hippo_core.models.load import load
 from hippo_core.models.score import TextLoss
 from hippo_core.models.spec import load_spec
-from hippo_core.training import base_model, card, language, skills
-from hippo_core.training.curve import curve_png
+from hippo_core.training import language
+from recipes import base_model, card, skills
+from recipes.curve import curve_png
 
 LANGUAGE = {
     "sst2": {

@@ -11,8 +11,8 @@ from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from hippo_core.suites import episodic, lexicon, multi
-from hippo_core.training import recall_weights
-from hippo_core.training.key import KeyRecipe, draw_room
+from recipes import recall_weights
+from recipes.key import KeyRecipe, draw_room
 
 HELD_OUT = {word.lower() for name in lexicon.names(held_out=True) for word in name.split()}
 FORMS = ("Tell me", "Do you recall", "Can one say")

@@ -7,9 +7,9 @@ import torch
 
 from hippo_core.suites.natural import squad
 from hippo_core.text_files import read_text
-from hippo_core.training import natural_rooms as rooms
-from hippo_core.training.key import KeyRecipe, States
-from hippo_core.training.pieces import PieceRecipe, fit_pieces, principal
+from recipes import natural_rooms as rooms
+from recipes.key import KeyRecipe, States
+from recipes.pieces import PieceRecipe, fit_pieces, principal
 
 RECIPE = KeyRecipe(facts=40, cues=12)
 OTHERS = {"saw": rooms.Others((), ()), "founded": rooms.Others(("begun",), ("forgotten",))}

@@ -9,10 +9,11 @@ from transformers import AutoTokenizer
 from hippo_core.files import LabError, root
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
-from hippo_core.training import guidance, tiny
+from hippo_core.training import guidance
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, Encoder
 from hippo_core.training.train import right_answers
+from recipes import tiny
 
 RECIPE = tiny.Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
 LESSON = Lesson(

@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.methods.relational import confidence
-from hippo_core.training import path_confidence
+from recipes import path_confidence
 from tests.methods.relational.test_learned import needs_reader
 
 FEW = {"semantic": ("semantic", "default", {}, 5), "relations": ("relations", "default", {}, 5)}

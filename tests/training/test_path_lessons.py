@@ -8,8 +8,8 @@ import torch
 from hippo_core.methods.relational.encoder import KINDS, ROLES, Marker
 from hippo_core.models import minilm
 from hippo_core.suites.relations.bank import further_names
-from hippo_core.training import path_encoder, path_lessons
-from hippo_core.training.path_lessons import CutLessons, Lessons, TagLessons, contrast, plain
+from recipes import path_encoder, path_lessons
+from recipes.path_lessons import CutLessons, Lessons, TagLessons, contrast, plain
 from tests.methods.relational.test_learned import needs_reader
 
 pytestmark = needs_reader

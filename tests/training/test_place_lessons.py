@@ -6,8 +6,8 @@ from hippo_core.methods.relational.encoder import Marker
 from hippo_core.methods.spatial.encoder import ROLES, SAYS, TURNS
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import available
-from hippo_core.training.place_encoder import marked, named, says_of, stands_of
-from hippo_core.training.place_lessons import PlaceLessons, Text, listed, place, turn, word
+from recipes.place_encoder import marked, named, says_of, stands_of
+from recipes.place_lessons import PlaceLessons, Text, listed, place, turn, word
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
 

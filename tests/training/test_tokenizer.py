@@ -4,7 +4,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from hippo_core.files import root
-from hippo_core.training import tokenizer as vocabulary
+from recipes import tokenizer as vocabulary
 
 
 @pytest.fixture(params=["learnt", "shipped"])

@@ -15,10 +15,10 @@ from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
-from hippo_core.training.base_model import fit_adapter_if
-from hippo_core.training.cues import draw_cues
-from hippo_core.training.trace_adapter import AdapterRecipe, AdapterTrainee
 from hippo_core.training.train import train
+from recipes.base_model import fit_adapter_if
+from recipes.cues import draw_cues
+from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
 
 RECIPE = AdapterRecipe(model="hippo-tiny", shape=AdapterSettings(blocks=(3, 4), rank=4), steps=4, lessons=1, warmup=1)
 

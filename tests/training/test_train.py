@@ -11,11 +11,11 @@ from transformers import AutoTokenizer
 from hippo_core.files import LabError, is_marked, read_object, root, seal
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.training import reader as reader_training
-from hippo_core.training import weights
-from hippo_core.training.reader import Reader, ReaderRecipe
-from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import CHECKPOINT, resume, share_of_rate, train
+from recipes import reader as reader_training
+from recipes import weights
+from recipes.reader import Reader, ReaderRecipe
+from recipes.tiny import Recipe, Tiny
 
 RECIPE = Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
 READER = ReaderRecipe(
@@ -34,7 +34,7 @@ def tokenizer():
 @pytest.fixture(autouse=True)
 def no_exam(monkeypatch):
     for module in ("tiny", "reader"):
-        monkeypatch.setattr(f"hippo_core.training.{module}.examine", lambda *_: {})
+        monkeypatch.setattr(f"recipes.{module}.examine", lambda *_: {})
 
 
 def silent(line: str) -> None:

@@ -6,8 +6,8 @@ from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.injection_eval import compare_deliveries, question
-from hippo_core.training.skills import SEED
+from recipes.injection_eval import compare_deliveries, question
+from recipes.skills import SEED
 
 
 def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():

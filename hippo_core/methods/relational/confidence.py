@@ -1,5 +1,5 @@
 """How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds with
-and without what decides their questions (training/path_confidence.py). Where patterns tell of what is asked for, it is another function
+and without what decides their questions (recipes/path_confidence.py). Where patterns tell of what is asked for, it is another function
 than elsewhere; and another one for each encoder, which says how alike words are."""
 
 from functools import cache
@@ -8,7 +8,7 @@ from hippo_core.files import LabError, read_sealed, root
 from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"
-FIT = "python -m hippo_core.training.path_confidence"
+FIT = "python -m recipes.path_confidence"
 MATTER, VERSIONS = "matter", "versions"  # when statements are of one matter: on a path, and where one may replace another (versions.py)
 ANEW = f"delete it and fit it again: `{FIT}`"  # what is fitted of other encoders stays in a whole file
 

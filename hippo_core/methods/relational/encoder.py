@@ -6,7 +6,7 @@
 
 Names are placeholders in order of appearance, to which what they are called adds little: whether it is a person's or a ship's. The three
 encoders, of which one tags, one cuts questions and one compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and
-the heads below, fitted on worlds of the bank of relations (training/path_encoder.py). A statement is read once, whoever asks: a hop is
+the heads below, fitted on worlds of the bank of relations (recipes/path_encoder.py). A statement is read once, whoever asks: a hop is
 compared with a pair of its names by the product of two vectors, and with its words by late interaction (Khattab and Zaharia 2020, arXiv
 2004.12832, section 3), not by a transformer that reads both together.
 """

@@ -25,7 +25,7 @@ from hippo_core.methods.relational.name_finder import Span, tagged_spans
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import shipped
 
-FIT = "python -m hippo_core.training.path_encoder"
+FIT = "python -m recipes.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
 SURENESS = {
     "high": 0.9,

@@ -6,7 +6,7 @@
     Which of the two, [P1] or [P2], do I reach sooner?         nearer
 
 Places are placeholders in order of appearance, whatever they are called. It is MiniLM with a low-rank adapter (Hu et al. 2021, arXiv
-2106.09685) and the heads below, fitted on the bank of place statements (training/place_encoder.py).
+2106.09685) and the heads below, fitted on the bank of place statements (recipes/place_encoder.py).
 """
 
 from collections.abc import Sequence

@@ -37,19 +37,20 @@ from hippo_core.methods.spatial.reading import (
     directions,
     read,
 )
-from hippo_core.methods.spatial.spans import Found, World, agreed, best_spans
+from hippo_core.methods.spatial.spans import Found, World, agreed, best_spans, without_means
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import shipped
 from hippo_core.spoken import MOVES, OPPOSITE
 
-PART, FIT = "places", "python -m hippo_core.training.place_encoder"
+PART, FIT = "places", "python -m recipes.place_encoder"
 Spans = tuple[tuple[int, int, int, str], ...]  # (start, end, number, noun) of each time that a text names a place
 BATCH = 32
 RECURRING = 0.25  # how likely a noun of several statements is a place, at least, to be one: "the spring", which is most often a season
 NO_NAME = (0.0, -20.0, -20.0)  # of a word that was not read, the text being too long
 CAPITAL = re.compile(r"\b[A-Z][\w'’-]*\b")
 OPEN = tuple(SAYS.index(one) for one in ("link", "forward", "back", "opened"))
-BY_PATTERN = 2.0  # nats by which what a pattern reads counts more
+BY_PATTERN = 1.0  # nats by which what a pattern reads counts more
+ONE_WAY = 2.0  # nats by which a link that leads one way must be likelier than one that leads both
 MEND = 2.0  # nats by which another reading may lead where without a link the map would not hang together
 WALKED = 0.6  # of the statements of a world that are steps, from which on it is a walk
 KINDS: Mapping[tuple[int, str], Kind] = {  # by how many places a question names, and what it asks
@@ -106,7 +107,7 @@ class PlaceReader:
                 if own[at - 1].word == "the" and own[at].word.isalpha() and own[at].word not in inside:
                     likely[own[at].word].append(1 - float(np.exp(one[at][0])))
         more = {noun for noun, values in likely.items() if sum(values) >= RECURRING * len(values) and len(values) > 1}
-        return Found(found.names, found.places | more - GENERIC - MOVES.keys())
+        return without_means(Found(found.names, found.places | more - GENERIC - MOVES.keys()), world)
 
     @torch.inference_mode()
     def _tags(self, texts: Sequence[str]) -> list[dict[int, np.ndarray]]:
@@ -230,7 +231,10 @@ def read_world(
 def _kind(pair: _Pair) -> str:
     """What a statement most likely says of two places."""
     among = [at for at in range(len(SAYS)) if (at in OPEN) == (pair.lead > 0)]
-    return SAYS[max(among, key=lambda at: pair.says[at] + BY_PATTERN * (SAYS[at] == "closed" and pair.is_closed))]
+    kind = SAYS[max(among, key=lambda at: pair.says[at] + BY_PATTERN * (SAYS[at] == "closed" and pair.is_closed))]
+    if kind in ("forward", "back") and pair.says[SAYS.index(kind)] - pair.says[SAYS.index("link")] < ONE_WAY:
+        return "link"
+    return kind
 
 
 def _pairs(

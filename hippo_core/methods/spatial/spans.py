@@ -8,14 +8,14 @@ by the algorithm of Viterbi (Forney 1973), and then those stand that the world a
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hippo_core.methods.spatial.names import CLOSED
-from hippo_core.methods.spatial.reading import GENERIC
+from hippo_core.methods.spatial.names import mark
+from hippo_core.methods.spatial.reading import GENERIC, NOUN
 from hippo_core.spoken import MOVES
 
 WORD = re.compile(r"[^\W_]+(?:-[^\W_]+|['’](?!s\b)[^\W_]+)*|['’]s?(?!\w)|[.,;:?!()]")
@@ -23,6 +23,7 @@ PUNCTUATION = frozenset(".,;:?!()")
 ARTICLES = frozenset(("the",))
 EDGES = frozenset(("the", "a", "an", "of", "and", "'", "’"))  # begin no name and end none
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+OVER = frozenset(("along", "across", "over", "through", "via"))
 LONGEST = 6  # words of a name, an apostrophe and "the" within among them
 
 
@@ -102,7 +103,7 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     and a name stands for one in at least half of the statements that have its words.
     """
     votes, bare, called = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), dict[tuple[str, ...], tuple[bool, str]]()
-    for text, own, found in zip(world.texts, world.tokens, _grown(world, spans), strict=True):
+    for text, own, found in zip(world.texts, world.tokens, spans, strict=True):
         for start, end in found:
             words = tuple(token.word for token in own[start:end])
             votes[words] += 1
@@ -124,31 +125,17 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
 
 
-def _grown(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
-    """The names, each with the word that follows it, and with what "of" joins before it, in all statements that have it, two at least."""
-    before, after = defaultdict[tuple[str, ...], list[str]](list), defaultdict[tuple[str, ...], list[str]](list)
-    for own, found in zip(world.tokens, spans, strict=True):
-        words = [token.word for token in own]
-        for start, end in found:
-            name = tuple(words[start:end])
-            before[name].append(" ".join(words[start - 2 : start]) if start > 1 and words[start - 1] == "of" else "")
-            verb = words[end].endswith(("s", "ed")) and words[end + 1] in CLOSED if end + 1 < len(words) else False
-            after[name].append("" if verb or end == len(words) else words[end])
-
-    def same(told: Sequence[str]) -> str:
-        word = told[0] if len(told) > 1 and len(set(told)) == 1 else ""
-        return "" if not word or {word.split()[0]} & (CLOSED | EDGES | PUNCTUATION | MOVES.keys()) else word
-
-    grown = []
-    for own, found in zip(world.tokens, spans, strict=True):
-        row = list[tuple[int, int]]()
-        for start, end in found:
-            name = tuple(token.word for token in own[start:end])
-            first, last = start - 2 * bool(same(before[name])), end + bool(same(after[name]))
-            if not row or row[-1][1] <= first:
-                row.append((first, last))
-        grown.append(row)
-    return grown
+def without_means(found: Found, world: World) -> Found:
+    """The names without those that always stand where it is told how one goes: along the quay, across the moor."""
+    often, over, by = Counter[str](), Counter[str](), Counter[str]()
+    for text in world.texts:
+        for hit in NOUN.finditer(mark(text, found.names)):
+            noun = hit["noun"].lower()
+            often[noun] += 1
+            over[noun] += (hit["before"] or "").lower() in OVER
+            by[noun] += (hit["before"] or "").lower() == "by"  # once it may say what lies beside it
+    means = {noun for noun, count in often.items() if count == over[noun] + by[noun] and (over[noun] or count > 1)}
+    return Found({noun: name for noun, name in found.names.items() if noun not in means}, found.places - means)
 
 
 def _without_additions(votes: Mapping[tuple[str, ...], int]) -> set[tuple[str, ...]]:

@@ -48,7 +48,7 @@ FOLLOW = {  # which cells follow a file
     "results/report/writing.py": set(),
     "experiments/asking/report/tables.py": set(),
     "experiments/reporting.py": set(),
-    "training/key.py": set(),
+    "training/lessons.py": set(),
 }
 OWN = """
 from hippo_core.methods.base import Method, Retrieved
@@ -125,12 +125,12 @@ def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(place):
 def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_imports_does(place):
     path = place / "hippo_core/methods/baselines.py"
     source = path.read_text()
-    path.write_text(f"{source}\nif TYPE_CHECKING:\n    import hippo_core.training.key\n")
+    path.write_text(f"{source}\nif TYPE_CHECKING:\n    import hippo_core.training.lessons\n")
     before = ids()
-    key = place / "hippo_core/training/key.py"
+    key = place / "hippo_core/training/lessons.py"
     key.write_text(f"{key.read_text()}\n# changed\n")
     assert changed(before) == set()
-    path.write_text(f"{source}\ndef later():\n    if 1:\n        import hippo_core.training.key\n")
+    path.write_text(f"{source}\ndef later():\n    if 1:\n        import hippo_core.training.lessons\n")
     before = ids()
     key.write_text(f"{key.read_text()}\n# changed again\n")
     assert changed(before) == {"window"}

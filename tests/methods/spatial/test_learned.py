@@ -64,8 +64,13 @@ def test_a_link_is_what_the_statement_says(kind, link):
 def test_what_says_nothing_of_a_link_is_none_even_where_a_pattern_reads_one():
     text = "A lane goes from the fen to the inn."
     assert said([text], lane=("link", 5.0, 1.0)) == [[Link("fen", "inn")]]
-    assert said([text], lane=("none", 1.0, 1.0)) == [[Link("fen", "inn")]]
+    assert said([text], lane=("none", 0.5, 1.0)) == [[Link("fen", "inn")]]
     assert said([text], lane=("none", 5.0, 1.0)) == [[]]
+
+
+def test_a_link_leads_one_way_only_where_that_is_clearly_likelier():
+    for lead, one_way in ((0.5, False), (5.0, True)):
+        assert said(["The fen outshines the inn."], outshines=("forward", lead, 1.0)) == [[Link("fen", "inn", one_way=one_way)]]
 
 
 def test_a_statement_tells_all_of_its_links():

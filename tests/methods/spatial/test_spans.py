@@ -6,7 +6,7 @@ import pytest
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.spans import World, agreed, best_spans, tokens
+from hippo_core.methods.spatial.spans import World, agreed, best_spans, tokens, without_means
 from hippo_core.models.packages.pins import available
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -86,3 +86,15 @@ def test_a_statement_without_a_word_changes_no_name(wordless):
     names, told = fitted_places().names, ["The mill is by the barn.", "The barn is by the den."]
     assert names([told[0], wordless, told[1]]).places == names(told).places == {"mill", "barn", "den"}
     assert names([wordless]).places == frozenset()
+
+
+def test_what_is_always_gone_along_or_over_is_no_place():
+    told = [
+        ("It is a step west along the quay from the inn to the mill.", "quay", "inn", "mill"),
+        ("The den is by the mill, by the ferry.", "den", "mill", "ferry"),
+        ("Through the inn one gets by the ferry to the fort.", "inn", "ferry", "fort"),
+    ]
+    known = World([text for text, *_ in told])
+    found = agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
+    assert found.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
+    assert without_means(found, known).places == {"inn", "mill", "den", "fort"}

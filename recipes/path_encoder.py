@@ -26,10 +26,10 @@ from hippo_core.methods.relational.statement_reader import FIT
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import save
 from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT_PARTS, digest
-from hippo_core.training.memory_parts import provenance
-from hippo_core.training.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
-from hippo_core.training.weights import WORKSHOP
+from recipes.memory_parts import provenance
+from recipes.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
+from recipes.weights import WORKSHOP
 
 CONTRAST = 10.0  # how much a cosine counts beside others
 RELATIONS = 40  # that are told apart at a step, besides those of a world

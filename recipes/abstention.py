@@ -25,8 +25,8 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Fact, Item, Suite, World
 from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing
-from hippo_core.training.memory_parts import provenance
-from hippo_core.training.recall_weights import SEED
+from recipes.memory_parts import provenance
+from recipes.recall_weights import SEED
 
 PART = "abstention"
 GRID = tuple(step / 2 for step in range(17))  # nats

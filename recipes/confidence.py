@@ -32,8 +32,8 @@ from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import World
 from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing
-from hippo_core.training.memory_parts import provenance
-from hippo_core.training.recall_weights import SEED
+from recipes.memory_parts import provenance
+from recipes.recall_weights import SEED
 
 MINILM = "minilm"
 # kind: suite, profile, settings, questions

@@ -15,7 +15,7 @@ from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.types import Item, World
-from hippo_core.training.skills import SEED
+from recipes.skills import SEED
 
 TRACES = (1, 3, 5)
 

@@ -27,7 +27,7 @@ from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Suite, World
-from hippo_core.training.recall_weights import SEED
+from recipes.recall_weights import SEED
 
 PRESET = "memory/all"
 MODEL = "smollm2-135m-reader"

@@ -1,4 +1,4 @@
-"""Fit the projection of word pieces (retrieval/pieces.py) on the rooms of a key: InfoNCE over late interaction, as `training/key.py`."""
+"""Fit the projection of word pieces (retrieval/pieces.py) on the rooms of a key: InfoNCE over late interaction, as `recipes/key.py`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout, normalize
 
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings, matched
-from hippo_core.training.key import States, descend, targets
+from recipes.key import States, descend, targets
 
 
 class PieceRecipe(BaseModel):

@@ -22,8 +22,8 @@ from hippo_core.retrieval.sentences import sentences
 from hippo_core.suites.natural import squad
 from hippo_core.suites.wording import misspell
 from hippo_core.text_files import read_text
-from hippo_core.training.key import Draw, KeyRecipe, Room, draw_room
 from hippo_core.training.stories import training_stories
+from recipes.key import Draw, KeyRecipe, Room, draw_room
 
 NATURAL = 0.6  # of the rooms; the others are the lab's
 ARTICLES = 0.5  # of the natural ones

@@ -16,8 +16,8 @@ from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
-from hippo_core.training.key import KeyRecipe, train_key
-from hippo_core.training.recall_weights import FITTED, SEED, USUAL, fit_weights
+from recipes.key import KeyRecipe, train_key
+from recipes.recall_weights import FITTED, SEED, USUAL, fit_weights
 
 SMALL = 16  # blocks of a model whose words are learnt in two
 

@@ -12,9 +12,10 @@ from hippo_core.models.language_model import LanguageModel, describe
 from hippo_core.models.packages.pins import packages
 from hippo_core.models.score import TextLoss
 from hippo_core.results.frames import Frame
-from hippo_core.training import language, skills
-from hippo_core.training.abstention import MOST_LOST, abstention_table
-from hippo_core.training.curve import curve_png
+from hippo_core.training import language
+from recipes import skills
+from recipes.abstention import MOST_LOST, abstention_table
+from recipes.curve import curve_png
 
 BASES = {"smollm2-135m-reader": "smollm2-135m"}
 OWN = (

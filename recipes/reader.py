@@ -18,9 +18,9 @@ from hippo_core.models.matmul import half_products
 from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_RELATIONS, SHARES_WIDE, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
-from hippo_core.training.replay_text import FILES, Rehearsal
 from hippo_core.training.train import Log, answer_loss, set_rates
-from hippo_core.training.validation import examine
+from recipes.replay_text import FILES, Rehearsal
+from recipes.validation import examine
 
 DATA = (*FILES, *tasks.FILES["public_stories"])
 DESCENTS = (  # of the rate: steps, and the share of the rate that they begin with

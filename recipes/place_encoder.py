@@ -15,12 +15,12 @@ from hippo_core.methods.relational.encoder import Marked, Marker
 from hippo_core.methods.spatial.encoder import SAYS, TELLS, PlaceEncoder, PlacesRead
 from hippo_core.models import minilm
 from hippo_core.suites.spatial.bank import digest
-from hippo_core.training.path_encoder import EncoderTrainee, PathRecipe, adapted, fit_encoder
-from hippo_core.training.place_lessons import PlaceLessons, Text
 from hippo_core.training.train import Log
+from recipes.path_encoder import EncoderTrainee, PathRecipe, adapted, fit_encoder
+from recipes.place_lessons import PlaceLessons, Text
 
-FIT = "python -m hippo_core.training.place_encoder"
-RECIPE = PathRecipe(part="places", steps=800, rate=4e-4, head_rate=1e-3, warmup=40)
+FIT = "python -m recipes.place_encoder"
+RECIPE = PathRecipe(part="places", steps=1600, second=800, rate=4e-4, head_rate=1e-3, warmup=40)
 TEXTS = 24  # of a step
 HIDDEN = 0.15  # of the pieces of a text
 

@@ -8,15 +8,15 @@ import pandas as pd
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.frames import Frame
-from hippo_core.training import card
-from hippo_core.training.abstention import abstention_table, fit_abstention_if
-from hippo_core.training.adapters import adapter_table, fit_adapter_if
-from hippo_core.training.card import Measured, measure, records
-from hippo_core.training.curve import skills_figure
-from hippo_core.training.memory_parts import fit_memory_if, recall_table
-from hippo_core.training.skills import COLUMNS
-from hippo_core.training.tiny import Recipe
-from hippo_core.training.weights import make_reader, make_tiny
+from recipes import card
+from recipes.abstention import abstention_table, fit_abstention_if
+from recipes.adapters import adapter_table, fit_adapter_if
+from recipes.card import Measured, measure, records
+from recipes.curve import skills_figure
+from recipes.memory_parts import fit_memory_if, recall_table
+from recipes.skills import COLUMNS
+from recipes.tiny import Recipe
+from recipes.weights import make_reader, make_tiny
 
 __all__ = [
     "Measured",

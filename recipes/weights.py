@@ -31,11 +31,11 @@ from hippo_core.files import (
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
-from hippo_core.training import reader, tiny
-from hippo_core.training import tokenizer as vocabulary
-from hippo_core.training.reader import Reader, ReaderRecipe
-from hippo_core.training.tiny import Recipe, Tiny
 from hippo_core.training.train import CHECKPOINT, Trainee, checkpoint, train
+from recipes import reader, tiny
+from recipes import tokenizer as vocabulary
+from recipes.reader import Reader, ReaderRecipe
+from recipes.tiny import Recipe, Tiny
 
 WEIGHTS, WORKSHOP = "data/weights", "data/training"
 SAVED_EVERY = 75  # steps of a reader: about ten minutes

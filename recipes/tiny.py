@@ -15,9 +15,9 @@ from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES_FROM_NOTHING, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import Batch, Encoder
 from hippo_core.training.stories import STORIES, training_stories
-from hippo_core.training.tokenizer import SPECIAL
 from hippo_core.training.train import Log, answer_loss, set_rates, share_of_rate
-from hippo_core.training.validation import examine
+from recipes.tokenizer import SPECIAL
+from recipes.validation import examine
 
 DATA = (STORIES, *tasks.FILES["public_stories"])
 END_TOKENS = {"bos": SPECIAL["bos"], "eos": SPECIAL["end"], "pad": SPECIAL["pad"]}

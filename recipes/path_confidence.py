@@ -32,9 +32,9 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Item, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, unanswerable_world
-from hippo_core.training.confidence import Judged, fitted
-from hippo_core.training.memory_parts import provenance
-from hippo_core.training.recall_weights import SEED
+from recipes.confidence import Judged, fitted
+from recipes.memory_parts import provenance
+from recipes.recall_weights import SEED
 
 PRESET = "memory/sgc_rss"
 WANTED = (MATTER, VERSIONS, *get_args(Reader))

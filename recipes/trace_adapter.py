@@ -14,9 +14,9 @@ from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, Tra
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.matmul import half_products
-from hippo_core.training.cues import Cue, draw_cues
 from hippo_core.training.packed_examples import IGNORE, Encoder
 from hippo_core.training.train import Log, set_rates, share_of_rate
+from recipes.cues import Cue, draw_cues
 
 EXAM, AT_ONCE = 96, 32  # cues
 

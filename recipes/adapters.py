@@ -21,10 +21,10 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.spec import load_spec
-from hippo_core.training.injection_eval import compare_deliveries
-from hippo_core.training.trace_adapter import AdapterRecipe, AdapterTrainee
 from hippo_core.training.train import train
-from hippo_core.training.weights import WORKSHOP
+from recipes.injection_eval import compare_deliveries
+from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
+from recipes.weights import WORKSHOP
 
 # After which blocks: hippo-tiny was taught to find facts and answers in these three; of the reader's thirty, those where at gate 0 the
 # loss falls fastest with an opening gate (48 questions of training lessons).
