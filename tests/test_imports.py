@@ -30,6 +30,7 @@ RANKS = (
     ("experiments",),
     ("training",),
     ("lab",),
+    ("dashboard",),
 )
 RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
 MODULES = {

@@ -174,8 +174,8 @@ def report(run: str) -> None:
 
 def panels(run: str) -> None:
     """Open the dashboard's panels of finished runs on a run, each once, and choose two conditions of a suite."""
-    from hippo_core.lab.dashboard.ablate import AblatePanel
-    from hippo_core.lab.dashboard.compare import ComparePanel
+    from hippo_core.dashboard.ablate import AblatePanel
+    from hippo_core.dashboard.compare import ComparePanel
 
     begin = time.perf_counter()
     compare = ComparePanel(root() / "executed")

@@ -14,7 +14,7 @@ from statistics import median
 import torch
 
 from hippo_core import Memory
-from hippo_core.lab.dashboard.ask import AskPanel
+from hippo_core.dashboard.ask import AskPanel
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from benchmarks.continual import stories
+from benchmarks.continual.export import export, gpt2
 from hippo_core.files import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.training.forgetting import stories
-from hippo_core.training.forgetting.export import export, gpt2
 from hippo_core.training.forgetting.transformer import Shape, initial, logits
 
 SHAPE = Shape(32, 300, layers=2, heads=2, width=32, fc1=32)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from benchmarks.continual import linear
 from hippo_core.files import LabError
-from hippo_core.training.forgetting import linear
 from hippo_core.training.forgetting.transformer import initial
 
 SHAPE = linear.shape_of(2)

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 import torch
 
+from benchmarks.continual import scaling
+from benchmarks.continual.scaling_figure import curves
+from benchmarks.continual.scaling_law import Law
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.results.figures import drawing
-from hippo_core.results.figures.scaling import curves
-from hippo_core.results.scaling_law import Law
-from hippo_core.training.forgetting import scaling
 
 SHAPE = scaling.Shape(8, 20, layers=1, heads=2, width=16)
 

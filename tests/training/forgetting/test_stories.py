@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from benchmarks.continual import stories
 from hippo_core.files import LabError
-from hippo_core.training.forgetting import stories
 from hippo_core.training.forgetting.transformer import Shape, initial
 
 KIND = [f"the {who} saw the {what} and the {what} ran ." for who in ("cat", "dog", "boy") for what in ("ball", "bird", "sun")] * 20

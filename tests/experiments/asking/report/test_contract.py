@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from hippo_core.dashboard.ablate import AblatePanel
+from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.experiments.answer.experiment import ANSWER
 from hippo_core.experiments.asking.report.contract import is_invalid, marked, said, valid, violations
 from hippo_core.lab.cli.commands import app
-from hippo_core.lab.dashboard.ablate import AblatePanel
-from hippo_core.lab.dashboard.compare import ComparePanel
 from hippo_core.lab.grid import summary
 from hippo_core.results.report import write_report
 from tests.results.fake_records import add_record, make_rows

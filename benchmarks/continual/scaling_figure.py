@@ -4,9 +4,9 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.continual.scaling_law import Law
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.frames import Frame
-from hippo_core.results.scaling_law import Law
 
 COLOURS = ("#9aa3af", "#0072b2", "#009e73", "#d55e00", "#a6447f")  # of numbers of weights, from few to many
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 from IPython.display import HTML, DisplayHandle, display
 
+from hippo_core.dashboard import page
+from hippo_core.dashboard.ask import AskPanel
 from hippo_core.files import root, unknown
-from hippo_core.lab.dashboard import page
-from hippo_core.lab.dashboard.ask import AskPanel
 from hippo_core.results.records import RUNS, run_names
 
 if TYPE_CHECKING:
-    from hippo_core.lab.dashboard.ablate import AblatePanel
-    from hippo_core.lab.dashboard.compare import ComparePanel
+    from hippo_core.dashboard.ablate import AblatePanel
+    from hippo_core.dashboard.compare import ComparePanel
     from hippo_core.live.answer import Answer
 
 TITLES = ("Ask", "Compare", "Ablate")
@@ -50,7 +50,7 @@ class Dashboard:
     @cached_property
     def compare(self) -> "ComparePanel":
         """The panel Compare, made when it is first asked for."""
-        from hippo_core.lab.dashboard.compare import ComparePanel
+        from hippo_core.dashboard.compare import ComparePanel
 
         panel = ComparePanel(self._runs)
         if self._run:
@@ -61,7 +61,7 @@ class Dashboard:
     @cached_property
     def ablate(self) -> "AblatePanel":
         """The panel Ablate, made when it is first asked for."""
-        from hippo_core.lab.dashboard.ablate import AblatePanel
+        from hippo_core.dashboard.ablate import AblatePanel
 
         panel = AblatePanel(self._runs, self._open)
         if self._run:

@@ -1,6 +1,6 @@
 """The preset `tinystories` learns TinyStories for some minutes, and is asked about held-out stories and about other English; a line a text.
 
-python -m hippo_core.training.forgetting.stories [MINUTES] [--fc1 256] [--fc2 256] [--sort 8] [--seed 1337] [--keep FOLDER]
+python -m benchmarks.continual.stories [MINUTES] [--fc1 256] [--fc2 256] [--sort 8] [--seed 1337] [--keep FOLDER]
 
 It needs HIPPO_DATA. The sizes are those of KintaroAI's protocol (llm-fundamentals, EVAL.md, phase 1): sequences of 256, 4 layers of width
 128. Its vocabulary of 50,257 tokens is here one of 4,096, byte-level BPE of the training stories; bits a byte can be compared, perplexities
@@ -19,10 +19,10 @@ import typer
 from tokenizers import ByteLevelBPETokenizer
 from torch.nn import functional
 
+from benchmarks.continual.export import export
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.text_files import read_text
-from hippo_core.training.forgetting.export import export
 from hippo_core.training.forgetting.learner import BETAS
 from hippo_core.training.forgetting.transformer import Shape, initial, logits
 from hippo_core.training.stories import held_out_stories, training_stories

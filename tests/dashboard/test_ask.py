@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hippo_core.lab.dashboard.ask import AskPanel
-from hippo_core.lab.dashboard.controls import Controls
+from hippo_core.dashboard.ask import AskPanel
+from hippo_core.dashboard.controls import Controls
 from hippo_core.methods.presets import load_preset, preset_names
 
 

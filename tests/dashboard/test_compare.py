@@ -5,14 +5,14 @@ import re
 
 import pytest
 
+from hippo_core.dashboard.compare import ComparePanel
+from hippo_core.dashboard.index import read_index
 from hippo_core.experiments.asking.report.comparisons import comparisons
 from hippo_core.experiments.asking.report.pages import Links
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.files import LabError
-from hippo_core.lab.dashboard.compare import ComparePanel
-from hippo_core.lab.dashboard.index import read_index
 from hippo_core.results.figures.palette import look
-from tests.lab.dashboard.conftest import MEMORY, RAG, SPARSE
+from tests.dashboard.conftest import MEMORY, RAG, SPARSE
 from tests.results.fake_records import add_record
 
 SPAN = "baselines/span_short"

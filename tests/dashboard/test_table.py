@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from hippo_core.dashboard.table import HERE, STATIC, ItemTable
 from hippo_core.files import LabError
-from hippo_core.lab.dashboard.table import HERE, STATIC, ItemTable
 
 COLUMNS = [
     {"name": "who", "label": "Who", "kind": "text"},

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
-from hippo_core.files import LabError, in_a_line
-from hippo_core.lab.dashboard import page
-from hippo_core.lab.dashboard.bench import (
+from hippo_core.dashboard import page
+from hippo_core.dashboard.bench import (
     OWN,
     Bench,
     Flip,
@@ -25,9 +24,10 @@ from hippo_core.lab.dashboard.bench import (
     scenes_of,
     upload,
 )
-from hippo_core.lab.dashboard.controls import Controls
-from hippo_core.lab.dashboard.sleep import SleepSection
-from hippo_core.lab.dashboard.turns import Turns
+from hippo_core.dashboard.controls import Controls
+from hippo_core.dashboard.sleep import SleepSection
+from hippo_core.dashboard.turns import Turns
+from hippo_core.files import LabError, in_a_line
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import ipywidgets
 
+from hippo_core.dashboard import page
+from hippo_core.dashboard.bench import Bench, Scene, Setup, Uplift
 from hippo_core.files import LabError
-from hippo_core.lab.dashboard import page
-from hippo_core.lab.dashboard.bench import Bench, Scene, Setup, Uplift
 
 WAYS = {  # of `hippo_core.training.consolidation.ways`, as they are offered
     "near questions (gated LoRA)": "gated_lora",

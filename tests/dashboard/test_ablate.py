@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
+from hippo_core.dashboard.ablate import AblatePanel, ablations_of
+from hippo_core.dashboard.compare import ComparePanel
+from hippo_core.dashboard.index import read_index
 from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.files import LabError
 from hippo_core.lab import widgets
-from hippo_core.lab.dashboard.ablate import AblatePanel, ablations_of
-from hippo_core.lab.dashboard.compare import ComparePanel
-from hippo_core.lab.dashboard.index import read_index
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.results import summaries
-from tests.lab.dashboard.conftest import MEMORY, SPARSE, add
+from tests.dashboard.conftest import MEMORY, SPARSE, add
 
 KS = [f"{MEMORY} (k={k})" for k in (1, 3, 5)]
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from hippo_core.dashboard.board import Dashboard
 from hippo_core.files import LabError
-from hippo_core.lab.dashboard.board import Dashboard
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def board(runs):
 def test_the_first_panel_is_there_before_torch_and_statistics():
     """Seconds of imports, for which a page would stay empty."""
     code = (
-        "import sys; from hippo_core.lab.dashboard.board import Dashboard; Dashboard();"
+        "import sys; from hippo_core.dashboard.board import Dashboard; Dashboard();"
         "sys.exit(bool({'torch', 'transformers', 'scipy', 'matplotlib'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

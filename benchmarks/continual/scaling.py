@@ -1,7 +1,7 @@
 """How a held-out loss falls with the size of a model and with the text that it learnt from: a small grid of both, each cell one pass
-through the first D tokens of TinyStories, and the law of scaling that fits it (results/scaling_law.py); a line a run.
+through the first D tokens of TinyStories, and the law of scaling that fits it (scaling_law.py); a line a run.
 
-python -m hippo_core.training.forgetting.scaling [--seeds 2] [--out FOLDER]       (needs HIPPO_DATA)
+python -m benchmarks.continual.scaling [--seeds 2] [--out FOLDER]       (needs HIPPO_DATA)
 
 Models have two layers and widths of 16 to 96, sequences of 64, a vocabulary of 512; N counts all weights, D are 102,400 to 819,200 tokens:
 of fewer the loss falls of a sudden (50 steps are too few), and no law fits.
@@ -16,12 +16,13 @@ import pandas as pd
 import torch
 import typer
 
+from benchmarks.continual import scaling_figure as scaling
+from benchmarks.continual.scaling_law import NAMES, fit, intervals
+from benchmarks.continual.stories import asked, nats, tokens_of, vocabulary
 from hippo_core.files import LabError, mistakes_in_a_line, write_bytes, write_text
 from hippo_core.models.matmul import quicken_products
-from hippo_core.results.figures import drawing, scaling
-from hippo_core.results.scaling_law import NAMES, fit, intervals
+from hippo_core.results.figures import drawing
 from hippo_core.training.forgetting.learner import BETAS
-from hippo_core.training.forgetting.stories import asked, nats, tokens_of, vocabulary
 from hippo_core.training.forgetting.transformer import Shape, initial
 from hippo_core.training.stories import held_out_stories, training_stories
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
+from hippo_core.dashboard.ask import AskPanel
+from hippo_core.dashboard.bench import Setup, command, own_sentences, python
+from hippo_core.dashboard.sleep import WAYS
 from hippo_core.files import LabError, seal, write_sealed
-from hippo_core.lab.dashboard.ask import AskPanel
-from hippo_core.lab.dashboard.bench import Setup, command, own_sentences, python
-from hippo_core.lab.dashboard.sleep import WAYS
 from hippo_core.live.consolidation import LINEAGE, read_lineage
 from hippo_core.training.consolidation.ways import WAYS as ALL
-from tests.lab.dashboard.test_ask import words
+from tests.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little
 
 TOLD = "On Monday, Ben sold a lamp at the market.\nIn May, Otto found a guitar at the school."

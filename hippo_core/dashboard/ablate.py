@@ -8,14 +8,14 @@ from typing import Any
 
 import ipywidgets
 
+from hippo_core.dashboard.choices import Choices, Options
+from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
+from hippo_core.dashboard.pages import piece, style
+from hippo_core.dashboard.table import ItemTable
 from hippo_core.experiments.asking.report.contract import said
 from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.files import LabError, root
 from hippo_core.lab import widgets
-from hippo_core.lab.dashboard.choices import Choices, Options
-from hippo_core.lab.dashboard.index import COMMON, RunIndex, narrowed, read_index
-from hippo_core.lab.dashboard.pages import piece, style
-from hippo_core.lab.dashboard.table import ItemTable
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
 from hippo_core.results import summaries
