@@ -228,9 +228,9 @@ class Atlas:
         if way is None and not self.map.ever_joined(origin, end):
             return None
         if wanted.kind == "reach" and way is None:
-            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._last_told_of(origin, end))
+            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._statements_of_places(origin, end))
         if way is None:  # what bars it was told of the places, if it was
-            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._last_told_of(origin, end))
+            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._statements_of_places(origin, end))
         told = self._statements_of(way) or tuple(self.map.told[origin][-1:])
         if wanted.kind == "reach":
             return Said(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
@@ -250,7 +250,7 @@ class Atlas:
             spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
         return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
 
-    def _last_told_of(self, *places: str) -> tuple[int, ...]:
+    def _statements_of_places(self, *places: str) -> tuple[int, ...]:
         """The numbers of what was told last of these places."""
         return tuple(dict.fromkeys(number for place in places for number in self.map.told[place][-1:]))
 
