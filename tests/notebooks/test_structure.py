@@ -69,6 +69,13 @@ def test_unknown_and_wrong_parameters_are_refused(path):
 
 
 @each
+def test_what_it_imports_is_there(path):
+    for source in notebook_files.code(path):
+        plain = "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!")))
+        exec("\n".join(ast.unparse(node) for node in ast.walk(ast.parse(plain)) if isinstance(node, ast.Import | ast.ImportFrom)), {})
+
+
+@each
 def test_cells_are_short_and_define_nothing(path):
     defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
     for source in notebook_files.code(path):
