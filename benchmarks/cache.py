@@ -29,16 +29,16 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from hippo_core.cache.defences.base import Clean
-from hippo_core.cache.defences.clipping import Clipping
-from hippo_core.cache.presses import press
-from hippo_core.cache.repair import Repair, RepairSettings
-from hippo_core.experiments.cache.experiment import CacheParameters
 from hippo_core.models.kv import KV, encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.training.cache.probes import windows
+from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.clipping import Clipping
+from hippo_core.protocols.cache.presses import press
+from hippo_core.protocols.cache.probes import windows
+from hippo_core.protocols.cache.protocol import CacheParameters
+from hippo_core.protocols.cache.repair import Repair, RepairSettings
 
 PROMPT, WRITTEN, KNOWN = 128, 32, 4
 Guard = Callable[[KV], KV]

@@ -22,9 +22,9 @@ from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from hippo_core.models.matmul import quicken_products
-from hippo_core.training.forgetting.learner import BETAS, Learner
-from hippo_core.training.forgetting.tasks import EOS, Corpus, make_task
-from hippo_core.training.forgetting.transformer import PRESETS, Shape
+from hippo_core.protocols.forgetting.learner import BETAS, Learner
+from hippo_core.protocols.forgetting.tasks import EOS, Corpus, make_task
+from hippo_core.protocols.forgetting.transformer import PRESETS, Shape
 
 INITS, RATE, DECAY, FIRST = 3, 1e-3, 0.1, 3  # the first steps of each side are slow
 CASES = (

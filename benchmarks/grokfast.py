@@ -21,10 +21,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from hippo_core.experiments.forgetting.experiment import ForgettingParameters
 from hippo_core.models.matmul import quicken_products
-from hippo_core.training.forgetting.run import EVERY, LEARNT, Course
-from hippo_core.training.forgetting.tasks import VOCABULARY, make_task
+from hippo_core.protocols.forgetting.protocol import ForgettingParameters
+from hippo_core.protocols.forgetting.run import EVERY, LEARNT, Course
+from hippo_core.protocols.forgetting.tasks import VOCABULARY, make_task
 
 AVERAGE, AMPLIFIED, PENALTY, WARM_UP = 0.98, 2.0, 0.005, 10
 SEEDS, BATCH, WIDTH, PLACES = (1337, 1338, 1339), 512, 128, 5

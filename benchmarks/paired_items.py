@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hippo_core.paired.comparison import PER_ITEM, Paired, Side, compare_sides
-from hippo_core.paired.run_files import PairedRun
-from hippo_core.paired.scoring import SCORES
+from hippo_core.protocols.paired.comparison import PER_ITEM, Paired, Side, compare_sides
+from hippo_core.protocols.paired.run_files import PairedRun
+from hippo_core.protocols.paired.scoring import SCORES
 
 ITEMS, OF_A_WORLD, GOAL = 1_000_000, 100, 10.0  # goal in seconds, on two cores
 

@@ -27,7 +27,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.consolidation.rehearsal import Rehearsed
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.ways import make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, Encoder
 

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.evaluation.run import AnsweredItem, ask
-from hippo_core.experiments.memory.run import teach
 from hippo_core.methods.composite import Trust, evidence
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.questions.run import teach
 from hippo_core.results.scores import score_item
 from hippo_core.retrieval.confidence import fit
 from hippo_core.store import TraceStore, store_path

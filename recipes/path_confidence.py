@@ -13,7 +13,6 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from hippo_core.experiments.memory.run import teach
 from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import SURE
 from hippo_core.methods.encoded import UNKNOWN_BELOW
@@ -24,6 +23,7 @@ from hippo_core.methods.relational.settings import Reader
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.questions.run import teach
 from hippo_core.results.frames import Frame
 from hippo_core.results.scores import em_norm
 from hippo_core.retrieval.confidence import Confidence

@@ -13,9 +13,9 @@ os.environ.setdefault("HIPPO_ENCODER", "own")  # what a memory's `encoder: auto`
 
 # The files that take longest, 30 to 150 seconds each, come first, so that no core waits for the other in the end.
 LONGEST = (
-    *("lab/executors/test_dask.py", "experiments/memory/test_proof.py", "end_to_end/test_notebooks_run.py", "lab/grid/test_engine.py"),
+    *("lab/executors/test_dask.py", "protocols/questions/test_proof.py", "end_to_end/test_notebooks_run.py", "lab/grid/test_engine.py"),
     *("lab/warm/test_kernels.py", "faults/test_kills.py", "lab/run/test_dependencies.py", "faults/test_disks.py"),
-    *("experiments/memory/test_knobs.py", "experiments/memory/test_proof_reader.py", "test_extend.py", "end_to_end/test_dry_runs.py"),
+    *("protocols/questions/test_knobs.py", "protocols/questions/test_proof_reader.py", "test_extend.py", "end_to_end/test_dry_runs.py"),
     *("methods/test_controls.py", "lab/test_progress.py", "lab/run/test_ram.py"),
 )
 USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 import torch
 
-from hippo_core.experiments import load_experiment
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.run import fingerprints
@@ -24,6 +23,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models import minilm
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import read_meta, read_metrics, read_rows, read_table, records_with
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement, Trace

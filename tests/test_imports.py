@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import rustworkx
 
-from hippo_core.experiments.base import OURS, load_experiment
 from hippo_core.lab.run.fingerprints import SHARED
+from hippo_core.protocols.base.experiment import OURS, load_experiment
 from hippo_core.source_code import closure
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
@@ -22,13 +22,11 @@ RANKS = (
     ("suites",),
     ("retrieval", "store"),
     ("methods", "delivery"),
-    ("cache",),
     ("results",),
     ("evaluation",),
-    ("live", "conversation"),
-    ("paired",),
-    ("experiments",),
     ("training",),
+    ("live",),
+    ("protocols",),
     ("lab",),
     ("dashboard",),
 )

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from hippo_core.experiments import OURS
-from hippo_core.experiments.consolidation.table import TITLES, changes
 from hippo_core.files import LabError, root
+from hippo_core.protocols.base.experiment import OURS
+from hippo_core.protocols.consolidation.table import TITLES, changes
 from hippo_core.results import quoted
 from hippo_core.results.figures.sides import described
 from hippo_core.results.formatting import span
 from hippo_core.results.quoted import REGION, Quoted, current, filled, pages, tables
 from hippo_core.results.sentences import number, sentences, tables_named, with_numbers
-from tests.experiments.asking.report.rows_again import contradicted, rows_file
+from tests.protocols.questions.report.rows_again import contradicted, rows_file
 from tests.unbacked import listed, unbacked, unbacked_in
 
 PAGES = {path: path.read_text(encoding="utf-8") for path in pages().values()}

@@ -7,7 +7,7 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from hippo_core.files import LabError, new_folder
-from hippo_core.training.forgetting.transformer import Shape
+from hippo_core.protocols.forgetting.transformer import Shape
 
 
 def export(shape: Shape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, end: str, folder: Path) -> None:

@@ -18,8 +18,8 @@ from scipy import stats
 
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
-from hippo_core.training.forgetting.learner import BETAS
-from hippo_core.training.forgetting.transformer import Shape, blocks, initial
+from hippo_core.protocols.forgetting.learner import BETAS
+from hippo_core.protocols.forgetting.transformer import Shape, blocks, initial
 
 EXAMPLES, BATCH, RATE, SAID_EVERY, ASKED = 10, 64, 1e-3, 500, 1000
 Minutes = Annotated[float, typer.Argument(min=0.01)]

@@ -21,9 +21,9 @@ from benchmarks.continual.scaling_law import NAMES, fit, intervals
 from benchmarks.continual.stories import asked, nats, tokens_of, vocabulary
 from hippo_core.files import LabError, mistakes_in_a_line, write_bytes, write_text
 from hippo_core.models.matmul import quicken_products
+from hippo_core.protocols.forgetting.learner import BETAS
+from hippo_core.protocols.forgetting.transformer import Shape, initial
 from hippo_core.results.figures import drawing
-from hippo_core.training.forgetting.learner import BETAS
-from hippo_core.training.forgetting.transformer import Shape, initial
 from hippo_core.training.stories import held_out_stories, training_stories
 
 WIDTHS, TOKENS = (16, 32, 64, 96), (102_400, 204_800, 409_600, 819_200)

@@ -22,9 +22,9 @@ from torch.nn import functional
 from benchmarks.continual.export import export
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
+from hippo_core.protocols.forgetting.learner import BETAS
+from hippo_core.protocols.forgetting.transformer import Shape, initial, logits
 from hippo_core.text_files import read_text
-from hippo_core.training.forgetting.learner import BETAS
-from hippo_core.training.forgetting.transformer import Shape, initial, logits
 from hippo_core.training.stories import held_out_stories, training_stories
 
 END, VOCABULARY, BLOCK = "<|endoftext|>", 4096, 256

@@ -31,7 +31,7 @@ from hippo_core.lab.warm import client, spec
 from hippo_core.results.records import run_folder
 
 ROUNDS, JOBS = 7, 2
-IMPORTS = "import peft, torch, transformers\nfrom hippo_core import lab, models\nfrom hippo_core.experiments.answer import run"
+IMPORTS = "import peft, torch, transformers\nfrom hippo_core import lab, models\nfrom hippo_core.evaluation import run"
 SOURCES = {"nothing": "x = 1", "the lab's imports": IMPORTS}
 
 

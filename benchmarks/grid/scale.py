@@ -29,11 +29,11 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.evaluation.table import ITEMS, asked_metrics
-from hippo_core.experiments import load_experiment
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import provenance
 from hippo_core.lab.run.cells import Cell
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import begin_record, finish_record, run_folder, seal
 
 ROUNDS, CELLS, ALIKE = 3, 1000, 10

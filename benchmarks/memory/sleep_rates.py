@@ -1,6 +1,6 @@
 """Learning rates of the ways into a model: uplift, reading lost and the last loss at half, all and twice the usual rate, at equal steps.
 
-Everything is of validation worlds and validation lessons; what it prints chose the rates in hippo_core/training/consolidation/ways.
+Everything is of validation worlds and validation lessons; what it prints chose the rates in hippo_core/training/consolidation/update_rules.
 
     python benchmarks/memory/sleep_rates.py [way ...]
 """
@@ -15,11 +15,11 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.consolidation.run import reading
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation.run import reading
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.ways import WAYS, make_way
+from hippo_core.training.consolidation.update_rules import WAYS, make_way
 from hippo_core.training.train import train
 
 FACTS, STEPS, SEED = 20, 100, 1337

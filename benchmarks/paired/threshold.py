@@ -8,11 +8,11 @@ the mean of the three is taken.
 
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.paired import assertions
-from hippo_core.paired.answering import Prompt, Reader, by_vectors, by_words
-from hippo_core.paired.brought import Passage
-from hippo_core.paired.memories import opener
-from hippo_core.paired.suite import Note
+from hippo_core.protocols.paired import assertions
+from hippo_core.protocols.paired.answering import Prompt, Reader, by_vectors, by_words
+from hippo_core.protocols.paired.brought import Passage
+from hippo_core.protocols.paired.memories import opener
+from hippo_core.protocols.paired.suite import Note
 from hippo_core.suites import notes
 
 THRESHOLDS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hippo_core.paired import comparison
-from hippo_core.paired.scoring import SCORES
+from hippo_core.protocols.paired import comparison
+from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.results.statistics.paired import mcnemar
 
 ALPHA = 0.05

@@ -12,12 +12,13 @@ from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.dashboard.pages import piece, style
 from hippo_core.dashboard.table import ItemTable
-from hippo_core.experiments.asking.report.contract import said
-from hippo_core.experiments.asking.report.found import memory_of
 from hippo_core.files import LabError, root
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
+from hippo_core.protocols.questions.report.contract import said
+from hippo_core.protocols.questions.report.found import memory_of
+from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
 from hippo_core.results.conditions import INVALID, base, is_control
 from hippo_core.results.figures.palette import look
@@ -25,7 +26,6 @@ from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS
 from hippo_core.results.statistics.paired import Comparison
-from hippo_core.results.sweeps import Sweep, sweeps
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "full": "Full memory"}
 COLUMNS: list[dict[str, Any]] = [
@@ -191,8 +191,8 @@ class AblatePanel:
 
     def _draw(self) -> None:
         """The chosen sweep as a picture."""
+        from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
         from hippo_core.results.figures.drawing import png
-        from hippo_core.results.figures.sweep_plot import sweep_figure
 
         if self.sweep.value is None or self.sweep.value >= len(self._sweeps):
             self._picture.value = ""

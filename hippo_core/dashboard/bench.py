@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from hippo_core.live.answer import Answer, Taught
     from hippo_core.live.asking import OpenWorld
-    from hippo_core.live.consolidation import Consolidated, Consolidation
     from hippo_core.live.memory import Memory
     from hippo_core.results.statistics.paired import Comparison
+    from hippo_core.training.consolidation.lineage import Consolidated, Consolidation
 
 SEED = 1337
 OWN = "your sentences"
@@ -207,7 +207,7 @@ class Bench:
     def sleep(self, scene: Scene, setup: Setup, way: str, steps: int) -> Iterator[int]:
         """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
         the model is as it was."""
-        from hippo_core.live.consolidation import Consolidation
+        from hippo_core.training.consolidation.lineage import Consolidation
 
         for _ in self.teach(scene, setup):
             pass

@@ -12,11 +12,11 @@ from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.dashboard.pages import piece, style
 from hippo_core.dashboard.table import ItemTable
-from hippo_core.experiments.asking.report.comparisons import numbers
-from hippo_core.experiments.asking.report.contract import said
-from hippo_core.experiments.asking.report.found import memory_of
-from hippo_core.experiments.asking.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.files import LabError, root, unknown
+from hippo_core.protocols.questions.report.comparisons import numbers
+from hippo_core.protocols.questions.report.contract import said
+from hippo_core.protocols.questions.report.found import memory_of
+from hippo_core.protocols.questions.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures.palette import look

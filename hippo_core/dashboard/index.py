@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.dashboard.choices import Choices, Options
-from hippo_core.experiments.asking.report.contract import Violation, beside, violations
-from hippo_core.experiments.asking.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.files import COMMAND, LabError, in_a_line
+from hippo_core.protocols.questions.report.contract import Violation, beside, violations
+from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import damaged as left_out

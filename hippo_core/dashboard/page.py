@@ -15,8 +15,8 @@ from hippo_core.results.formatting import probability, share, span
 
 if TYPE_CHECKING:
     from hippo_core.live.answer import Recalled, Taught
-    from hippo_core.live.consolidation import Consolidated
     from hippo_core.results.statistics.paired import Comparison
+    from hippo_core.training.consolidation.lineage import Consolidated
 
 HERE = Path(__file__).parent
 ORIGINS = {  # of an answer

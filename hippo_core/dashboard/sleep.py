@@ -9,7 +9,7 @@ from hippo_core.dashboard import page
 from hippo_core.dashboard.bench import Bench, Scene, Setup, Uplift
 from hippo_core.files import LabError
 
-WAYS = {  # of `hippo_core.training.consolidation.ways`, as they are offered
+WAYS = {  # of `hippo_core.training.consolidation.update_rules`, as they are offered
     "near questions (gated LoRA)": "gated_lora",
     "all questions (LoRA)": "lora",
     "all, weights kept (KV prefix)": "kv_prefix",

@@ -23,11 +23,10 @@ from hippo_core.files import LabError, in_a_line, read_sealed, remove_unwritten,
 from hippo_core.live import arguments
 from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
 from hippo_core.live.asking import OpenWorld, as_part
-from hippo_core.live.consolidation import Consolidated, Consolidation
-from hippo_core.live.lazy_model import LazyModel
 from hippo_core.methods import base
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
+from hippo_core.models.lazy_model import LazyModel
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, load_spec
 from hippo_core.retrieval.encoded import private
@@ -35,6 +34,7 @@ from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
 from hippo_core.text import OWN_ANSWER_TOKENS
+from hippo_core.training.consolidation.lineage import Consolidated, Consolidation
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel

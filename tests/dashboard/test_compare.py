@@ -7,10 +7,10 @@ import pytest
 
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.dashboard.index import read_index
-from hippo_core.experiments.asking.report.comparisons import comparisons
-from hippo_core.experiments.asking.report.pages import Links
-from hippo_core.experiments.asking.report.runs import load_run
 from hippo_core.files import LabError
+from hippo_core.protocols.questions.report.comparisons import comparisons
+from hippo_core.protocols.questions.report.pages import Links
+from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.results.figures.palette import look
 from tests.dashboard.conftest import MEMORY, RAG, SPARSE
 from tests.results.fake_records import add_record

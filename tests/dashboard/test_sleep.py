@@ -12,8 +12,8 @@ from hippo_core.dashboard.ask import AskPanel
 from hippo_core.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.dashboard.sleep import WAYS
 from hippo_core.files import LabError, seal, write_sealed
-from hippo_core.live.consolidation import LINEAGE, read_lineage
-from hippo_core.training.consolidation.ways import WAYS as ALL
+from hippo_core.training.consolidation.lineage import LINEAGE, read_lineage
+from hippo_core.training.consolidation.update_rules import WAYS as ALL
 from tests.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little
 

@@ -7,10 +7,10 @@ import pytest
 
 from hippo_core import Memory
 from hippo_core.files import LabError
-from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.lineage import LINEAGE
+from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.faults.conftest import LONG, SEED
 from tests.training.consolidation.conftest import keep_little
 from tests.training.consolidation.test_live import TRACES, asleep, learn

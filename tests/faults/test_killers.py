@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from hippo_core.paired.agents.containment import Containment, Way, free_uid
-from hippo_core.paired.agents.keeper import kill_as
-from hippo_core.paired.agents.limits import Limits
+from hippo_core.protocols.paired.agents.containment import Containment, Way, free_uid
+from hippo_core.protocols.paired.agents.keeper import kill_as
+from hippo_core.protocols.paired.agents.limits import Limits
 from tests.faults.conftest import LONG
-from tests.paired.agents.conftest import WAYS, alive
+from tests.protocols.paired.agents.conftest import WAYS, alive
 
 TRIALS = 14 if LONG else 2
 KILLER = """

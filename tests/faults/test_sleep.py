@@ -11,12 +11,12 @@ from itertools import count
 import pytest
 
 from hippo_core.files import new_folder, sha256
-from hippo_core.live.consolidation import LINEAGE
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import live
+from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
-from hippo_core.training.consolidation.ways import make_way
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.train import train
 from tests.faults.conftest import LONG, ROUNDS, SEED
 from tests.faults.test_memory import Quick, lm, short_sleeps  # noqa: F401

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.experiments.asking import parameters
 from hippo_core.lab.run import fingerprints
+from hippo_core.protocols.base.qa import parameters
 from tests.lab.running import lab
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 IMPORTS = (
     *("pandas", "pyarrow.pandas_compat", "scrapbook", "IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.suites.datasets.build", "hippo_core.suites.lexicon", "hippo_core.results.records"),
-    *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
+    *("hippo_core.protocols.questions.answer", "hippo_core.protocols.questions.memory", "hippo_core.methods.presets"),
 )
 WHOLE = os.environ.get("FAULT_ROUNDS", "1") != "1"
 
@@ -70,7 +70,7 @@ if step != "test":
         store.executemany("INSERT INTO traces VALUES (?, ?)", kept.items())
 ''', '''
 import pandas as pd
-from hippo_core.experiments.memory.tables import REPLAY, TEACH, TEST
+from hippo_core.protocols.questions.table import REPLAY, TEACH, TEST
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
@@ -103,7 +103,7 @@ print(lab.sentence(cell, metrics))
 '''  # fmt: skip
 DATASETS = (
     """
-from hippo_core.experiments.parameters import assignments
+from hippo_core.protocols.base.parameters import assignments
 from hippo_core.suites.datasets.build import write_dataset
 
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)

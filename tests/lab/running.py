@@ -31,8 +31,8 @@ def lab(place, *words, limit=LIMIT, before=(), **more):
 def here(place, *words):
     """The same in this process, which saves the start of another: for commands that end before anything runs."""
     from hippo_core.__main__ import main
-    from hippo_core.experiments.asking import parameters
     from hippo_core.lab.run import fingerprints
+    from hippo_core.protocols.base.qa import parameters
 
     out, trouble, code, before = StringIO(), StringIO(), 0, signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(trouble):

@@ -10,12 +10,12 @@ import pytest
 
 import hippo_core.methods
 from hippo_core.evaluation.run import ask, passages_of
-from hippo_core.experiments.memory import run
 from hippo_core.files import LabError
 from hippo_core.methods import controls
 from hippo_core.methods.base import Memory, MemorySettings, Observation, Query, Retrieved
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.questions import run
 from hippo_core.source_code import imports
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement, Trace

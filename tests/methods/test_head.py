@@ -7,7 +7,6 @@ import torch
 from torch.nn.functional import normalize
 
 from hippo_core.evaluation.run import passages_of
-from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError, read_sealed, root, write_sealed
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
@@ -15,6 +14,7 @@ from hippo_core.models import artifacts, checksums, minilm
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.retrieval import encoded
 from hippo_core.retrieval import minilm_head as head
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hippo_core.experiments.asking import parameters
 from hippo_core.files import LabError, root, sha256
 from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.protocols.base.qa import parameters
 from hippo_core.store import TraceStore
 from hippo_core.suites.datasets.build import write_dataset
 

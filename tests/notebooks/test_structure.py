@@ -9,9 +9,9 @@ from pathlib import Path
 import papermill
 import pytest
 
-from hippo_core.experiments import OURS, load_experiment
 from hippo_core.files import LabError
 from hippo_core.lab.run import notebook_files
+from hippo_core.protocols.base.experiment import OURS, load_experiment
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))

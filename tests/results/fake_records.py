@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pandas as pd
 
 from hippo_core.evaluation.table import ITEMS
-from hippo_core.experiments.memory.tables import REPLAY, TEACH
 from hippo_core.methods.episodic import HeiNW
+from hippo_core.protocols.questions.table import REPLAY, TEACH
 from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 

@@ -9,8 +9,6 @@ import sys
 import pytest
 
 from hippo_core import lab
-from hippo_core.experiments import load_experiment
-from hippo_core.experiments.asking import parameters
 from hippo_core.files import LabError, root
 from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
@@ -18,6 +16,8 @@ from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.lab.run.command import command as command_of
 from hippo_core.lab.run.execute import Outcome
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.base.qa import parameters
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds

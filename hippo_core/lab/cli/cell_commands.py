@@ -4,8 +4,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.experiments import load_experiment
-from hippo_core.experiments.parameters import assignments
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.grid_status import status_of, supersede
@@ -16,6 +14,8 @@ from hippo_core.lab.run.command import ALONE as SINGLE
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import require_threads
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.base.parameters import assignments
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import SUITES
 

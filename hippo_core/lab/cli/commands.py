@@ -9,11 +9,13 @@ import typer
 from typer.core import TyperCommand
 
 from hippo_core.files import LabError, require_checkout, root
-from hippo_core.lab.cli import cell_commands, converse_commands, grid_commands, paired_commands
-from hippo_core.lab.cli.numbers import finite
+from hippo_core.lab.cli import cell_commands, grid_commands
 from hippo_core.lab.grid.expand import Selection
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
+from hippo_core.protocols.base.numbers import finite
+from hippo_core.protocols.conversation import commands as converse_commands
+from hippo_core.protocols.paired import commands as paired_commands
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
@@ -169,8 +171,8 @@ def compare(
 
 def _broken(log: Any) -> list[str]:
     """The clauses of the contract of a meaningful run that the cells of a side break."""
-    from hippo_core.experiments.asking.report.contract import said
-    from hippo_core.experiments.asking.report.runs import broken_clauses
+    from hippo_core.protocols.questions.report.contract import said
+    from hippo_core.protocols.questions.report.runs import broken_clauses
 
     if log.folder is None:
         return []
@@ -196,7 +198,7 @@ def consolidation_gate(
 ) -> None:
     """Say whether the model answers without its memory after sleep; the exit status is 1 where a cell of the run does not, or is
     not what it was when it was finished."""
-    from hippo_core.experiments.consolidation.gate import uplifts
+    from hippo_core.protocols.consolidation.gate import uplifts
     from hippo_core.results.records import damaged, run_folder
 
     judged = uplifts(run_id, uplift_mode, min_uplift, alpha)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hippo_core.experiments.base import load_experiment
 from hippo_core.files import LabError, root, unknown
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, Selection, expand
@@ -19,12 +18,13 @@ from hippo_core.lab.run.cells import Cell, report_cell
 from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.plugins import is_path
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
 
 if TYPE_CHECKING:
-    from hippo_core.experiments.asking.report.contract import Violation
     from hippo_core.lab.grid.preflight import Check
+    from hippo_core.protocols.questions.report.contract import Violation
 
 OFF = "--no-preflight (PREFLIGHT=no)"
 
@@ -97,8 +97,8 @@ def _checked(grid: Grid) -> str:
 
 def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
     """Run what is left of a check, and say what it found: whether a cell failed, and the clauses that are broken."""
-    from hippo_core.experiments.asking.report.contract import said
-    from hippo_core.experiments.asking.report.runs import broken_clauses
+    from hippo_core.protocols.questions.report.contract import said
+    from hippo_core.protocols.questions.report.runs import broken_clauses
 
     for line in check.unasked:
         print(line)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.experiments import OURS, Experiment, experiment_of, load_experiment
-from hippo_core.experiments.parameters import PLACE, Positive
 from hippo_core.files import LabError, UnknownName, root, unknown
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
+from hippo_core.protocols.base.experiment import OURS, Experiment, experiment_of, load_experiment
+from hippo_core.protocols.base.parameters import PLACE, Positive
 
 PLURALS = {"models": "model", "seeds": "seed"}  # of fields that every experiment has
 

@@ -1,14 +1,14 @@
 """Before a grid runs: each of its memories answers a few validation questions, with its store and with it hidden, and must keep the
-contract of a meaningful run (experiments/asking/report/contract.py): the store is not empty, the memory is asked, the model does not refuse
+contract of a meaningful run (protocols/questions/report/contract.py): the store is not empty, the memory is asked, the model does not refuse
 most questions, and what is stored is worth something. A grid of hours that could show nothing is so stopped after minutes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hippo_core.experiments import load_experiment
 from hippo_core.files import LabError
 from hippo_core.lab.run.cells import Cell, cells_of
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.suites import get_suite
 from hippo_core.suites.types import ALL_TEST
 

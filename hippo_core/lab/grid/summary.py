@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hippo_core.experiments.base import load_experiment
 from hippo_core.files import root
 from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import read_meta, read_metrics
 from hippo_core.results.verdicts import by_group, counts_in_words, read_invalid, read_verdicts, rivals_of_claims
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hippo_core.experiments.parameters import PLACE
-from hippo_core.experiments.plan import CellPlan
 from hippo_core.lab.run import fingerprints
+from hippo_core.protocols.base.parameters import PLACE
+from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.results.records import run_folder
 
 REPORT = "05_report"

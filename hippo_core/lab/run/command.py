@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from hippo_core.experiments.base import load_experiment
-from hippo_core.experiments.parameters import assignments
 from hippo_core.files import COMMAND, LabError
 from hippo_core.lab.run.cells import Cell
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.base.parameters import assignments
 
 ALONE = "single"  # the run of cells that are run alone, unless one is named
 

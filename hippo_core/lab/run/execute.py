@@ -9,15 +9,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
-from hippo_core.experiments.parameters import PLACE
 from hippo_core.files import FULL, LabError, root, write_json
 from hippo_core.lab import process_env
 from hippo_core.lab.run import fingerprints, notebook_files, ram, record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.provenance import git_sha, versions
 from hippo_core.lab.warm import NAME as WARM
+from hippo_core.protocols.base.parameters import PLACE
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
+from hippo_core.results.records.origin import git_sha, versions
 
 Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
 KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}

@@ -44,11 +44,10 @@ def all_sources() -> str:
 
 @cache
 def report_sources() -> str:
-    """The source of the results, of the pages that experiments have of their own, and of their templates: what a report is made by."""
+    """The source of the results, of the protocols, and of their templates: what a report is made by."""
     package = root() / "hippo_core"
-    folders = (package / "results", *package.glob("experiments/*/report"))
-    files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
-    return of_files(sorted([*files, package / "experiments/reporting.py"]), package)
+    files = (path for name in ("results", "protocols") for path in (package / name).rglob("*") if path.is_file())
+    return of_files(sorted(path for path in files if path.parent.name != "__pycache__"), package)
 
 
 @cache

@@ -16,14 +16,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.experiments.base import Experiment, load_experiment
-from hippo_core.experiments.cell import OpenCell
 from hippo_core.files import LabError, remove_made, root, unknown, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
+from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.results import records
 from hippo_core.source_code import parsed
 from hippo_core.spoken import number_of

@@ -30,14 +30,14 @@ MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
-    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.evaluation.run", "hippo_core.experiments.memory.run"),
-    *("hippo_core.experiments.answer.experiment", "hippo_core.experiments.memory.experiment", "hippo_core.methods.presets"),
+    *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.evaluation.run", "hippo_core.protocols.questions.run"),
+    *("hippo_core.protocols.questions.answer", "hippo_core.protocols.questions.memory", "hippo_core.methods.presets"),
     *(
         f"hippo_core.methods.{name}"
         for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")
     ),
     *("PIL.BmpImagePlugin", "PIL.GifImagePlugin", "PIL.JpegImagePlugin", "PIL.PpmImagePlugin", "pyarrow.pandas_compat"),
-    *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.results.figures.plots"),
+    *("hippo_core.suites.datasets.build", "hippo_core.results.records", "hippo_core.protocols.questions.figures.plots"),
 )
 PR_SET_PDEATHSIG = 1
 LAST_WORDS = 5.0  # seconds

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import LabError, check_seal, mark, new_folder, seal, write_sealed
-from hippo_core.live.consolidation import LEARNT, LINEAGE, clear, is_own, read_lineage
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
+from hippo_core.training.consolidation.lineage import LEARNT, LINEAGE, clear, is_own, read_lineage
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.ways import Way, make_way
-from hippo_core.training.consolidation.ways.gated import GATE
-from hippo_core.training.consolidation.ways.groups import GROUPS
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.update_rules import Way, make_way
+from hippo_core.training.consolidation.update_rules.base import FILE
+from hippo_core.training.consolidation.update_rules.gated import GATE
+from hippo_core.training.consolidation.update_rules.groups import GROUPS
 
 A_TRACE = 8  # questions a step, at most
 WRITTEN = {FILE, GATE, GROUPS}  # by the ways

@@ -5,15 +5,15 @@ import os
 from pathlib import Path
 
 from hippo_core.files import LabError, new_folder, read_object, write_json
-from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models import checksums
 from hippo_core.models.load import load, quiet
 from hippo_core.models.spec import load_spec
 from hippo_core.results.records.paths import DONE
 from hippo_core.results.records.sealed import wrong_with
+from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.live import read_learnt
 from hippo_core.training.consolidation.sleep import SleepRecipe
-from hippo_core.training.consolidation.ways import make_way
+from hippo_core.training.consolidation.update_rules import make_way
 
 FULL = os.strerror(errno.ENOSPC)
 

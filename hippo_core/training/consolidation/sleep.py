@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
-from hippo_core.training.consolidation.ways import Way
+from hippo_core.training.consolidation.update_rules import Way
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, Batch, Encoder
 from hippo_core.training.train import Diverged, Log, answer_loss, set_rates

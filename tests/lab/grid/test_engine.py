@@ -251,10 +251,10 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
     import errno
     from threading import Event
 
-    from hippo_core.experiments import load_experiment
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import cells_of
     from hippo_core.lab.run.output import Output
+    from hippo_core.protocols.base.experiment import load_experiment
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

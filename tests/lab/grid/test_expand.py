@@ -3,12 +3,12 @@
 import pytest
 import yaml
 
-from hippo_core.experiments import load_experiment
-from hippo_core.experiments.asking.parameters import forget
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.run import cells, fingerprints
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.base.qa.parameters import forget
 
 
 def write_grid(place, **changes):

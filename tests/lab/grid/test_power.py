@@ -5,13 +5,13 @@ import json
 import pytest
 import yaml
 
-from hippo_core.experiments.asking.parameters import forget
-from hippo_core.experiments.asking.report.runs import load_run
-from hippo_core.experiments.asking.report.writing import verdicts_of
 from hippo_core.lab.cli.grid_commands import plan_grid
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.power import declare, power
 from hippo_core.lab.grid.running import RunOptions
+from hippo_core.protocols.base.qa.parameters import forget
+from hippo_core.protocols.questions.report.runs import load_run
+from hippo_core.protocols.questions.report.writing import verdicts_of
 from hippo_core.results.criteria.power import read_declared
 from tests.lab.conftest import DATASETS_PARAMETERS, make_lab, write_notebook
 from tests.lab.running import lab

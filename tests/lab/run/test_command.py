@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.experiments.parameters import assignments
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
+from hippo_core.protocols.base.parameters import assignments
 
 
 @pytest.mark.parametrize(

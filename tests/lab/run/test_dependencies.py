@@ -7,9 +7,6 @@ from contextlib import closing
 
 import pytest
 
-from hippo_core.experiments.asking import parameters as parameters_module
-from hippo_core.experiments.asking.parameters import resolve
-from hippo_core.experiments.memory.experiment import MEMORY, MemoryParameters, canonical
 from hippo_core.files import LabError, write_text
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
@@ -19,6 +16,9 @@ from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import Materials, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
+from hippo_core.protocols.base.qa import parameters as parameters_module
+from hippo_core.protocols.base.qa.parameters import resolve
+from hippo_core.protocols.questions.memory import MEMORY, MemoryParameters, canonical
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab

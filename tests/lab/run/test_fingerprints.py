@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from hippo_core.experiments import experiment_of, load_experiment
-from hippo_core.experiments.asking import parameters
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.protocols.base.experiment import experiment_of, load_experiment
+from hippo_core.protocols.base.qa import parameters
 
 CELLS = {  # preset and overrides
     "window": ("baselines/span_short", []),
@@ -26,7 +26,7 @@ FOLLOW = {  # which cells follow a file
     "methods/episodic/replay/drawing.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,
     "store/journal.py": MEMORIES,
-    "experiments/memory/run.py": MEMORIES,
+    "protocols/questions/run.py": MEMORIES,
     "kernels/kwta/cpu.py": MEMORIES,
     "kernels/hopfield/triton.py": MEMORIES,
     "kernels/trace_attention/reference.py": {"adapter"},
@@ -43,11 +43,11 @@ FOLLOW = {  # which cells follow a file
     "suites/babi/telling.py": set(),
     "lab/grid/expand.py": set(),
     "lab/run/execute.py": set(),
-    "experiments/memory/experiment.py": set(),  # what a cell is told is in its id anyway
-    "results/figures/plots.py": set(),
+    "protocols/questions/memory.py": set(),  # what a cell is told is in its id anyway
+    "protocols/questions/figures/plots.py": set(),
     "results/report/writing.py": set(),
-    "experiments/asking/report/tables.py": set(),
-    "experiments/reporting.py": set(),
+    "protocols/questions/report/tables.py": set(),
+    "protocols/base/reporting.py": set(),
     "training/lessons.py": set(),
 }
 OWN = """
@@ -96,7 +96,7 @@ def test_a_changed_module_changes_the_cells_that_run_it(place):
 
 def test_a_new_method_or_experiment_changes_no_cell(place):
     before = ids()
-    for file in ("methods/newcomer.py", "methods/newcomer_in_parts/__init__.py", "experiments/newcomer/__init__.py"):
+    for file in ("methods/newcomer.py", "methods/newcomer_in_parts/__init__.py", "protocols/newcomer/__init__.py"):
         (place / "hippo_core" / file).parent.mkdir(exist_ok=True)
         (place / "hippo_core" / file).write_text('"""New."""\n')
     assert changed(before) == set()
@@ -110,8 +110,8 @@ def test_a_report_follows_what_writes_it_and_nothing_else(place):
         fingerprints.forget()
         return fingerprints.report_sources() != before
 
-    engine = ("results/report/writing.py", "results/report/templates/style.css", "results/summaries.py", "experiments/reporting.py")
-    pages = ("experiments/asking/report/tables.py", "experiments/asking/report/templates/before.html.j2")
+    engine = ("results/report/writing.py", "results/report/templates/style.css", "results/summaries.py", "protocols/base/reporting.py")
+    pages = ("protocols/questions/report/tables.py", "protocols/questions/report/templates/before.html.j2")
     assert [file for file in (*engine, *pages) if not changes(file)] == []
     assert not changes("evaluation/run.py")
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from hippo_core.experiments.asking import parameters as parameters_module
-from hippo_core.experiments.memory.experiment import MEMORY
 from hippo_core.files import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
+from hippo_core.protocols.base.qa import parameters as parameters_module
+from hippo_core.protocols.questions.memory import MEMORY
 
 COMPOSITE = "method: hippo_core.methods.composite:Composite\ndelivery: kv\n"
 BOTH = f"{COMPOSITE}parts: {{episodic: memory/hei_nw, gated: memory/hei_nw_gated}}\n"

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from hippo_core.protocols.questions.figures import plots
 from hippo_core.results import summaries
-from hippo_core.results.figures import plots
 from tests.results.fake_records import make_rows
 
 

@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.experiments.memory.tables import REPLAY, TEACH
+from hippo_core.protocols.questions.table import REPLAY, TEACH
 from tests.results.fake_records import opened
 
 

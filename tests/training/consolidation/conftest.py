@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from hippo_core.experiments.consolidation.experiment import ConsolidationParameters
-from hippo_core.experiments.consolidation.sleeping import SleepingParameters
-from hippo_core.experiments.memory.run import teach
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.consolidation import run
+from hippo_core.protocols.consolidation.protocol import ConsolidationParameters
+from hippo_core.protocols.consolidation.sleeping import SleepingParameters
+from hippo_core.protocols.questions.run import teach
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation import kept, run
+from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
 
 TEXTS = (

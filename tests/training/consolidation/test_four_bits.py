@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 from hippo_core.files import root
 from hippo_core.models.load import _placing, load
 from hippo_core.models.spec import ModelSpec
-from hippo_core.training.consolidation.ways import make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from tests.training.consolidation.test_ways import logits, weights_of
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("bitsandbytes") is None, reason="4 bits need bitsandbytes")

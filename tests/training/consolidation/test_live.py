@@ -10,11 +10,11 @@ import torch
 
 from hippo_core import files
 from hippo_core.files import LabError
-from hippo_core.live.consolidation import LINEAGE, Consolidation
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation import sleep as sleeping
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.lineage import LINEAGE, Consolidation
+from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.training.consolidation.conftest import TEXTS, keep_little
 from tests.training.consolidation.test_ways import logits, weights_of
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from hippo_core.files import LabError, read_sealed, sha256, write_sealed
-from hippo_core.live.consolidation import LINEAGE
 from hippo_core.models import checksums
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
@@ -14,9 +13,10 @@ from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
 from hippo_core.results.records.sealed import seal
 from hippo_core.training.consolidation import live
+from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.merged import merge
-from hippo_core.training.consolidation.ways import WAYS, make_way
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.update_rules import WAYS, make_way
+from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.training.consolidation.test_live import TRACES
 from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
 

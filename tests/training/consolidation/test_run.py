@@ -14,16 +14,17 @@ import pytest
 import torch
 
 from hippo_core import files
-from hippo_core.experiments.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.files import MARK, LabError, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import load_preset
+from hippo_core.protocols.consolidation import run
+from hippo_core.protocols.consolidation.ledger import FILE as LEDGER
+from hippo_core.protocols.consolidation.ledger import Ledger
+from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
-from hippo_core.training.consolidation import kept, run
-from hippo_core.training.consolidation.ledger import FILE as LEDGER
-from hippo_core.training.consolidation.ledger import Ledger
+from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.sleep import PASSES, Sleep, Spent
-from hippo_core.training.consolidation.ways import make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
 from tests.training.consolidation.test_ways import logits

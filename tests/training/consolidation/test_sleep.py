@@ -10,9 +10,9 @@ import torch
 from hippo_core import files
 from hippo_core.files import LabError
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import kept
+from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation import sleep as sleeping
-from hippo_core.training.consolidation.ways import make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.packed_examples import IGNORE
 from hippo_core.training.train import answer_loss, checkpoint, resume, train
 from tests.training.consolidation.conftest import TEXTS

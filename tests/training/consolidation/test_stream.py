@@ -2,12 +2,12 @@
 
 import pytest
 
-from hippo_core.experiments.sleeps.experiment import SleepsParameters
-from hippo_core.experiments.sleeps.table import ROWS
 from hippo_core.files import LabError
+from hippo_core.protocols.consolidation import stream
+from hippo_core.protocols.consolidation.sleeps import SleepsParameters
+from hippo_core.protocols.consolidation.sleeps_table import ROWS
 from hippo_core.results.frames import Frame
 from hippo_core.suites.types import World
-from hippo_core.training.consolidation import stream
 from hippo_core.training.consolidation.sleep import Sleep
 from tests.training.consolidation.conftest import WORLDS
 

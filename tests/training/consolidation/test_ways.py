@@ -17,9 +17,9 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation.ways import WAYS, gated, groups, make_way
-from hippo_core.training.consolidation.ways.lora import LoRA
-from hippo_core.training.consolidation.ways.way import FILE
+from hippo_core.training.consolidation.update_rules import WAYS, gated, groups, make_way
+from hippo_core.training.consolidation.update_rules.base import FILE
+from hippo_core.training.consolidation.update_rules.lora import LoRA
 from tests.training.consolidation.conftest import TEXTS
 
 RANK = 2

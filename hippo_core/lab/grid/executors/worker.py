@@ -16,8 +16,8 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
 from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import Materials
-from hippo_core.lab.run.provenance import version_of
 from hippo_core.results.records.archive import Archive
+from hippo_core.results.records.origin import version_of
 
 OFTEN = 0.5  # seconds between two messages of a cell that talks
 SAME = {  # what a worker must have as the runner has it, and what to say where it has not

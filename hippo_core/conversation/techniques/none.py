@@ -1,7 +1,0 @@
-"""none: the question alone, the lower bound."""
-
-from hippo_core.conversation.techniques.base import Technique
-
-
-class Nothing(Technique):
-    """Shows nothing."""

@@ -1,1 +1,0 @@
-"""Ask a model under one method: the experiment of notebook 02."""

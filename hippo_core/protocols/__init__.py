@@ -1,0 +1,1 @@
+"""The protocols, a folder each; what all of them share is in `base`."""

@@ -1,0 +1,1 @@
+"""What every protocol is described by: its experiments, their parameters, cells, plans and reports."""

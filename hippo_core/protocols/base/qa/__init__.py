@@ -1,0 +1,1 @@
+"""What protocols that ask questions of suites share: parameters, plans, cells."""

@@ -1,0 +1,102 @@
+"""An open cell that asks: the suite, its worlds, the model with a look at what it cannot hold, the method."""
+
+import json
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.evaluation.table import COLUMNS
+from hippo_core.files import LabError
+from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.qa.parameters import Resolved, resolve
+from hippo_core.results.frames import Frame
+from hippo_core.suites.datasets import build
+from hippo_core.suites.folder import cut_short, is_own, long_answers, some, words_in
+from hippo_core.suites.types import Split, Suite, World
+
+if TYPE_CHECKING:
+    from hippo_core.methods.base import Method
+    from hippo_core.models.language_model import LanguageModel
+
+
+class AskingCell(OpenCell):
+    """A cell that asks questions about the worlds of a suite."""
+
+    @cached_property
+    def resolved(self) -> Resolved:
+        """What its parameters stand for."""
+        return resolve(self.parameters)
+
+    @property
+    def suite(self) -> Suite:
+        """The suite that is asked."""
+        return self.resolved.suite
+
+    def worlds(self, split: Split | None = None) -> list[World]:
+        """The worlds of this cell, or of another split of its data set, from disk (built first where they are not there).
+
+        A folder of the user's own has validation worlds or none.
+        """
+        parameters = self.parameters
+        if split == "val" and split not in build.stored_splits(parameters.suite):
+            return []
+        return build.load_dataset(*self._drawn(), split or parameters.split, *self._drawn_with())
+
+    def origin(self) -> dict[str, Any]:
+        """The checksums of the files that the worlds came from."""
+        folder = build.dataset_folder(*self._drawn(), *self._drawn_with())
+        return {"dataset": json.loads((folder / "checksums.json").read_text(encoding="utf-8"))}
+
+    def _drawn(self) -> tuple[str, str, int, int]:
+        parameters = self.parameters
+        return parameters.suite, parameters.profile, parameters.items, parameters.seed
+
+    def _drawn_with(self) -> tuple[int, dict[str, Any]]:
+        return self.resolved.spec.context_limit, self.resolved.suite_overrides
+
+    def begun(self) -> None:
+        """Warn where a folder of the user's own has fewer questions than were asked for."""
+        parameters = self.parameters
+        own = is_own(parameters.suite) and not parameters.dry_run
+        if own and (message := cut_short(parameters.suite, parameters.split, parameters.items)):
+            self.warn(message)
+        if is_own(parameters.suite):
+            self._warn_of_long(long_answers(self.worlds(), self.suite.answer_budget))
+
+    def _warn_of_long(self, answers: list[str]) -> None:
+        if answers:
+            room = f"the {self.suite.answer_budget} new tokens of an answer"
+            self.warn(f"{len(answers):,} accepted answers are longer than {room}, which cuts them: {some(answers)}; set max_new_tokens=N")
+
+    def columns(self) -> tuple[str, ...]:
+        """The measures of its suite, where it asks, and the columns that its method declares for its step."""
+        step: Any = getattr(self.parameters, "step", "test")
+        own = (*(self.suite.measures if step == "test" else ()), *self.resolved.preset.method.columns.get(step, ()))
+        if taken := sorted(set(own) & set(COLUMNS)):
+            raise LabError(f"{taken[0]} is a column of every row; give the measure or the column another name")
+        return own
+
+    def own_means(self, rows: Frame) -> dict[str, Any]:
+        """The means of these columns, for `metrics.json`; nothing where there are none."""
+        means = {name: None if math.isnan(mean := float(rows[name].mean())) else mean for name in self.columns()}
+        return {"own": means} if means else {}
+
+    @cached_property
+    def language_model(self) -> "LanguageModel":
+        """The model of this cell, loaded for its number of threads; a warning says which facts are too long for it."""
+        from hippo_core.models.load import load
+        from hippo_core.models.prompt import too_long
+
+        lm = load(self.resolved.spec, threads=self.parameters.threads)
+        texts = [fact.text for world in self.worlds() for fact in world.facts]
+        if long := too_long(lm, texts, self.resolved.preset.settings.decoding, self.suite.answer_budget):
+            of = f"{len(long):,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
+            self.warn(f"{of}, with a question and an answer: no prompt shows them and no memory keeps them; split them")
+        room = self.suite.answer_budget  # an answer of more words than that was named before the model was there
+        self._warn_of_long(long_answers(self.worlds(), room, lambda text: 0 if words_in(text) > room else len(lm.encode(text))))
+        return lm
+
+    @cached_property
+    def method(self) -> "Method":
+        """The method of this cell, bound to its model."""
+        return self.resolved.preset.method(self.language_model, self.resolved.preset.settings)

@@ -1,0 +1,73 @@
+"""What keys and values of passages take in a cell that asks, said before it runs."""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+
+from hippo_core.files import LabError, read_object
+from hippo_core.models.kv_storage import MB, Precision, Shape, shape_of
+from hippo_core.models.spec import ModelSpec, load_spec
+from hippo_core.protocols.base.qa.parameters import AskingParameters, resolve
+from hippo_core.suites.datasets.build import worlds
+
+CHARACTERS, LINE = 3, 4  # of a token (3.7 to 4.1 on average in the shipped suites); tokens of a passage's line besides its text
+
+
+@dataclass(frozen=True)
+class KVSize:
+    """MiB of keys and values, at most: in memory at a time, on disk, and all that others may leave there too."""
+
+    memory_mb: float
+    disk_mb: float
+    disk_limit_mb: int
+
+
+def kv_size(parameters: AskingParameters) -> KVSize | None:
+    """Those of the cell with these parameters; None where nothing is kept. The limits of its settings where its passages or the shape of
+    its model are not on this machine."""
+    resolved = resolve(parameters)
+    settings = resolved.preset.settings
+    if not settings.keeps_kv:
+        return None
+    storage, limit = settings.kv_storage, resolved.spec.context_limit
+    data = parameters.suite, parameters.profile, parameters.items, parameters.seed, parameters.split, limit
+    sizes = _world_sizes(*data, json.dumps(resolved.suite_overrides), resolved.spec.name, storage.precision)
+    together = max(1, math.ceil(parameters.batch_size / min(sizes.items))) if sizes else 1
+    memory = max(sizes.mb) * min(together, len(sizes.mb)) if sizes else math.inf
+    disk = (sum(sizes.mb) if sizes else math.inf) if storage.store == "disk" else 0.0
+    return KVSize(min(memory, storage.memory_mb), min(disk, storage.disk_mb), storage.disk_mb)
+
+
+@dataclass(frozen=True)
+class _WorldSizes:
+    """Of each world, its questions, and MiB of the keys and values of all its facts."""
+
+    items: list[int]
+    mb: list[float]
+
+
+@cache
+def _world_sizes(
+    suite: str, profile: str, n: int, seed: int, split: str, limit: int, overrides: str, model: str, precision: Precision
+) -> _WorldSizes | None:
+    shape = _shape(load_spec(model))
+    if shape is None:
+        return None
+    try:
+        drawn = list(worlds(suite, profile, n, seed, split, limit, json.loads(overrides)))  # type: ignore[arg-type]
+    except LabError:  # texts of others are not there; a cell says so when it begins
+        return None
+    tokens = [[math.ceil(len(fact.text) / CHARACTERS) + LINE for fact in world.facts] for world in drawn]
+    mb = [sum(shape.kv_bytes(count, precision) for count in counts) / MB for counts in tokens]
+    return _WorldSizes([max(1, len(world.items)) for world in drawn], mb) if drawn else None
+
+
+def _shape(spec: ModelSpec) -> Shape | None:
+    """The shape of a model whose configuration lies on the disk."""
+    path = spec.path / "config.json"
+    if not path.is_file():
+        return None
+    config = {"num_key_value_heads": None, "head_dim": None} | read_object(path)
+    return shape_of(SimpleNamespace(**config)) if {"num_hidden_layers", "num_attention_heads", "hidden_size"} <= config.keys() else None

@@ -1,0 +1,61 @@
+"""The report of a run, with what each of its experiments brings: sections of its tables, or pages of its own."""
+
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+
+from hippo_core.files import COMMAND, LabError
+from hippo_core.protocols.base.experiment import OURS, Experiment, load_experiment
+from hippo_core.results.criteria import TableRows
+from hippo_core.results.records import as_of_now, read_meta, read_table, records_with
+from hippo_core.results.report import Group
+from hippo_core.results.report import write_report as write
+
+WITHIN = ("model", "seed", "suite", "n", "steps")  # parameters that tell rows of one unit apart
+
+
+def write_report(run: Path, out: Path, own: Collection[str] = ()) -> Path:
+    """Write the report of a run's records to `out`; the path of its page.
+
+    Args:
+        own: module paths of experiments of one's own. A record names its experiment, but only those named here are imported.
+
+    Raises:
+        LabError: there is nothing to report, or a record names an experiment that `own` does not.
+    """
+    with as_of_now(run):
+        _require_allowed(run, own)
+        pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
+        return write(run, out, groups(run), list(pages))
+
+
+def _require_allowed(run: Path, own: Collection[str]) -> None:
+    named = {str(read_meta(record)["experiment"]) for record in records_with(run, dry_run=True)}
+    if strange := sorted(named - set(OURS) - set(own)):
+        flags = " ".join(f"--allow-import {shlex.quote(name)}" for name in strange)
+        raise LabError(
+            f"records of {run.name} name experiments that the lab does not ship: {', '.join(strange)}; to import this code, having "
+            f"read it: {COMMAND} report {run.name} {flags}"
+        )
+
+
+def experiments_in(run: Path) -> list[Experiment]:
+    """The experiments of a run's records, by name."""
+    names = {read_meta(record)["experiment"] for record in records_with(run, dry_run=True)}
+    return [load_experiment(name) for name in sorted(names)]
+
+
+def groups(run: Path) -> list[Group]:
+    """The tables and sections of each experiment in a run that has no pages of its own."""
+    plain = [one for one in experiments_in(run) if not one.pages]
+    return [Group(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in plain]
+
+
+def _tables(run: Path, name: str) -> list[TableRows]:
+    experiment, tables = load_experiment(name), []
+    within = tuple(name for name in WITHIN if name in experiment.parameters.model_fields)
+    for table in experiment.tables:
+        if records_with(run, True, name, table.step):
+            rows = read_table(run, name, table.step, dry_run=True)
+            tables.append(TableRows(name, table.step, table.unit, table.cluster, rows, table.measures, within))
+    return tables

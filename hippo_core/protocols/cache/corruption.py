@@ -1,0 +1,234 @@
+"""Faults of a cache at rest: between the pass that wrote it and the passes that read it, some of its numbers change.
+
+A cache is the lab's KV tensor [L, 2, H, T, D] (models/kv.py): L layers, keys and values, H heads, T tokens, D features. What reads it is
+any model, by any attention, in one pass or token by token. A fault draws from a generator of its own, seeded by the seed, the kind and the
+name of what is damaged; never by the severity: a worse fault is the same fault, more of it, and whoever repairs gets the same damage.
+
+Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head's vector of one token:
+
+    gaussian             x + 2 s RMS n, n normal
+    dropout_zero         each feature zero with probability s, the same of keys and values
+    orthogonal_rotation  all planes of a random basis turned by 90 s degrees
+    bitflip              each stored bit flipped with probability 10^(4s - 7), 0 at s = 0
+    bitflipish_sparse    each feature with probability .1 s: half change sign, half get +- 8 max(|x|, .001) added
+    quant_noise          rounded to max(1, round(2^(7 - 6s) - 1)) levels on either side of 0, one grid a head: 8 bits to ternary
+    contiguous_overwrite a share s of the tokens that may be hit, in a row, get another text's keys and values
+    targeted             gaussian with 4 s for 2 s, of the named layers and heads alone (default: the first third of the layers)
+    stuck_features       a share s / 2 of each head's features keeps the value of the first token
+    gain_drift           each head's vector of a token times exp(1.5 s n), n normal
+    tokens_swapped       a share s of the tokens, drawn at random, get each other's keys and values, in a ring
+
+The last three were written when the repairs were done, so that no rule of any of them was made for these; nothing is trained on them.
+
+The six kinds of CacheMedic++ (2026) are among them; there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+
+from hippo_core.files import LabError, unknown
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache import bits
+from hippo_core.protocols.cache.names import Field, Format, Parts, Times
+
+JUMP, SMALLEST = 8.0, 1e-3
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A fault, and where it may strike.
+
+    Args:
+        kind: one of KINDS.
+        severity: from 0 to 1.
+        layers, heads: their numbers; None: all (of `targeted` the first third of the layers).
+        times: all tokens of the cache, those older than the last `recent`, or those of `window`.
+        recent: tokens that old_only spares.
+        window: the first token of `window`, and the one behind the last.
+        parts: keys, values or both.
+        stored: the format whose bits flip; bits: which of them, all, those of a field, or one by its number.
+    """
+
+    kind: str
+    severity: float
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    times: Times = "all_past"
+    recent: int = 32
+    window: tuple[int, int] = (16, 48)
+    parts: Parts = "KV"
+    stored: Format = "bfloat16"
+    bits: Field | int = "all"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("corruption", self.kind, KINDS)
+        if not 0 <= self.severity <= 1:
+            raise LabError(f"severity goes from 0 (nothing) to 1, got {self.severity}")
+        for name, value, legal in (("times", self.times, get_args(Times)), ("parts", self.parts, get_args(Parts))):
+            if value not in legal:
+                raise unknown(name, value, legal)
+        bits.positions(self.stored, self.bits)
+        if self.recent < 0 or not 0 <= self.window[0] < self.window[1]:
+            raise LabError(f"expected recent of at least 0 and a window [first, behind the last), got {self.recent} and {[*self.window]}")
+
+    def where(self, shape: Sequence[int]) -> Tensor:
+        """Where it may strike in a KV of this shape: bool [L, 2, H, T, 1]. LabError where the cache has no such layer, head or token."""
+        layers, _, heads, tokens, _ = shape
+        chosen = self.layers
+        if self.kind == "targeted" and chosen is None:
+            chosen = tuple(range(max(1, layers // 3)))
+        mask = torch.ones(layers, 2, heads, tokens, 1, dtype=torch.bool)
+        mask &= _chosen(chosen, layers, "layers").view(-1, 1, 1, 1, 1)
+        mask &= _chosen(self.heads, heads, "heads").view(1, 1, -1, 1, 1)
+        mask &= torch.tensor([part in self.parts for part in "KV"]).view(1, 2, 1, 1, 1)
+        if self.times == "window" and self.window[1] > tokens:
+            raise LabError(f"window {[*self.window]} ends behind the {tokens} tokens of the cache; end it at {tokens} or before")
+        first, end = {"all_past": (0, tokens), "old_only": (0, tokens - self.recent), "window": self.window}[self.times]
+        number = torch.arange(tokens).view(1, 1, 1, -1, 1)
+        return mask & (number >= first) & (number < end)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A damaged cache: `kv` as it is now, and `mask` bool [L, 2, H, T, 1] of the vectors of which a number changed."""
+
+    kv: KV
+    mask: Tensor
+
+
+def _chosen(numbers: tuple[int, ...] | None, count: int, what: str) -> Tensor:
+    if numbers is None:
+        return torch.ones(count, dtype=torch.bool)
+    if wrong := [number for number in numbers if not 0 <= number < count]:
+        raise LabError(f"{what} {wrong} are none of this model's {count} ({what} 0 to {count - 1})")
+    return torch.tensor([number in numbers for number in range(count)])
+
+
+def generator_of(*names: Any) -> torch.Generator:
+    """A generator of these names' own: the same names draw the same numbers, in whatever order generators are made."""
+    digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+def corrupt(kv: KV, corruption: Corruption, seed: int, name: str, donor: KV | None = None) -> Damage:
+    """A cache with this fault; the KV itself stays as it is.
+
+    Args:
+        kv: float [L, 2, H, T, D].
+        seed, name: what the fault is drawn by; `name` says which cache it is.
+        donor: another text's KV, at least as many tokens, for contiguous_overwrite.
+    """
+    where = corruption.where(kv.shape)
+    if corruption.severity == 0:
+        return Damage(kv.clone(), torch.zeros_like(where))
+    clean = kv.float().cpu()
+    generator = generator_of("corruption", seed, corruption.kind, name)
+    damaged = KINDS[corruption.kind](clean, corruption, where, generator, donor)
+    damaged = torch.where(where, damaged, clean)
+    changed = ((damaged != clean) | damaged.isnan()).any(-1, keepdim=True)
+    return Damage(torch.where(changed, damaged, clean).to(kv), changed)
+
+
+def rms(x: Tensor) -> Tensor:
+    """The root mean square of vectors [..., D]: [..., 1]."""
+    return x.pow(2).mean(-1, keepdim=True).sqrt()
+
+
+def _gaussian(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None, most: float = 2.0) -> Tensor:
+    return x + most * fault.severity * rms(x) * torch.randn(x.shape, generator=generator)
+
+
+def _dropout_zero(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    drawn = torch.rand(x[:, :1].shape, generator=generator)
+    return x * (drawn >= fault.severity)
+
+
+def _rotation(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    width = x.shape[-1]
+    basis = torch.linalg.qr(torch.randn(width, width, generator=generator, dtype=torch.float64)).Q.float()
+    angle = fault.severity * math.pi / 2
+    turned = x @ basis
+    even, odd = turned[..., 0 : width - 1 : 2].clone(), turned[..., 1:width:2].clone()
+    turned[..., 0 : width - 1 : 2] = math.cos(angle) * even - math.sin(angle) * odd
+    turned[..., 1:width:2] = math.sin(angle) * even + math.cos(angle) * odd
+    return turned @ basis.T
+
+
+def flip_probability(severity: float) -> float:
+    """With which probability `bitflip` flips a bit."""
+    return 10 ** (4 * severity - 7) if severity else 0.0
+
+
+def _bitflip(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    probability = flip_probability(fault.severity)
+    return bits.flip(x, bits.draw(x, probability, bits.positions(fault.stored, fault.bits), generator), fault.stored)
+
+
+def _bitflipish(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    hit, kind, sign = (torch.rand(x.shape, generator=generator) for _ in range(3))
+    jump = torch.where(sign < 0.5, -JUMP, JUMP) * x.abs().clamp(min=SMALLEST)
+    return torch.where(hit < 0.1 * fault.severity, torch.where(kind < 0.5, -x, x + jump), x)
+
+
+def quant_levels(severity: float) -> int:
+    """How many levels `quant_noise` leaves on either side of 0."""
+    return max(1, round(2 ** (7 - 6 * severity) - 1))
+
+
+def _quantised(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    levels = quant_levels(fault.severity)
+    scale = (x.abs().amax((-2, -1), keepdim=True) / levels).clamp(min=torch.finfo(torch.float32).tiny)
+    return (x / scale).round() * scale
+
+
+def _overwrite(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    if donor is None or donor.shape[3] < x.shape[3]:
+        raise LabError(f"contiguous_overwrite needs the KV of another text of at least {x.shape[3]} tokens as donor")
+    may = where.flatten(0, 2).any(0).flatten().nonzero().flatten()
+    length = math.ceil(fault.severity * len(may))
+    start = int(torch.rand((), generator=generator) * (len(may) - length + 1)) if len(may) else 0
+    hit = torch.zeros(x.shape[3], dtype=torch.bool)
+    hit[may[start : start + length]] = True
+    return torch.where(hit.view(1, 1, 1, -1, 1), donor[:, :, :, : x.shape[3]].float().cpu(), x)
+
+
+def _targeted(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    return _gaussian(x, fault, where, generator, donor, most=4.0)
+
+
+def _stuck(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    hit = torch.rand((*x.shape[:3], 1, x.shape[-1]), generator=generator) < fault.severity / 2
+    return torch.where(hit, x[..., :1, :], x)
+
+
+def _drift(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    return x * (1.5 * fault.severity * torch.randn((*x.shape[:4], 1), generator=generator)).exp()
+
+
+def _swapped(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    order = torch.randperm(x.shape[3], generator=generator)
+    hit = order[: round(fault.severity * len(order))]
+    source = torch.arange(len(order)).index_copy(0, hit, hit.roll(-1))
+    return x[:, :, :, source]
+
+
+KINDS: dict[str, Callable[..., Tensor]] = {
+    "gaussian": _gaussian,
+    "dropout_zero": _dropout_zero,
+    "orthogonal_rotation": _rotation,
+    "bitflip": _bitflip,
+    "bitflipish_sparse": _bitflipish,
+    "quant_noise": _quantised,
+    "contiguous_overwrite": _overwrite,
+    "targeted": _targeted,
+    "stuck_features": _stuck,
+    "gain_drift": _drift,
+    "tokens_swapped": _swapped,
+}

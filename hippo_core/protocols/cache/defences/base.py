@@ -1,0 +1,129 @@
+"""What every defence takes and returns."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hippo_core.models.kv import KV
+from hippo_core.models.kv_storage import Precision
+from hippo_core.protocols.cache.corruption import rms
+from hippo_core.protocols.cache.names import Format
+from hippo_core.protocols.cache.token_prior import TokenPrior
+
+
+@dataclass(frozen=True)
+class Clean:
+    """What the keys and values of clean text are like, from caches of validation text.
+
+    Args:
+        mean, spread: of each feature, float32 [L, 2, H, 1, D].
+        low, high: the range of each feature, float32 [L, 2, H, 1, D].
+        length, length_spread: the mean root mean square of a vector and its standard deviation, float32 [L, 2, H, 1, 1].
+        threshold: the mean square deviation (`strangeness`) that 99 in 100 clean vectors stay below, float32 [L, 2, H, 1, 1].
+    """
+
+    mean: Tensor
+    spread: Tensor
+    low: Tensor
+    high: Tensor
+    length: Tensor
+    length_spread: Tensor
+    threshold: Tensor
+
+    @classmethod
+    def of(cls, caches: Sequence[KV], false_alarms: float = 0.01) -> "Clean":
+        """Of these caches [L, 2, H, T, D], all their tokens together."""
+        x = torch.cat([kv.float().cpu() for kv in caches], 3)
+        lengths = rms(x)
+        mean, spread = x.mean(3, keepdim=True), x.std(3, keepdim=True).clamp(min=1e-6)
+        measured = _strangeness(x, mean, spread)
+        threshold = measured.flatten(3).quantile(1 - false_alarms, dim=3)[..., None, None]
+        ends = x.amin(3, keepdim=True), x.amax(3, keepdim=True)
+        return cls(mean, spread, *ends, lengths.mean(3, keepdim=True), lengths.std(3, keepdim=True).clamp(min=1e-6), threshold)
+
+    def strangeness(self, kv: KV) -> Tensor:
+        """How far vectors lie from clean ones: the mean square of their standardised features, [L, 2, H, T, 1]; infinite where a
+        feature is not a number."""
+        return _strangeness(kv.float().cpu(), self.mean, self.spread)
+
+
+def _strangeness(x: Tensor, mean: Tensor, spread: Tensor) -> Tensor:
+    return ((x - mean) / spread).pow(2).mean(-1, keepdim=True).nan_to_num(nan=torch.inf)
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged cache as a defence gets it.
+
+    Args:
+        kv: [L, 2, H, T, D].
+        address: which of the caches that were written it is: memory beside a cache is found by it.
+        mask: where it is damaged, bool [L, 2, H, T, 1]; for defences that are told.
+        prefix: the KV before it; tokens: its own token ids, for what runs the text again.
+        flipped: with which probability a bit of memory beside the cache flipped, too.
+    """
+
+    kv: KV
+    address: str
+    mask: Tensor
+    prefix: KV
+    tokens: tuple[int, ...]
+    flipped: float = 0.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What defences are made from.
+
+    Args:
+        lm: the model.
+        clean: what clean text is like.
+        known: the clean caches of validation text that say so.
+        seed: of what a defence draws.
+        checkpoint: the folder of a trained repair.
+        budget: the share of a cache's spans that may be put back.
+        precision: how the store keeps keys and values.
+        stored: the format of the cache's numbers.
+        priors: what tokens of clean training text are like: one prior of all layers, or, told True, one a layer.
+    """
+
+    lm: Any
+    clean: Clean
+    known: Sequence[KV] = ()
+    seed: int = 0
+    checkpoint: Path | None = None
+    budget: float = 1.0
+    precision: Precision = "bfloat16"
+    stored: Format = "bfloat16"
+    priors: Callable[[bool], Sequence[TokenPrior]] | None = None
+
+
+class Defence:
+    """The base of all defences: it keeps nothing when a cache is written and repairs nothing.
+
+    `told`: whether it reads the mask. `reads`: whether it reads the damaged cache at all.
+    """
+
+    told = False
+    reads = True
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+
+    def write(self, kv: KV, address: str, tokens: Sequence[int]) -> int:
+        """Called once for each cache when it is written, whole, with its token ids. Returns the bytes that are kept."""
+        return 0
+
+    def repair(self, damaged: Damaged) -> KV:
+        """The cache as it is read: [L, 2, H, T', D], without tokens that are not to be looked at."""
+        return damaged.kv
+
+    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+        """How sure it is that a vector is damaged, more is surer, float32 [L, 2, H, T, 1]: here the mean square of what it changed, in
+        deviations of clean text."""
+        away = (repaired.float().cpu() - damaged.kv.float().cpu()) / self.setting.clean.spread
+        return away.pow(2).mean(-1, keepdim=True).nan_to_num(nan=torch.inf)

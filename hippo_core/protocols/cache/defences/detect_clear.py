@@ -1,0 +1,16 @@
+"""Detect and clear: a vector that is stranger than 99 in 100 of clean text (`Clean.strangeness`) becomes zero."""
+
+import torch
+from torch import Tensor
+
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache.defences.base import Damaged, Defence
+
+
+class DetectClear(Defence):
+    def repair(self, damaged: Damaged) -> KV:
+        strange = self.setting.clean.strangeness(damaged.kv) > self.setting.clean.threshold
+        return torch.where(strange, 0.0, damaged.kv)
+
+    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+        return self.setting.clean.strangeness(damaged.kv) / self.setting.clean.threshold

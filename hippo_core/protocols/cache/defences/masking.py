@@ -1,0 +1,12 @@
+"""Masking: tokens of which a vector is damaged leave the cache, so that no attention looks at them. It is told which they are."""
+
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache.defences.base import Damaged, Defence
+
+
+class Masking(Defence):
+    told = True
+
+    def repair(self, damaged: Damaged) -> KV:
+        whole = ~damaged.mask.flatten(0, 2).any(0).flatten()
+        return damaged.kv[:, :, :, whole]

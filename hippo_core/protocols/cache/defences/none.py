@@ -1,0 +1,7 @@
+"""No defence: the damaged cache is read as it is."""
+
+from hippo_core.protocols.cache.defences.base import Defence
+
+
+class Nothing(Defence):
+    """Repairs nothing."""

@@ -1,0 +1,13 @@
+"""Reset: damaged vectors become zero. It is told which they are; a real machine would know it of a failed parity check."""
+
+import torch
+
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache.defences.base import Damaged, Defence
+
+
+class Reset(Defence):
+    told = True
+
+    def repair(self, damaged: Damaged) -> KV:
+        return torch.where(damaged.mask, 0.0, damaged.kv)

@@ -1,0 +1,17 @@
+"""RMS outlier rejection: a vector whose root mean square lies over three standard deviations from clean ones' becomes their mean."""
+
+import torch
+from torch import Tensor
+
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache.corruption import rms
+from hippo_core.protocols.cache.defences.base import Damaged, Defence
+
+
+class RMSOutlier(Defence):
+    def repair(self, damaged: Damaged) -> KV:
+        return torch.where(self.suspicion(damaged, damaged.kv) > 3, self.setting.clean.mean, damaged.kv)
+
+    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+        clean = self.setting.clean
+        return ((rms(damaged.kv) - clean.length).abs() / clean.length_spread).nan_to_num(nan=torch.inf)

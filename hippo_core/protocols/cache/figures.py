@@ -1,0 +1,212 @@
+"""The figures of the cache experiment: what defences keep, notice and cost. Those of bits: cache_bits.py."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hippo_core.protocols.cache.names import Kind
+from hippo_core.results.figures.drawing import STYLE, Margins, grid
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
+from hippo_core.results.figures.sleeps import SHADES
+from hippo_core.results.frames import Frame
+
+WRITTEN = 64  # heads in all up to which each holds its number
+LABELLED = 8  # layers at most that have their number beside the map
+LOOKS = {  # muted: nothing and what is told; full colour: what repairs
+    "none": Look("no defence", "#3f4652", "s"),
+    "smoothing": Look("smoothing", "#a8905f", "^", "--"),
+    "clipping": Look("clipping", "#7f9bb3", "v", "--"),
+    "detect_clear": Look("detect, clear", "#5f7a6b", "D", "--"),
+    "rms_outlier": Look("rms outlier", "#8d7f9b", "P", "--"),
+    "median": Look("median", "#b58a8a", "h", "--"),
+    "ecc": Look("Hamming (72,64)", "#e69f00", "p", "-."),
+    "ecc_equal": Look("Hamming (8,4)", "#b07800", "P", "-."),
+    "learned": Look("learned", "#d55e00", "o"),
+    "wiener": Look("wiener", "#009e73", "o"),
+    "wiener_layer": Look("wiener, one layer", "#5fae95", "s", "--"),
+    "episodic": Look("episodic store", "#0072b2", "o"),
+    "episodic_random": Look("random spans", "#86a3bf", "P", ":", hollow=True),
+    "episodic_oldest": Look("oldest spans", "#557a9c", "v", ":", hollow=True),
+    "episodic_gold": Look("gold spans", "#1b4f7a", "D", ":", hollow=True),
+    "reset": Look("reset (told)", "#7b828e", "X", ":", hollow=True),
+    "masking": Look("masking (told)", "#a3a8b0", "s", ":", hollow=True),
+    "recompute": Look("recompute", "#1d2330", "o", ":", hollow=True),
+}
+ACROSS = 4
+FEATURED = ("none", "clipping", "ecc_equal", "learned", "wiener", "episodic", "recompute")  # drawn in their colours where many are drawn
+MANY = 9
+REST = Look("the others", RULE, "")
+
+
+def robustness(curves: Frame) -> Figure:
+    """What is left of the score above chance (`kept`) along severity, tasks averaged: a panel a kind of fault, a line a defence. Higher is
+    better."""
+    means = curves.groupby(["kind", "defence", "severity"], sort=False)["kept"].mean().reset_index()
+
+    def draw(panel: Axes, kind: str, name: str, style: dict[str, Any]) -> None:
+        own = means[(means["kind"] == kind) & (means["defence"] == name)].sort_values("severity")
+        panel.plot(own["severity"], np.clip(own["kept"], -0.15, 1.1), **style)
+
+    figure, panels = _by_kind(_title(means), means, draw, ("severity", "score kept"))
+    for panel in panels:
+        panel.set(xlim=(-0.03, 1.05), xticks=[0, 0.5, 1])
+        panel.set_xticklabels(["0", ".5", "1"], fontsize=9.5, color=INK)
+    return figure
+
+
+def kept_of_damaged(curves: Frame) -> Any:
+    """By defence the mean of `kept` over damaged caches alone (severities above 0), each fault and task counted once."""
+    damaged = curves[curves["severity"] > 0]
+    return damaged.groupby(["kind", "defence"] + (["task"] if "task" in curves else []))["kept"].mean().groupby("defence").mean()
+
+
+def _title(means: Frame) -> str:
+    kept = kept_of_damaged(means)
+    repairs = kept.drop([name for name in LOOKS if LOOKS[name].hollow or name == "none"], errors="ignore")
+    alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
+    best = "" if repairs.empty else f", with {LOOKS[str(repairs.idxmax())].label} {repairs.max():.0%}"
+    return f"{alone}{best}; higher is better"
+
+
+def _by_kind(
+    title: str, lines: Frame, draw: Callable[[Axes, str, str, dict[str, Any]], None], axes: tuple[str, str]
+) -> tuple[Figure, list[Axes]]:
+    """A panel a kind of fault, in the order in which faults are listed, heights from 0 to 1; `draw` draws one defence's line into it with a
+    style. Of many defences the featured ones have their looks, the others one thin grey."""
+    kinds = [kind for kind in get_args(Kind) if kind in set(lines["kind"])]
+    kinds += [kind for kind in dict.fromkeys(lines["kind"]) if kind not in kinds]
+    names = [name for name in LOOKS if name in set(lines["defence"])]
+    featured = names if len(names) <= MANY else [name for name in names if name in FEATURED]
+    columns = min(ACROSS, len(kinds))
+    down = -(-len(kinds) // columns)
+    margins = Margins(0.6, 0.2, 0.16, foot=1.06, between=0.62)
+    figure, panels = grid(title, down, columns, 1.7 * down + margins.between * (down - 1) + margins.foot, margins)
+    with matplotlib.rc_context(STYLE):
+        for place, panel in enumerate(panels):
+            if place >= len(kinds):
+                panel.set_visible(False)
+                continue
+            for height in (0, 1):
+                panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
+            for name in [*(name for name in names if name not in featured), *featured]:
+                draw(panel, kinds[place], name, _styled(LOOKS[name] if name in featured else REST))
+            panel.set(ylim=(-0.18, 1.12), yticks=[0, 0.5, 1])
+            panel.set_title(kinds[place].replace("_", " "), loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_yticklabels(["0", "", "1"] if place % columns == 0 else [""] * 3, fontsize=9.5)
+            if place + columns >= len(kinds):
+                panel.set_xlabel(axes[0], fontsize=9.5)
+        panels[0].set_ylabel(axes[1], fontsize=9.5)
+        found = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+        shown = [label for look in [*LOOKS.values(), REST] if (label := look.label) in found]
+        figure.legend([found[label] for label in shown], shown, loc="lower center", ncols=4, fontsize=8.5, frameon=False, handlelength=2.4)
+    return figure, panels[: len(kinds)]
+
+
+def _styled(look: Look) -> dict[str, Any]:
+    """How a line of this look is plotted."""
+    if look is REST:
+        return {"color": look.colour, "linewidth": 0.9, "label": look.label, "zorder": 1}
+    face = "white" if look.hollow else look.colour
+    return {"color": look.colour, "linestyle": look.line, "marker": look.marker, "markersize": 3.6, "markerfacecolor": face,
+            "linewidth": 1.3, "label": look.label, "zorder": 2 if look.hollow else 3}  # fmt: skip
+
+
+def cost(rows: Frame, curves: Frame) -> Figure:
+    """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
+    took, kept = rows[rows["kind"] != "clean"].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves)
+    names = [str(name) for name in kept.sort_values(ascending=False).index if name in LOOKS]
+    title = "What a defence costs and keeps; up and to the left is better"
+    figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 1.7))
+    with matplotlib.rc_context(STYLE):
+        for name in names:
+            style = LOOKS[name]
+            panel.plot([max(took[name], 1e-2)], [kept[name]], style.marker, color=style.colour, markersize=6, linestyle="none",
+                       markerfacecolor="white" if style.hollow else style.colour, label=style.label, clip_on=False)  # fmt: skip
+        panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
+        panel.set_xticklabels(["≤ .01", ".1", "1", "10", "100"])
+        panel.set_xlabel("milliseconds to repair a cache", fontsize=9.5)
+        panel.set_ylabel("score kept by damaged caches, mean over faults", fontsize=9.5)
+        panel.legend(loc="center left", bbox_to_anchor=(1.03, 0.5), fontsize=8.5, frameon=False, title="best first", title_fontsize=8.5)
+    return figure
+
+
+def training(rows: Frame) -> Figure:
+    """How far the words behind a repaired cache lie from those behind the clean one, step by step. Lower is better."""
+    figure, [panel] = grid("Distance from the clean model's words while the repair learns; lower is better", 1, 1, 2.6, Margins(0.65, 0.3))
+    with matplotlib.rc_context(STYLE):
+        smooth = rows["distance"].rolling(20, min_periods=1).mean()
+        panel.plot(rows["number"], rows["distance"], ".", color=RULE, markersize=3)
+        panel.plot(rows["number"], smooth, color=LOOKS["learned"].colour, linewidth=1.5)
+        panel.set_xlabel("step", fontsize=9.5)
+        panel.set_ylabel("nats a token", fontsize=9.5)
+    return figure
+
+
+def sensitivity(measured: Mapping[str, Any]) -> Figure:
+    """Drift of the logits along the size of a perturbation, from the clean model and from the same defence, clean. Lower is better."""
+    lines = pd.DataFrame(measured["logit_sensitivity"])
+    names = [name for name in LOOKS if name in set(lines["defence"])]
+    title = "How far words move when the cache moves a little; lower is better"
+    figure, panels = grid(title, 1, 2, 2.9, Margins(0.6, 1.65, 0.25, foot=0.6))
+    said = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
+    with matplotlib.rc_context(STYLE):
+        for panel, (column, heading) in zip(panels, said.items(), strict=True):
+            for name in names:
+                own, style = lines[lines["defence"] == name], LOOKS[name]
+                panel.plot(own["delta"], own[column], style.line, color=style.colour, marker=style.marker, markersize=4, label=style.label)
+            panel.set_title(heading, loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_xlabel("size, share of the cache's length", fontsize=9.5)
+            panel.set_ylim(0, 1.05 * max(1e-6, lines[[*said]].max().max()))
+        panels[0].set_ylabel("drift of the logits", fontsize=9.5)
+        panels[1].set_yticklabels([])
+        panels[1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5, frameon=False)
+    return figure
+
+
+def amplification(measured: Mapping[str, Any]) -> Figure:
+    """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
+    maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
+    top = max(float(np.nanmax(values)) for values in maps.values())
+    figure, panels = grid("Which heads move the words, a unit of each; lighter is better", 1, len(maps), 2.9,
+                          Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip
+    with matplotlib.rc_context(STYLE):
+        for panel, (name, values) in zip(panels, maps.items(), strict=True):
+            panel.imshow(values, cmap=SHADES, vmin=0, vmax=top or 1, aspect="auto")
+            if values.size <= WRITTEN:
+                for layer, head in np.ndindex(*values.shape):
+                    ink = "white" if values[layer, head] > 0.6 * top else INK
+                    panel.text(head, layer, f"{values[layer, head]:.2f}", ha="center", va="center", fontsize=8, color=ink)
+            panel.set_title(LOOKS[name].label, loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_xlabel("head", fontsize=9.5)
+            panel.set(
+                xticks=range(values.shape[1]),
+                yticks=range(0, values.shape[0], -(-values.shape[0] // LABELLED)) if panel is panels[0] else [],
+            )
+            panel.tick_params(length=0)
+            panel.spines[:].set_visible(False)
+        panels[0].set_ylabel("layer", fontsize=9.5)
+    return figure
+
+
+def detected(found: Mapping[str, Any]) -> Figure:
+    """ROC: the share of damaged vectors found along the share of clean ones called damaged, means over tasks and severities; a panel a
+    fault. Higher is better."""
+    lines, rates = pd.DataFrame(found["lines"]), found["false_alarms"]
+
+    def draw(panel: Axes, kind: str, name: str, style: dict[str, Any]) -> None:
+        own = lines[(lines["kind"] == kind) & (lines["defence"] == name)]
+        if len(own):
+            panel.plot(rates, np.mean(list(own["recall"]), axis=0), **style)
+
+    figure, panels = _by_kind("Damaged vectors that are noticed; higher is better", lines, draw, ("false alarms", "found"))
+    for panel in panels:
+        panel.axvline(0.01, color=RULE, linewidth=0.6, zorder=0)
+        panel.set(xscale="log", xticks=[0.001, 0.01, 0.1])
+        panel.set_xticklabels([".1%", "1%", "10%"], fontsize=9.5)
+        panel.minorticks_off()
+    return figure

@@ -1,0 +1,183 @@
+"""Probes: what is read from a cache to see whether it is whole. Each is a context, kept as keys and values, and tokens that read it.
+
+    text    how likely the rest of a paragraph of Python's manual is, behind its first tokens
+    choice  which of four answers is the likeliest, behind the eight facts of a world
+    needle  the answer to a question about one fact among the lines of a text, in four places of it
+    cloze   the fact of a needle begun again: which of four answers goes on
+    traces  the answer behind the keys and values of the traces that the episodic memory recalls
+    sst2, wikitext2   public texts, by path (public_probes)
+
+Texts of different splits share no topic of the manual and no fact.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pydoc_data.topics import topics
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hippo_core.delivery.kv import prefix_of
+from hippo_core.files import unknown
+from hippo_core.methods.base import Observation, Query
+from hippo_core.methods.presets import load_preset
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import split as pieces_of
+from hippo_core.models.score import opener
+from hippo_core.protocols.cache.probe import Probe
+from hippo_core.protocols.cache.public_probes import continued, reviews, wikipedia
+from hippo_core.store import TraceStore
+from hippo_core.suites import settings_for
+from hippo_core.suites.datasets.build import drawn_worlds
+from hippo_core.suites.splits import Split
+from hippo_core.suites.types import Item, World
+from hippo_core.training import language
+
+TASKS = ("text", "choice", "needle", "traces")
+CONTEXT, READ = 128, 32  # tokens of a text that are kept, and that read them
+PLACES = (0.1, 0.35, 0.65, 0.9)  # of a needle
+NEEDLE_CONTEXT = 160  # tokens of the lines around a needle, at most
+RECALLED = 2  # traces a question
+LABELS = 4
+
+
+def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split) -> list[Probe]:
+    """`n` probes of a task, or as many as its text has; LabError for an unknown task."""
+    if task not in MAKERS:
+        raise unknown("task", task, TASKS)
+    return MAKERS[task](lm, n, seed, split)
+
+
+def manual(split: Split) -> dict[str, list[str]]:
+    """The manual's paragraphs of plain English, by topic: four tenths of the topics for training, one for validation, the rest
+    for the test."""
+    plain, found = set(language.manual()), dict[str, list[str]]()
+    for topic in sorted(topics):
+        bucket = int(hashlib.sha256(topic.encode()).hexdigest(), 16) % 10
+        paragraphs = [" ".join(text.splitlines()) for text in topics[topic].split("\n\n")]
+        own = [text for text in dict.fromkeys(paragraphs) if text in plain]
+        plain -= set(own)  # what topics share counts to the first of them, whatever its split
+        if own and split == ("train" if bucket < 4 else "val" if bucket < 5 else "test"):
+            found[topic] = own
+    return found
+
+
+def windows(lm: LanguageModel, split: Split, width: int) -> list[tuple[str, list[int]]]:
+    """Token rows of this width, each opened as a text is, with their topic; none overlaps another."""
+    rows = []
+    for topic, paragraphs in manual(split).items():
+        tokens = lm.encode("\n".join(paragraphs))
+        rows += [(topic, [opener(lm), *tokens[at : at + width - 1]]) for at in range(0, len(tokens) - width + 2, width - 1)]
+    return rows
+
+
+def texts(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Windows of the manual, in an order of the seed's own."""
+    rows = windows(lm, split, CONTEXT + READ)
+    Random(f"cache/{seed}/{split}").shuffle(rows)
+    return [continued("text", split, number, topic, row, CONTEXT) for number, (topic, row) in enumerate(rows[:n])]
+
+
+def worlds(seed: int, split: Split, count: int) -> list[World]:
+    """So many worlds of eight facts."""
+    stream = drawn_worlds("episodic", "base", count, seed, split, settings_for("episodic", "base"))
+    return [next(stream) for _ in range(count)]
+
+
+def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """One question a world, all facts in the context; the wrong answers are those of the world's other questions, then of others'."""
+    found: list[Probe] = []
+    drawn = worlds(seed, split, n)
+    for number, world in enumerate(drawn):
+        item = _item(world, number)
+        answers = labels_of(item, world, drawn)
+        pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
+        block = tuple(token for line in pieces.blocks for token in line)
+        labels = [lm.encode(answer) for answer in answers]
+        reads = tuple((*pieces.tail, *label) for label in labels)
+        found.append(
+            Probe(item.id, world.id, "choice", tuple(pieces.prefix), (block,), reads, (len(pieces.tail),) * LABELS,
+                  answers.index(item.answers[0]), chance=1 / LABELS)
+        )  # fmt: skip
+    return found
+
+
+def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """One fact of a world among lines of the manual, in each of PLACES in turn; the question is answered in words."""
+    drawn = worlds(seed + 1, split, n)
+    return [_asked(lm, _item(world, at), world, "needle", [hidden(lm, at, world, seed, split)]) for at, world in enumerate(drawn)]
+
+
+def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split) -> list[str]:
+    """The lines of a needle's context, the fact among them."""
+    item, random = _item(world, number), Random(f"cache/needle/{seed}/{number}")
+    lines = [line for paragraphs in manual(split).values() for text in paragraphs for line in text.split(". ")]
+    [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
+    hay: list[str] = []
+    room = NEEDLE_CONTEXT - len(lm.encode(fact.text))
+    for line in random.sample(lines, len(lines)):
+        if (taken := len(lm.encode(f"{line}.\n"))) <= room:
+            hay, room = [*hay, f"{line}."], room - taken
+        if room < 16:
+            break
+    place = round(PLACES[number % len(PLACES)] * len(hay))
+    return [*hay[:place], fact.text, *hay[place:]]
+
+
+def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """As `needle`, for a model that was never taught to answer: the fact is begun again, and which of four answers goes on is compared."""
+    found, drawn = [], worlds(seed + 1, split, n)
+    for number, world in enumerate(drawn):
+        item = _item(world, number)
+        [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
+        begun = lm.encode("\n" + fact.text.partition(item.answers[0])[0].rstrip())
+        row = [opener(lm), *lm.encode("\n".join(hidden(lm, number, world, seed, split)))]
+        answers = labels_of(item, world, drawn)
+        reads = tuple((*begun, *lm.encode(f" {answer}")) for answer in answers)
+        skips, gold = (len(begun),) * LABELS, answers.index(item.answers[0])
+        found.append(Probe(f"cloze/{item.id}", world.id, "cloze", tuple(row[:1]), (tuple(row[1:]),), reads, skips, gold, chance=1 / LABELS))
+    return found
+
+
+def labels_of(item: Item, world: World, drawn: Sequence[World]) -> list[str]:
+    """Four answers in an order of the question's own: the right one, those of the world's other questions, then of others'."""
+    random = Random(f"cache/choice/{item.id}")
+    near, others = [one.answers[0] for one in world.items], [one.answers[0] for other in drawn for one in other.items]
+    pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
+    wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
+    return random.sample([item.answers[0], *wrong], LABELS)
+
+
+def _item(world: World, number: int) -> Item:
+    return world.items[number % len(world.items)]
+
+
+def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Questions of worlds that the episodic memory was taught, with the traces that it recalls, each a block of its own."""
+    preset = load_preset("memory/hei_nw", {"k": RECALLED, "encoder": "own"})
+    method: Any = preset.method(lm, preset.settings)
+    found: list[Probe] = []
+    with TemporaryDirectory(prefix="hippo-cache-") as folder, TraceStore.create(folder, "probes", method.identity()) as store:
+        for number, world in enumerate(worlds(seed + 2, split, n)):
+            method.teach([Observation.of(fact) for fact in world.facts], store)
+            item = _item(world, number)
+            recalled = method.open(store.traces(world.id))(Query(item.question, item.taught)).delivered
+            found.append(_asked(lm, item, world, "traces", [[trace.text] for trace in recalled]))
+    return found
+
+
+def _asked(lm: LanguageModel, item: Item, world: World, task: str, blocks: Sequence[Sequence[str]]) -> Probe:
+    """A question that is answered in words; its row is scored for the likelihood of the right answer, too."""
+    prefix = prefix_of(lm, "short")
+    pieces = [pieces_of(lm, lines, item.question, "short") for lines in blocks]
+    tail, label = pieces[0].tail, lm.encode(item.answers[0])
+    rows = tuple(tuple(token for line in one.blocks for token in line) for one in pieces)
+    return Probe(item.id, world.id, task, tuple(prefix), rows, ((*tail, *label),), (len(tail),), 0, item, world)
+
+
+def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Windows of WikiText-2's articles."""
+    return wikipedia(lm, n, seed, split, CONTEXT, READ)
+
+
+MAKERS = {"text": texts, "choice": choices, "needle": needles, "traces": traces, "cloze": clozes, "sst2": reviews, "wikitext2": articles}

@@ -1,0 +1,180 @@
+"""Training a repair by self-distillation: the model that reads a repaired cache is to say what it says behind the clean one.
+
+    loss = KL(clean || repaired) / KL(clean || damaged), means over all positions that read: the damage that is not recovered
+         + identity * |repaired - clean|^2 / |clean|^2            where nothing was damaged; the divisor is then LEAST
+         + contraction * mean over layers of max(0, rho - .75)^2, rho = |repaired - clean| / |damaged - clean|
+
+The first steps only mend: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the
+undamaged cache at every layer. Text, questions and worlds are of the training split; what is examined is of the validation split.
+"""
+
+import math
+from collections.abc import Sequence
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+from torch.nn.functional import kl_div, pad
+from transformers import DynamicCache
+
+from hippo_core.models.kv import KV
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.corruption import Corruption, corrupt
+from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.names import Format
+from hippo_core.protocols.cache.probes import probes
+from hippo_core.protocols.cache.repair import Repair, RepairSettings
+from hippo_core.protocols.cache.written import Written, donor_of, write
+from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
+
+TASKS = ("text", "choice", "needle")
+EXAMINED = 6  # probes a task
+CONTRACTED = 0.75  # what rho is to stay below
+LEAST = 0.1  # nats by which a distance is divided
+HUGE = 1e6  # a number as good as any larger one
+
+
+class RepairRecipe(BaseModel):
+    """Everything that a repair depends on, but for the model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    settings: RepairSettings
+    kinds: tuple[str, ...]  # of fault that are trained on
+    stored: Format
+    seed: int = 1337
+    steps: int = 300
+    mending: float = 0.6  # share of the steps, the first, that only bring keys and values back to what they were: no model is run
+    batch: int = 8
+    probes: int = 64  # a task
+    rate: float = 2e-2  # AdamW
+    warmup: int = 20
+    cooldown: float = 0.6
+    clean: float = 0.2  # of batches, undamaged
+    identity: float = 1.0
+    contraction: float = 0.5
+    threads: int = 1
+
+
+class RepairTrainee:
+    """A repair on a loaded model as a trainee."""
+
+    def __init__(self, recipe: RepairRecipe, lm: LanguageModel) -> None:
+        self.recipe, self.lm = recipe, lm
+        lm.model.requires_grad_(False)
+        self.written = [one for task in TASKS for one in write(lm, probes(lm, task, recipe.probes, recipe.seed, "train"))]
+        self.kept = [one for task in TASKS for one in write(lm, probes(lm, task, EXAMINED, recipe.seed, "val"))]
+        self.repair = Repair(recipe.settings, Clean.of([kv for one in self.written for kv in one.blocks]), recipe.seed)
+        self.repair.start_from([kv for one in self.written for kv in one.blocks])
+        self.met: list[dict[str, Any]] = []  # a row a step that this process learnt from
+        self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.repair.parameters(), lr=recipe.rate, weight_decay=0.0)]
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.repair.named_parameters())
+
+    def learn(self, step: int) -> Log:
+        recipe, random = self.recipe, Random(f"repair/{self.recipe.seed}/{step}")
+        set_rates(self.optimizers, (recipe.rate,), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
+        task = random.choice(TASKS)
+        own = [number for number, one in enumerate(self.written) if one.probe.task == task]
+        drawn = random.sample(own, min(recipe.batch, len(own)))
+        fault = (
+            None if random.random() < recipe.clean else Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
+        )
+        mends = step < recipe.mending * recipe.steps
+        loss, numbers = self._loss(self.written, drawn, fault, recipe.seed + step, mends)
+        if not torch.isfinite(loss):
+            raise Diverged(f"step {step} of a repair: the loss is {float(loss.detach())}; lower the rate")
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.repair.parameters(), 1.0)
+        self.optimizers[0].step()
+        self.repair.zero_grad(set_to_none=True)
+        empty = dict.fromkeys(("distance", "identity", "contraction", "rho"), math.nan)
+        told = {"kind": fault.kind if fault else "clean", "severity": fault.severity if fault else 0.0}
+        self.met.append({"number": step + 1, **empty, **told, **{name: value for name, value in numbers.items() if name != "bare"}})
+        return numbers
+
+    def examine(self) -> Log:
+        """What `by_kind` comes to: undamaged, and the means over all kinds of damage, not repaired and repaired."""
+        found, kinds = self.by_kind(), self.recipe.kinds
+        damaged, repaired = (fmean(found[f"{kind}{end}"] for kind in kinds) for end in (" bare", ""))
+        return {"clean": found["clean"], "damaged": damaged, "repaired": repaired}
+
+    @torch.no_grad()
+    def by_kind(self) -> Log:
+        """On validation probes, of each kind at severity .5 the distance from the clean model's words, repaired and not; and undamaged."""
+        numbers = list(range(len(self.kept)))
+        found = {"clean": self._loss(self.kept, numbers, None, 0)[1]["distance"]}
+        for kind in self.recipe.kinds:
+            told = self._loss(self.kept, numbers, Corruption(kind, 0.5, stored=self.recipe.stored), 0)[1]
+            found |= {kind: told["distance"], f"{kind} bare": told["bare"]}
+        return found
+
+    def _loss(
+        self, written: Sequence[Written], drawn: Sequence[int], fault: Corruption | None, seed: int, mends: bool = False
+    ) -> tuple[Tensor, Log]:
+        """The loss of a batch, and numbers for the log. `mends`: of keys and values alone."""
+        rows = [written[number] for number in drawn]
+        clean = [one.blocks[0] for one in rows]
+        damaged = [self._damaged(written, number, fault, seed) for number in drawn] if fault else clean
+        repaired = [self.repair(kv) for kv in damaged]
+        away = torch.stack([_norm(one - kv) for one, kv in zip(repaired, clean, strict=True)])  # [B, L]
+        whole = torch.stack([_norm(kv) for kv in clean])
+        was = torch.stack([_norm(bad.nan_to_num().clamp(-HUGE, HUGE) - kv) for bad, kv in zip(damaged, clean, strict=True)])
+        identity = (away / whole).pow(2).mean()
+        rho = (away / was.clamp(min=1e-6))[was > 1e-6] if fault else away.flatten()[:0]
+        numbers = {"identity": float(identity.detach())} if fault is None else {"rho": float(rho.detach().median())}
+        if mends:
+            return rho.clamp(max=3).pow(2).mean() if len(rho) else 10 * identity, numbers
+        with torch.no_grad():
+            wanted = logits(self.lm, rows, clean)
+            bare = _distance(wanted, logits(self.lm, rows, damaged)) if fault else torch.zeros(())
+        distance = _distance(wanted, logits(self.lm, rows, repaired))
+        numbers |= {"distance": float(distance.detach()), "bare": float(bare)}
+        loss = distance / bare.clamp(min=LEAST)
+        if fault is None:
+            return loss + self.recipe.identity * identity, numbers
+        contraction = (rho - CONTRACTED).clamp(min=0, max=10).pow(2).mean() if len(rho) else away.sum() * 0
+        return loss + self.recipe.contraction * contraction, numbers | {"contraction": float(contraction.detach())}
+
+    def _damaged(self, written: Sequence[Written], number: int, fault: Corruption, seed: int) -> KV:
+        kv = written[number].blocks[0]
+        donor = donor_of(written, number, kv.shape[3]) if fault.kind == "contiguous_overwrite" else None
+        return corrupt(kv, fault, seed, written[number].address(0), donor).kv
+
+
+def _norm(kv: KV) -> Tensor:
+    """The length of each layer's keys and values together: [L]."""
+    return kv.float().flatten(1).pow(2).sum(1).clamp(min=1e-12).sqrt()
+
+
+def _distance(wanted: Sequence[Tensor], got: Sequence[Tensor]) -> Tensor:
+    """KL(wanted || got) in nats a position; what is not a number counts as even odds."""
+    parts = [kl_div(two.nan_to_num(0.0).log_softmax(-1), one.log_softmax(-1), log_target=True, reduction="none").sum(-1)
+             for one, two in zip(wanted, got, strict=True)]  # fmt: skip
+    return torch.cat(parts).clamp(max=20).mean()
+
+
+def logits(lm: LanguageModel, rows: Sequence[Written], caches: Sequence[KV]) -> list[Tensor]:
+    """What the model says at each position that is scored, behind each cache: [R, V] each. Gradients flow through the caches."""
+    reads = [one.probe.reads[one.probe.gold] for one in rows]
+    width, longest = max(map(len, reads)), max(kv.shape[3] for kv in caches)
+    begin = rows[0].prefix.shape[3]
+    cache = DynamicCache()
+    held = torch.stack([pad(kv, (0, 0, longest - kv.shape[3], 0)) for kv in caches])  # [B, L, 2, H, T, D]
+    for layer in range(held.shape[1]):
+        before = rows[0].prefix[layer].expand(len(rows), -1, -1, -1, -1)
+        keys, values = torch.cat([before, held[:, layer]], 3).unbind(1)
+        cache.update(keys, values, layer)
+    ids = torch.tensor([[*read, *[0] * (width - len(read))] for read in reads], device=lm.device)
+    mask = torch.ones(len(rows), begin + longest + width, dtype=torch.long, device=lm.device)
+    for number, kv in enumerate(caches):
+        mask[number, begin : begin + longest - kv.shape[3]] = 0
+    positions = torch.tensor([[one.probe.start + place for place in range(width)] for one in rows], device=lm.device)
+    out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True).logits.float()
+    skips = [one.probe.skip[one.probe.gold] for one in rows]
+    return [out[number, skip - 1 : len(read) - 1] for number, (skip, read) in enumerate(zip(skips, reads, strict=True))]

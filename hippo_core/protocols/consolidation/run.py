@@ -1,0 +1,289 @@
+"""Ask, sleep, ask again: the rows of the experiment `consolidation`."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.evaluation.run import AnsweredItem, ask, passages_of
+from hippo_core.files import LabError, home, new_folder, remove_made, sha256, write_json
+from hippo_core.methods.base import Memory
+from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
+from hippo_core.methods.episodic.settings import ReplaySettings
+from hippo_core.methods.presets import Preset, load_preset
+from hippo_core.models import checksums
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.score import text_loss
+from hippo_core.protocols.consolidation.ledger import FILE as LEDGER
+from hippo_core.protocols.consolidation.ledger import Ledger
+from hippo_core.protocols.consolidation.table import COLUMNS, OTHER_SUITES, PROBES
+from hippo_core.results.records.write import write_rows
+from hippo_core.results.scores import score_item
+from hippo_core.store import TraceStore
+from hippo_core.store.trace import Trace
+from hippo_core.suites import get_suite, settings_for
+from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.types import Suite, World
+from hippo_core.training import language
+from hippo_core.training.consolidation import retention as kept
+from hippo_core.training.consolidation.rehearsal import rehearse
+from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
+from hippo_core.training.consolidation.update_rules import Way, make_way
+from hippo_core.training.train import right_answers, train
+
+WORKSHOP = "data/training/consolidation"
+READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
+BATCH = 32
+PARAGRAPHS, DRY_PARAGRAPHS = 40, 5  # of plain text
+LESSONS = 24  # validation lessons by which a cycle is rolled back or not
+TAKEN = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A store's worlds and their traces, and who asks about them."""
+
+    suite: Suite
+    worlds: Sequence[World]
+    traces: Mapping[str, Sequence[Trace]]
+    memory: Preset
+
+
+def read_store(memory: Memory, path: Path, worlds: Sequence[World]) -> dict[str, list[Trace]]:
+    """The traces of each world. The store's file stays as it is."""
+    with TraceStore.open(path.parent.parent, path.parent.name, memory.identity(), read_only=True) as store:
+        return {world.id: store.traces(world.id) for world in worlds}
+
+
+def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
+    """Probe, let the model sleep on the store's traces, and probe again after each cycle; what was learnt lies in the record, and the
+    ledger of all traces.
+
+    `cell.slept` says what it took. A cycle that loses more of reading than `lost` on validation lessons is rolled back.
+    """
+    parameters, lm, preset = cell.parameters, cell.language_model, cell.resolved.preset
+    worlds = cell.worlds()
+    memory: Any = preset.method(lm, preset.settings)
+    traces = read_store(memory, cell.store, worlds)
+    probed = Probed(cell.suite, worlds, traces, preset)
+    told = [trace for world in worlds for trace in traces[world.id]]
+    ledger = Ledger(worlds, traces)
+    rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters)]
+    recipe = recipe_of(parameters, lm, len(told))
+    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    try:
+        slept: dict[str, Any] = {"way": recipe.way, "numbers": way.number(), **dict.fromkeys(TAKEN, 0)}
+        for cycle in range(1, parameters.cycles + 1):
+            if parameters.replay:
+                sleep_once(cell, way, told, recipe, cycle, slept, ledger, say)
+            with nullcontext() if slept["cycles"] else way.unchanged():  # until a cycle is kept there is nothing to be on
+                again = probe(lm, probed, f"post_{cycle}", parameters, way)
+                rows += [row | ledger.of_row(row) for row in again]
+        slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
+        if slept["cycles"]:
+            keep(way, cell, recipe, slept)
+    finally:
+        way.detach()
+    cell.slept = slept
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    write_rows(cell.record / LEDGER, ledger.table(table))
+    return table
+
+
+def recipe_of(parameters: Any, lm: LanguageModel, traces: int) -> SleepRecipe:
+    """What the parameters of a cell ask for; without a number of steps so many that each trace is rehearsed `rehearsals` times."""
+    same = {name: getattr(parameters, name) for name in ("way", "rank", "rate", "wordings", "restatements", "distilled", "seed", "threads")}
+    questions = SleepRecipe.model_fields["questions"].default
+    steps = parameters.steps or math.ceil(parameters.rehearsals * traces / questions)
+    blocks = first_block(lm) if parameters.first_block is None else parameters.first_block
+    return SleepRecipe(**same, steps=steps, first_block=blocks)
+
+
+def sleep_once(
+    cell: Any,
+    way: Way,
+    told: Sequence[Trace],
+    recipe: SleepRecipe,
+    cycle: int,
+    slept: dict[str, Any],
+    ledger: Ledger,
+    say: Callable[[str], None],
+) -> None:
+    """One cycle, which goes on from those before it that were kept, and adds to `slept` and to the ledger what it took."""
+    parameters, before = cell.parameters, way.kept()
+    recipe = recipe.model_copy(update={"seed": recipe.seed + 1000 * (cycle - 1)})
+    passes = orders(told, parameters.policy, cycle, recipe.seed)
+    sleep = Sleep(recipe, cell.language_model, way, told, passes, prepare=not slept["cycles"])
+    seconds = train_once(cell, sleep, slept, say, parameters.policy, cycle)
+    ledger.add(sleep.spent(), seconds)
+    lost = reading(sleep, False) - reading(sleep, True)
+    slept["reading_lost"] = lost
+    if lost > parameters.lost:
+        way.put(before)
+        slept["rolled_back"] += 1
+        cell.warn(f"cycle {cycle} lost {lost:.0%} of reading on validation lessons (lost={parameters.lost}): it is rolled back")
+    else:
+        slept["cycles"] += 1
+
+
+def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *rests_on: Any) -> float:
+    """Train a sleep to its end, add to `slept` what it took, and return the seconds; one that was killed goes on from its checkpoint."""
+    recipe = sleep.recipe
+    whole = [recipe.model_dump(), sha256(cell.store), checksums.weights(cell.parameters.model), *rests_on, str(cell.record)]
+    workshop = home() / WORKSHOP / checksums.digest(whole)[:24]
+    begin = time.perf_counter()
+    train(sleep, workshop, say, every=max(1, recipe.steps // 2))
+    seconds, spent = time.perf_counter() - begin, sleep.spent().values()
+    remove_made(workshop)
+    slept["seconds"] += seconds
+    slept["replay_samples"] += sum(one.rehearsals for one in spent)
+    slept["tokens"] += sum(one.tokens for one in spent)
+    slept["loss"] = sleep.loss
+    return seconds
+
+
+def reading(sleep: Sleep, consolidated: bool) -> float:
+    """The share of validation lessons' answers that are right."""
+    drawn = kept.lessons(Random("kept/validation"), LESSONS, "val")
+    batches = sleep.encoder.batches(drawn, [], 4)
+
+    def right() -> float:
+        return float(np.mean([one for batch in batches for _, one in right_answers(sleep.way.model, batch)]))
+
+    if consolidated:
+        return right()
+    with sleep.way.unchanged():
+        return right()
+
+
+def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
+    """Places of the traces in the order of each pass, as a policy of replay draws them.
+
+    `spaced`: passes take in the traces by and by, an eighth each; a rehearsal counts as a recall, so that a trace is due again after 2, 4
+    and 8 passes (expanding rehearsal, Landauer & Bjork 1978).
+    LabError where traces have no keys, which every policy but `uniform` goes by.
+    """
+    if policy == "uniform":
+        return shuffled(len(told), f"{seed}/{cycle}")
+    if any(trace.payload is None for trace in told):
+        raise LabError(f"policy={policy} goes by the keys of traces, which this store has none of; use policy=uniform")
+    place = {trace.id: number for number, trace in enumerate(told)}
+    settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
+    queue, first = push(Queue(capacity=max(1, len(told))), arrivals_of(told)), PASSES * cycle
+    schedule = {trace: Due(first + number % PASSES, 1) for number, trace in enumerate(draw(queue, settings, first, len(told), seed))}
+    passes = []
+    for number in range(first, first + PASSES):
+        drawn = draw(queue, settings, number, len(told), seed, schedule)
+        schedule = recalled(schedule, number, drawn, ())
+        passes.append([place[trace] for trace in drawn])
+    return passes
+
+
+def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: Way | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
+    passages = {world.id: passages_of(world) for world in probed.worlds}
+    for name, preset_name in PROBES.items():
+        if name == "text":
+            rows = plain_text(lm, parameters.dry_run, way)
+        elif name == "in_context":
+            rows = reading_others(lm, parameters.in_context, parameters.seed, way)
+        elif name == "other_suites":
+            rows = [
+                row for suite in OTHER_SUITES for row in reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, way)
+            ]
+        else:
+            preset = load_preset(preset_name) if preset_name else probed.memory
+            rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
+        yield from ({"probe": name, "stage": stage} | row for row in rows)
+
+
+def asked(
+    lm: LanguageModel, suite: Suite, worlds: Sequence[World], preset: Preset, traces: Mapping[str, Sequence[Trace]], way: Way | None = None
+) -> list[dict[str, Any]]:
+    """A row for every question of the worlds, asked with what a preset brings of the traces."""
+    items = [item for world in worlds for item in world.items]
+
+    def answers(places: Sequence[int]) -> list[dict[str, Any]]:
+        chosen = {items[place].id for place in places}
+        parts = (replace(world, items=tuple(item for item in world.items if item.id in chosen)) for world in worlds)
+        answered = ask(suite, [world for world in parts if world.items], preset.method(lm, preset.settings), "delayed", traces, BATCH)
+        return [row_of(suite, one) for one in answered]
+
+    return way.apart([item.question for item in items], answers) if way else answers(range(len(items)))
+
+
+def reading_others(lm: LanguageModel, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+    """Rows of so many questions about worlds that no store was taught, whose facts stand in the prompt."""
+    return reading_suite(lm, "episodic", "base", count, seed, way)
+
+
+def reading_suite(lm: LanguageModel, suite: str, profile: str, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+    """Rows of so many questions of a suite about worlds that no store was taught, whose facts stand in the prompt; none for 0."""
+    if not count:
+        return []
+    worlds = list(cut(drawn_worlds(suite, profile, count, READ_SEED + seed, "test", settings_for(suite, profile)), count))
+    traces = {world.id: passages_of(world) for world in worlds}
+    rows = asked(lm, get_suite(suite), worlds, load_preset(PROBES["in_context"]), traces, way)
+    return [row | {"question_id": f"{suite}.{row['question_id']}", "world": f"{suite}.{row['world']}"} for row in rows]
+
+
+def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
+    """The columns of an answer."""
+    item, given = answered.item, answered.answer
+    scored = score_item(suite, answered.world, item, given.text)
+    return {
+        "question_id": item.id,
+        **{column: getattr(item, column) for column in ("world", "kind", "rung", "question")},
+        **{column: getattr(given, column) for column in ("prompt_tokens", "generated_tokens", "latency_ms")},
+        "answer": " | ".join(item.answers),
+        "pred": given.text,
+        "read": json.dumps(answered.read, ensure_ascii=False),
+        **{column: scored[column] for column in ("score", "f1", "abstained")},
+        "nats": math.nan,
+    }
+
+
+def plain_text(lm: LanguageModel, dry_run: bool, way: Way | None = None) -> Iterator[dict[str, Any]]:
+    """The loss on paragraphs of Python's manual, which every machine has; of a dry run the first of them."""
+    texts = sorted(language.manual(), key=len, reverse=True)[: DRY_PARAGRAPHS if dry_run else PARAGRAPHS]
+
+    def losses(places: Sequence[int]) -> list[float]:
+        return [text_loss(lm, [texts[place]], min(language.WINDOW, lm.spec.context_limit)).per_token for place in places]
+
+    nats = way.apart(texts, losses) if way else losses(range(len(texts)))
+    empty = dict.fromkeys(("score", "f1", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
+    words = dict.fromkeys(("kind", "rung", "question", "answer", "pred", "read"), "")
+    for number, loss in enumerate(nats):
+        yield {"question_id": f"text.{number}", "world": f"text-{number}", **words, **empty, "nats": loss}
+
+
+def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
+    """Write what was learnt, and from what, into the record."""
+    folder = cell.record / "consolidated"
+    lineage = {
+        "store": sha256(cell.store),
+        "model": {"name": cell.parameters.model, "weights": checksums.weights(cell.parameters.model)},
+        "recipe": recipe.model_dump(),
+        "recipe_sha256": checksums.digest(recipe.model_dump()),
+        "slept": dict(slept),
+    }
+    with new_folder(folder) as new:
+        way.save(new)
+        write_json(new / "lineage.json", lineage)
+    return folder
+
+
+def examples(cell: Any, traces: int) -> pd.DataFrame:
+    """A few traces of the store, with two of the questions that are made of each."""
+    memory: Any = cell.resolved.preset.method(cell.language_model, cell.resolved.preset.settings)
+    told = [trace for of_world in read_store(memory, cell.store, cell.worlds()).values() for trace in of_world]
+    made = [(trace.text, one) for trace in told[:traces] for one in rehearse(Random(trace.text), trace, 2)]
+    return pd.DataFrame([{"trace": text, "question": one.question, "answer": one.answer} for text, one in made])

@@ -1,0 +1,125 @@
+"""The table of sleeps in a row: a row a sleep, a group and a question. Its matrix R[i, j] is the accuracy on group j after sleep i."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hippo_core.protocols.consolidation.table import change
+from hippo_core.results import forgetting
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
+
+OFF, ORACLE = "off", "oracle"
+PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks
+    OFF: "baselines/span_short",  # about all groups, before and after every sleep
+    ORACLE: "controls/oracle",  # about all groups with their facts in the prompt, before the first sleep
+    "in_context": "baselines/longctx",  # about facts of no group, before the first sleep and after the last
+    "text": "",  # plain text, then too
+}
+DAMAGE = {"in_context": "score", "text": "nats"}
+COLUMNS = (
+    *("question_id", "world", "probe", "sleep", "group", "kind", "rung", "question", "answer", "pred", "read", "score", "f1", "nats"),
+    *("abstained", "prompt_tokens", "generated_tokens", "latency_ms"),
+)
+
+
+def matrix(rows: Frame, measure: str = "score") -> Frame:
+    """R[i, j]: the mean of a measure with the memory off on group j (columns, from 1) after sleep i (index; 0: before the first). NaN is
+    what was not asked."""
+    return rows[rows["probe"] == OFF].pivot_table(index="sleep", columns="group", values=measure, aggfunc="mean")
+
+
+def stream(rows: Frame, measure: str = "score") -> dict[str, float | int | None]:
+    """What a matrix R of G sleeps comes to; None is what was not measured, such as the end of sleeps that start from the base each.
+
+    before, just_learnt, at_the_end: mean of R[0, j], of the diagonal R[j, j], and of R[G, j]: "average accuracy" (Lopez-Paz & Ranzato
+        2017, arXiv 1706.08840, section 2).
+    oracle: mean with the facts in the prompt, before the first sleep.
+    forgetting_from_max, forgetting_from_initial: means over j < G (results/forgetting.py).
+    diagonal_kept: at_the_end as a share of just_learnt.
+    first_group_kept: of the questions about group 1 that were right after sleep 1, the share right after sleep G; of a measure between 0
+        and 1 the kept share of its sum.
+    half_life: sleeps until at most half of what was just learnt is left (`half_life`); None where that is not reached.
+    below_before: groups j with R[G, j] < R[0, j].
+    """
+    table = matrix(rows, measure)
+    count = int(table.columns.max())
+    values = table.reindex(index=range(count + 1), columns=range(1, count + 1)).to_numpy(dtype=float)
+    learnt, last = forgetting.diagonal(values), values[count]
+    in_a_row = bool(np.isfinite(last).all())
+    oracle = rows[rows["probe"] == ORACLE][measure].mean()
+    found: dict[str, Any] = {"before": values[0].mean(), "just_learnt": learnt.mean(), "oracle": float(oracle)}
+    if in_a_row:
+        found |= {
+            "at_the_end": last.mean(),
+            "forgetting_from_max": forgetting.mean(forgetting.from_max(values)[:-1]),
+            "forgetting_from_initial": forgetting.mean(forgetting.from_initial(values)[:-1]),
+            "diagonal_kept": last.mean() / learnt.mean() if learnt.mean() else math.nan,
+            "first_group_kept": first_group_kept(rows, measure),
+            "half_life": half_life(values),
+            "below_before": int((last < values[0]).sum()),
+        }
+    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
+
+
+def first_group_kept(rows: Frame, measure: str) -> float:
+    """Of what was right about group 1 after sleep 1 the share that is right at the end; NaN where nothing was."""
+    own = rows[(rows["probe"] == OFF) & (rows["group"] == 1)]
+    after, end = (own[own["sleep"] == sleep].set_index("question_id")[measure] for sleep in (1, own["sleep"].max()))
+    return float(np.minimum(after, end.reindex(after.index)).sum() / after.sum()) if after.sum() else math.nan
+
+
+def half_life(values: np.ndarray) -> int | None:
+    """The first age, in sleeps since a group was learnt, at which at most half of what was just learnt is left; None where none is.
+
+    At each age the accuracies of all groups that grew so old are summed, and divided by the sum of what was just learnt of these groups.
+    values: R [G + 1, G].
+    """
+    count = values.shape[1]
+    for age in range(1, count):
+        groups = np.arange(count - age)
+        learnt, left = values[groups + 1, groups].sum(), values[groups + 1 + age, groups].sum()
+        if learnt and left <= learnt / 2:
+            return age
+    return None
+
+
+def damage(rows: Frame) -> dict[str, Any]:
+    """Of reading other facts, and of plain text, the paired difference between the end and the unchanged model."""
+    found = {}
+    for probe, measure in DAMAGE.items():
+        asked = rows[rows["probe"] == probe]
+        found[probe] = change(asked[asked["sleep"] > 0], asked[asked["sleep"] == 0], measure)
+    return found
+
+
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """The means of each sleep, the matrix and what it comes to, what was lost, and what the sleeps took."""
+    off = rows[rows["probe"] == OFF]
+    table = matrix(rows)
+    return {
+        "metrics": {OFF: {str(sleep): mean_by_cluster(asked, "score", "world") for sleep, asked in off.groupby("sleep")}},
+        "matrix": {
+            str(sleep): [None if value != value else float(value) for value in row]
+            for sleep, row in zip(table.index, table.to_numpy(), strict=True)
+        },
+        "stream": {"score": stream(rows), "f1": stream(rows, "f1")},
+        "damage": damage(rows),
+        "sleep": cell.slept,
+        "runtime_s": round(seconds, 3),
+    }
+
+
+ROWS = Table(
+    columns=COLUMNS,
+    unit="question_id",
+    cluster="world",
+    measures=("score", "f1", "nats"),
+    step="sleeps",
+    text=("question_id", "world", "probe", "kind", "rung", "question", "answer", "pred", "read"),
+    whole=("sleep", "group"),
+    metrics=metrics,
+    scraps=("metrics", "matrix", "stream", "damage", "sleep"),
+)

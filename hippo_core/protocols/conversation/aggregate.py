@@ -1,0 +1,150 @@
+"""Phase three: a report of scored.jsonl, as markdown, HTML and JSON: techniques, differences, positions, salience."""
+
+import html
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hippo_core.files import LabError, write_json, write_text
+from hippo_core.protocols.conversation.calibration import Agreement, believed
+from hippo_core.protocols.conversation.judge import ASPECTS
+from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.interval import cluster_interval
+from hippo_core.results.statistics.paired import compare, holm
+
+KEYS = ["provider", "technique", "budget"]
+NUMBERS = ("contains", "em", "entity_recall", "entity_precision", "stale", "tokens_in", "tokens_out", "seconds")
+NAMES = ("answer_id", "dialogue", "question", "error", *KEYS, "position", "salience", "kind", *NUMBERS)  # of a scored answer
+Table = tuple[str, list[str], list[list[str]]]  # title, columns, rows
+
+
+def aggregate(
+    scored: Sequence[dict[str, Any]], out: Path, judged: Sequence[dict[str, Any]] = (), ratings: Sequence[dict[str, Any]] = ()
+) -> Path:
+    """Write report.md, report.html and report.json below `out`; returns the page. LabError where nothing is scored."""
+    if not scored:
+        raise LabError("no scored answers; run the phases execute and evaluate first")
+    for number, one in enumerate(scored, 1):
+        if wrong := [name for name in NUMBERS if not isinstance(one.get(name), int | float | None)]:
+            raise LabError(f"scored answer {number}: {wrong[0]} is no number; run the phase evaluate again")
+    rows: Frame = pd.DataFrame(list(scored))
+    if len(judges := {one["judge"] for one in judged}) > 1:
+        raise LabError(f"judgements of {len(judges)} judges ({', '.join(sorted(judges))}); give those of one")
+    last = {one["answer_id"]: one for one in judged}
+    agreements = believed(scored, list(last.values()), ratings)
+    for aspect in ASPECTS:
+        ids = rows["answer_id"] if agreements[aspect].shown else []
+        rows[aspect] = [last.get(one, {}).get(aspect) for one in ids] if len(ids) else None
+    tables = [conditions(rows), differences(rows), *(breakdown(rows, name) for name in ("position", "salience", "kind"))]
+    tables = [table for table in tables if table[2]]
+    notes = [judge_note(aspect, agreements[aspect], bool(judged)) for aspect in ASPECTS]
+    write_text(out / "report.md", markdown(tables, notes))
+    write_text(out / "report.html", page(tables, notes))
+    write_json(
+        out / "report.json",
+        {"tables": [{"title": title, "columns": columns, "rows": body} for title, columns, body in tables], "notes": notes},
+    )
+    return out / "report.html"
+
+
+def conditions(rows: Frame) -> Table:
+    """A row a provider and technique."""
+    body = []
+    for key, part in rows.groupby(KEYS, sort=False):
+        ok = part[part["error"].isna()]
+        right = cluster_interval(ok["contains"].astype(float), ok["dialogue"])
+        known = ok["tokens_in"].notna().sum()
+        tokens = quantity(_mean(ok["tokens_in"])) + (f" ({known} of {len(ok)} known)" if known < len(ok) else "")
+        cells = [share(right.mean, right.low, right.high), span(right.low, right.high)]
+        cells += [share(_mean(ok[name])) for name in ("em", "entity_recall", "entity_precision", "stale")]
+        cells += [tokens, quantity(_mean(ok["tokens_out"])), quantity(float(ok["seconds"].median()) if len(ok) else math.nan)]
+        cells += [quantity(_mean(ok[aspect])) for aspect in ASPECTS]
+        cut = str(int(ok["cut"].eq(True).sum())) if "cut" in ok else NONE
+        body.append([*map(str, key), str(len(ok)), str(len(part) - len(ok)), cut, str(ok["dialogue"].nunique()), *cells])
+    columns = [*KEYS, "n", "failed", "cut", "dialogues", "contains", "95 %", "EM", "entity recall", "entity precision", "stale"]
+    return "Techniques", [*columns, "tokens in", "tokens out", "seconds (median)", *ASPECTS], body
+
+
+def differences(rows: Frame) -> Table:
+    """Every pair of techniques of a provider, on the questions that both answered; p by permutation over dialogues, Holm over all pairs."""
+    found = []
+    for provider, part in rows.groupby("provider", sort=False):
+        sides = {
+            f"{name} ({budget})": _items(side[side["error"].isna()])
+            for (name, budget), side in part.groupby(["technique", "budget"], sort=False)
+        }
+        for a, b in combinations(sides, 2):
+            both = sorted(set(sides[a]["item"]) & set(sides[b]["item"]))
+            if both:
+                first, second = (sides[one][sides[one]["item"].isin(both)] for one in (a, b))
+                found.append((str(provider), str(a), str(b), compare(first, second, key="item")))
+    adjusted = holm([one.p_permutation for *_, one in found])
+    body = [
+        [provider, f"{a} − {b}", str(one.n), share(one.difference, one.low, one.high, sign=True), span(one.low, one.high, sign=True),
+         f"{one.only_a} / {one.only_b}", probability(one.p_permutation), probability(p)]
+        for (provider, a, b, one), p in zip(found, adjusted, strict=True)
+    ]  # fmt: skip
+    return "Differences", ["provider", "techniques", "n", "difference", "95 %", "only the one / the other", "p", "p (Holm)"], body
+
+
+def _items(side: Frame) -> Frame:
+    last = side.drop_duplicates(["dialogue", "question"], keep="last")
+    names = last["dialogue"].astype(str) + "/" + last["question"].astype(str)
+    return pd.DataFrame({"item": names, "world": last["dialogue"], "score": last["contains"].astype(float)})
+
+
+def breakdown(rows: Frame, name: str) -> Table:
+    """The share of answers that contain the right one, by technique and what is known of the question."""
+    known = rows[rows[name].notna() & (rows[name] != "")]
+    values = list(dict.fromkeys(known[name]))
+    body = []
+    for key, part in known.groupby(KEYS, sort=False):
+        cells = [part[(part[name] == value) & part["error"].isna()]["contains"].astype(float) for value in values]
+        body.append([*map(str, key), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
+    return f"By {name} (n)", [*KEYS, *map(str, values)], body
+
+
+def judge_note(aspect: str, found: Agreement, judged: bool) -> str:
+    """What is said of a judge's aspect."""
+    if not judged:
+        return f"{aspect}: no judge was asked"
+    kappa = f"weighted kappa {share(found.kappa.mean)} ({span(found.kappa.low, found.kappa.high)}), {found.kappa.n} rated answers"
+    said = "shown" if found.shown else f"not shown: {found.why}"
+    return f"{aspect}: {said}" + (f"; {kappa}" if found.kappa.n else "")
+
+
+def markdown(tables: Sequence[Table], notes: Sequence[str]) -> str:
+    """The report as markdown."""
+    parts = ["# Conversations"]
+    for title, columns, body in tables:
+        lines = [columns, ["---"] * len(columns), *body]
+        parts += [f"## {title}", "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)]
+    return "\n\n".join([*parts, "## The judge", *notes]) + "\n"
+
+
+def page(tables: Sequence[Table], notes: Sequence[str]) -> str:
+    """The report as an HTML page that needs no network."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    parts = [
+        f"<h2>{html.escape(title)}</h2><table>{row(columns, 'th')}{''.join(row(one, 'td') for one in body)}</table>"
+        for title, columns, body in tables
+    ]
+    cells = "td,th{padding:.25em .6em;border-bottom:1px solid #ccc;text-align:left}"
+    style = f"body{{font:15px sans-serif;margin:2em}}table{{border-collapse:collapse}}{cells}"
+    judged = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Conversations</title><style>{style}</style>"
+    return f"{head}<h1>Conversations</h1>{''.join(parts)}<h2>The judge</h2>{judged}</html>\n"
+
+
+def _mean(values: Any) -> float:
+    known = [float(value) for value in values if not missing(value)]
+    return float(np.mean(known)) if known else math.nan

@@ -1,0 +1,95 @@
+"""How much of a dialogue a technique may show: so many turns, so many tokens, or all of it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from hippo_core.files import LabError
+from hippo_core.protocols.conversation.dialogue import Dialogue
+
+MOST_TURNS = 20
+TURNS, FULL = "turns", "full"
+Count = Callable[[str], int]  # tokens of a line with its line break
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be shown. `name`: "turns" (half of the turns, 20 at most), "full", or a number of tokens."""
+
+    name: str
+
+    @classmethod
+    def of(cls, value: str | int) -> Self:
+        """The budget that a parameter names; LabError for anything else."""
+        if value in (TURNS, FULL) or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+            return cls(str(value))
+        raise LabError(f"expected a budget: {TURNS}, {FULL} or a number of tokens from 1, got {value!r}")
+
+    @property
+    def tokens(self) -> int | None:
+        """Its tokens; None where it is not counted in tokens."""
+        return int(self.name) if self.name.isdecimal() else None
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a budget leaves for the lines of one dialogue.
+
+    Args:
+        turns, tokens: at most; None: as many as there are.
+        cost: tokens of each turn's line, by its place.
+        count: tokens of any line.
+    """
+
+    turns: int | None
+    tokens: int | None
+    cost: Sequence[int]
+    count: Count
+
+    @classmethod
+    def of(cls, budget: Budget, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
+        """The room of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
+        if budget.name == TURNS:
+            turns = min(len(dialogue.turns) // 2, MOST_TURNS)
+            if turns < 1:
+                raise LabError(
+                    f"the budget of half of the turns is below one turn of dialogue {dialogue.id!r}, which has {len(dialogue.turns)}"
+                )
+            return cls(turns, None, cost, count)
+        tokens = budget.tokens
+        if tokens is not None and tokens < min(cost):
+            raise LabError(
+                f"a budget of {tokens} tokens is below one turn of dialogue {dialogue.id!r}, whose shortest takes {min(cost)}; raise it"
+            )
+        return cls(None, tokens, cost, count)
+
+    def fill(self, ranking: Iterable[int]) -> tuple[int, ...]:
+        """The places of a ranking that fit, best first; a turn that does not fit is passed over, so that a shorter one may. In order."""
+        chosen: list[int] = []
+        left = self.tokens
+        for place in ranking:
+            if self.turns is not None and len(chosen) == self.turns:
+                break
+            if left is not None:
+                if self.cost[place] > left:
+                    continue
+                left -= self.cost[place]
+            chosen.append(place)
+        return tuple(sorted(chosen))
+
+    def fill_lines(self, lines: Mapping[int, str], ranking: Iterable[int]) -> tuple[int, ...]:
+        """The same of lines that stand for turns in other words."""
+        cost = [self.count(lines[place]) if place in lines else 0 for place in range(len(self.cost))]
+        return Room(self.turns, self.tokens, cost, self.count).fill(place for place in ranking if place in lines)
+
+    def share(self, part: float) -> "Room":
+        """A part of the room; at least one turn."""
+        turns = None if self.turns is None else max(1, round(part * self.turns))
+        return Room(turns, None if self.tokens is None else int(part * self.tokens), self.cost, self.count)
+
+    def less(self, places: Iterable[int]) -> "Room":
+        """What these turns leave of it."""
+        taken = list(places)
+        turns = None if self.turns is None else self.turns - len(taken)
+        tokens = None if self.tokens is None else self.tokens - sum(self.cost[place] for place in taken)
+        return Room(turns, tokens, self.cost, self.count)

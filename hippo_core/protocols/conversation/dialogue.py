@@ -1,0 +1,167 @@
+"""A dialogue and the questions about it: what a file of dialogues holds, and how it is checked.
+
+The names in a file are those of the specification (`role`, `content`, `recallQuestions`, `expectedAnswer`, ...) or the fields' own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from hippo_core.files import LabError
+from hippo_core.protocols.conversation.located import Located, read_located
+from hippo_core.protocols.conversation.words import holds
+
+KeyType = Literal["identity", "preference", "fact", "instruction"]
+Salience = Literal["high", "medium", "low"]
+Position = Literal["early", "middle", "recent"]
+KEY_TYPES, SALIENCES, POSITIONS = map(get_args, (KeyType, Salience, Position))
+Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _named(*names: str, **settings: Any) -> Any:
+    return Field(validation_alias=AliasChoices(*names), **settings)
+
+
+class Turn(BaseModel):
+    """What one speaker says at once.
+
+    Args:
+        id: the turn's own within its dialogue; its number where a file leaves it out.
+        session, date: the occasion, where there are several.
+        key: what kind of information it brings; None for a turn that brings none.
+        salience: how much its words stress that; category: what it is about.
+        corrects: ids of earlier turns that it makes out of date.
+    """
+
+    model_config = STRICT
+
+    speaker: Said = _named("speaker", "role")
+    text: Said = _named("text", "content")
+    id: str = ""
+    session: str = ""
+    date: str = ""
+    key: KeyType | None = _named("key", "keyInfoType", default=None)
+    salience: Salience | None = _named("salience", "salienceLevel", default=None)
+    category: str = _named("category", "semanticCategory", default="")
+    corrects: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_metadata(cls, values: Any) -> Any:
+        """The specification keeps what is known of a turn in an object of its own, and says beside it whether there is anything."""
+        if not (isinstance(values, dict) and isinstance(values.get("metadata"), dict)):
+            return values
+        known = {name: value for name, value in values["metadata"].items() if name != "containsKeyInfo"}
+        return {**{name: value for name, value in values.items() if name != "metadata"}, **known}
+
+    @property
+    def line(self) -> str:
+        """The turn as it stands in a prompt."""
+        return f"{self.speaker}: {self.text}"
+
+
+class Question(BaseModel):
+    """A question about a dialogue, asked after its end.
+
+    Args:
+        answer: the words that are expected; accepted: other spellings of them.
+        entities: names and things that a full answer names.
+        position: where in the dialogue the answer is; salience: how much it was stressed there.
+        kind: what kind of question it is.
+        evidence: ids of the turns that tell the answer; refuted: what an earlier turn said and a later one has corrected.
+        answerable: False where "unknown" is right.
+    """
+
+    model_config = STRICT
+
+    question: Said
+    answer: str = _named("answer", "expectedAnswer")
+    id: str = ""
+    accepted: tuple[str, ...] = ()
+    entities: tuple[str, ...] = _named("entities", "expectedEntities", default=())
+    position: Position | None = _named("position", "infoLocation", default=None)
+    salience: Salience | None = _named("salience", "salienceLevel", default=None)
+    kind: str = ""
+    evidence: tuple[str, ...] = ()
+    refuted: tuple[str, ...] = ()
+    answerable: bool = True
+
+
+class Dialogue(BaseModel):
+    """Turns in order, and the questions about them. Turns and questions without an id get their number, from 0."""
+
+    model_config = STRICT
+
+    id: Said
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    questions: tuple[Question, ...] = _named("questions", "recallQuestions", default=())
+    category: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbered(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {name: _with_ids(value) if isinstance(value, list) else value for name, value in values.items()}
+
+    def places(self, ids: Iterable[str]) -> list[int]:
+        """The numbers of the turns with these ids, from 0; ids of no turn are left out."""
+        where = {turn.id: number for number, turn in enumerate(self.turns)}
+        return [where[one] for one in ids if one in where]
+
+
+def _with_ids(parts: list[Any]) -> list[Any]:
+    return [{"id": str(number), **one} if isinstance(one, dict) else one for number, one in enumerate(parts)]
+
+
+def read(path: str | Path, verbatim: bool = True) -> tuple[Dialogue, ...]:
+    """The dialogues of a file (.json: one or a list of them; .jsonl: one a line), or of all such files of a folder, by their names.
+
+    Args:
+        verbatim: whether the answer to every question that can be answered must occur, word for word, in its dialogue.
+
+    Raises:
+        LabError: with file and line: no dialogue, a turn without speaker, two things of one id, an answer that occurs nowhere.
+    """
+    found: dict[str, tuple[Dialogue, str]] = {}
+    for one in read_located(Path(path)):
+        dialogue = one.validated(Dialogue)
+        check(dialogue, one, verbatim)
+        if dialogue.id in found:
+            raise LabError(
+                f"{one.place('id')}: the id {dialogue.id!r} is that of a dialogue in {found[dialogue.id][1]}; give it one of its own"
+            )
+        found[dialogue.id] = dialogue, one.place("id")
+    return tuple(dialogue for dialogue, _ in found.values())
+
+
+def check(dialogue: Dialogue, where: Located | str = "", verbatim: bool = True) -> None:
+    """LabError where ids overlap, evidence is no turn, or (`verbatim`) an answer occurs in no turn."""
+
+    def fail(path: Sequence[str | int], said: str) -> LabError:
+        place = where.place(*path) if isinstance(where, Located) else f"{where}dialogue {dialogue.id!r}"
+        return LabError(f"{place}: {said}")
+
+    for name, parts in (("turns", dialogue.turns), ("questions", dialogue.questions)):
+        counts = Counter(one.id for one in parts)
+        for number, one in enumerate(parts):
+            if counts[one.id] > 1:
+                raise fail((name, number), f"two {name} of dialogue {dialogue.id!r} have the id {one.id!r}; each needs its own")
+    ids = {turn.id for turn in dialogue.turns}
+    text = "\n".join(turn.text for turn in dialogue.turns)
+    for number, question in enumerate(dialogue.questions):
+        path = ("questions", number)
+        if wrong := [one for one in question.evidence if one not in ids]:
+            raise fail(path, f"evidence {wrong[0]!r} is the id of no turn of dialogue {dialogue.id!r}")
+        if not question.answerable:
+            continue
+        if not question.answer.strip():
+            raise fail(path, "an answer is expected, got none; of a question without one say answerable: false")
+        if verbatim and not any(holds(text, one) for one in (question.answer, *question.accepted)):
+            raise fail(
+                path, f"the answer {question.answer!r} occurs in no turn of dialogue {dialogue.id!r}; answers are said word for word"
+            )

@@ -1,0 +1,81 @@
+"""The first two of three phases, each of which can be run again alone: execute (answers, raw.jsonl), evaluate (scores, scored.jsonl).
+
+A line of raw.jsonl is an answer to a question about a dialogue under a technique and a budget, whatever came of it; a line of scored.jsonl
+the same with its scores. Aggregation is the report's (experiments/conversation/report.py, lab/converse/aggregate.py).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+from hippo_core.files import LabError, in_a_line
+from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.choices import Row, calls, choices
+from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.scores import known_entities, scored
+from hippo_core.protocols.conversation.techniques.base import Setting, timed
+from hippo_core.providers import Answer, Provider
+
+RAW, SCORED = "raw.jsonl", "scored.jsonl"
+KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
+ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
+
+
+def key_of(row: Mapping[str, Any]) -> str:
+    """What says that two rows are of the same call: 16 hexadecimal digits."""
+    return sha256(json.dumps([row[name] for name in KEY]).encode()).hexdigest()[:16]
+
+
+def execute(
+    dialogues: Sequence[Dialogue],
+    techniques: Sequence[str],
+    budgets: Sequence[Budget],
+    setting: Setting,
+    provider: Provider,
+    say: Callable[[str], object] = print,
+    max_tokens: int = ANSWER_TOKENS,
+) -> list[Row]:
+    """All raw rows at once, with the lines that were shown. `setting.lm` counts the tokens of a budget, whoever answers."""
+    rows: list[Row] = []
+    for name in techniques:
+        own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, max_tokens, 0.0))  # noqa: B023
+        prompts = [prompt for known, prompt in own if not known["error"]]
+        answers, answer_ms = timed(lambda: iter(_answers(provider, prompts, max_tokens)))  # noqa: B023
+        made = [known | asdict(Answer(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
+        failed = [row["error"] for row in made if row["error"]]
+        why = f", {len(failed)} failed ({failed[0]})" if failed else ""
+        why += f", {count} cut at {max_tokens} tokens" if (count := sum(row["cut"] for row in made)) else ""
+        say(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
+        rows += made
+    return rows
+
+
+def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Answer]:
+    """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
+    try:
+        return provider.answers(prompts, max_tokens=max_tokens)
+    except Exception as error:
+        if len(prompts) == 1:
+            return [Answer(error=in_a_line(error))]
+        return [answer for prompt in prompts for answer in _answers(provider, [prompt], max_tokens)]
+
+
+def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object = RAW) -> list[Row]:
+    """The last row of each call with its scores. LabError, with its line in `source`, for an answer to a question that is not there."""
+    known = {(dialogue.id, question.id): (dialogue, question) for dialogue in dialogues for question in dialogue.questions}
+    entities = {dialogue.id: known_entities(dialogue) for dialogue in dialogues}
+    found: dict[str, Row] = {}
+    for number, row in enumerate(raw, 1):
+        place = (row.get("dialogue"), row.get("question"))
+        if not all(isinstance(one, str) for one in place) or place not in known:
+            raise LabError(f"{source}:{number}: no question {place[1]!r} in a dialogue {place[0]!r}; give the dialogues that were asked")
+        if missing := [name for name in KEY if name not in row]:
+            raise LabError(f"{source}:{number}: a row without {missing[0]}; run the phase before this one again")
+        dialogue, question = known[place]  # type: ignore[index]
+        try:
+            found[key_of(row)] = row | {"answer_id": key_of(row)} | scored(row, dialogue, question, entities[dialogue.id])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LabError(f"{source}:{number}: no whole answer ({in_a_line(error)}); run the phase before this one again") from None
+    return list(found.values())

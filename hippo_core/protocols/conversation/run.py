@@ -1,0 +1,37 @@
+"""A cell of the conversation experiment: dialogues, answers, scores, rows. What each phase made lies in the record."""
+
+from hippo_core.files import write_text
+from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.dialogue import Dialogue, read
+from hippo_core.protocols.conversation.generator import generate
+from hippo_core.protocols.conversation.lines import write_lines
+from hippo_core.protocols.conversation.phases import ANSWER_TOKENS, RAW, SCORED, evaluate, execute
+from hippo_core.protocols.conversation.table import table_of
+from hippo_core.protocols.conversation.techniques.base import Setting
+from hippo_core.providers.local import LocalProvider
+from hippo_core.results.frames import Frame
+from hippo_core.text import OWN_ANSWER_TOKENS
+
+DIALOGUES = "dialogues.jsonl"
+
+
+def dialogues_of(cell: OpenCell) -> tuple[Dialogue, ...]:
+    """The dialogues of a cell: those of its path, or drawn; kept in the record. LabError with file and line for one that is wrong."""
+    told = cell.parameters
+    found = read(told.dialogues)[: told.count] if told.dialogues else generate(told.count, told.seed, told.split, told.lengths)
+    lines = (one.model_dump_json(exclude_defaults=True) + "\n" for one in found)
+    write_text(cell.record / DIALOGUES, "".join(lines))
+    return found
+
+
+def converse(cell: OpenCell) -> Frame:
+    """Execute, evaluate and aggregate."""
+    told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
+    budgets = [Budget.of(one) for one in told.budgets]
+    room = OWN_ANSWER_TOKENS if told.dialogues else ANSWER_TOKENS
+    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalProvider(lm), max_tokens=room)
+    write_lines(cell.record / RAW, raw)
+    scored = evaluate(raw, dialogues)
+    write_lines(cell.record / SCORED, scored)
+    return table_of(scored)

@@ -1,0 +1,103 @@
+"""Scores of an answer to a question about a dialogue."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hippo_core.protocols.conversation.dialogue import Dialogue, Question
+from hippo_core.protocols.conversation.words import holds
+from hippo_core.text import words
+
+ARTICLES = frozenset({"a", "an", "the"})
+
+
+def plain(text: str) -> list[str]:
+    """A text's words in lower case without articles, unless there is nothing else."""
+    said = [part for word in words(text) for part in word.split("'")]
+    return [word for word in said if word not in ARTICLES] or said
+
+
+def exact(response: str, accepted: Sequence[str]) -> float:
+    """1 where the response is an accepted answer, but for case, punctuation and articles."""
+    said = plain(response)
+    return float(bool(said) and any(said == plain(answer) for answer in accepted))
+
+
+def entity_recall(response: str, entities: Sequence[str]) -> float:
+    """Share of the expected entities that the response names as whole words; NaN where none is expected."""
+    return sum(holds(response, one) for one in entities) / len(entities) if entities else math.nan
+
+
+def entity_precision(response: str, entities: Sequence[str], known: Sequence[str]) -> float:
+    """Of the known entities that the response names, the share that is expected; NaN where it names none. One inside another that is named
+    (glass in looking glass) does not count."""
+    named = [one for one in known if holds(response, one)]
+    whole = [one for one in named if not any(one != other and holds(other, one) for other in named)]
+    expected = {one.lower() for one in entities}
+    return sum(one.lower() in expected for one in whole) / len(whole) if whole else math.nan
+
+
+def known_entities(dialogue: Dialogue) -> tuple[str, ...]:
+    """Entities that an answer about this dialogue may name: those of its questions, what was corrected, and names in its turns."""
+    found = {one for question in dialogue.questions for one in (*question.entities, *question.refuted)}
+    for turn in dialogue.turns:
+        found |= set(re.findall(r"(?<=[\w,] )[A-Z]\w+", turn.text))
+    return tuple(sorted(found))
+
+
+def hit(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> float:
+    """Whether a turn of the evidence is among the k best; NaN where nothing is ranked."""
+    return math.nan if ranking is None or not evidence else float(bool(set(ranking[:k]) & set(evidence)))
+
+
+def recall(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> float:
+    """Share of the evidence among the k best; NaN where nothing is ranked."""
+    return math.nan if ranking is None or not evidence else len(set(ranking[:k]) & set(evidence)) / len(set(evidence))
+
+
+def answer_scores(response: str, question: Question, known: Sequence[str]) -> dict[str, float]:
+    """The scores of an answer; NaN where a question has nothing to score it by. `known`: entities that it may name.
+
+    em: the response is the answer. contains: it has the answer in it, as whole words; of models that answer in sentences that is what
+    tells. stale: it has what a later turn corrected. Where "unknown" is right, that is the answer.
+    """
+    accepted = _accepted(question)
+    return {
+        "em": exact(response, accepted),
+        "contains": float(any(holds(response, one) for one in accepted)),
+        "entity_recall": entity_recall(response, question.entities),
+        "entity_precision": entity_precision(response, question.entities, known) if question.entities else math.nan,
+        "stale": float(any(holds(response, one) for one in question.refuted)) if question.refuted else math.nan,
+    }
+
+
+def _accepted(question: Question) -> tuple[str, ...]:
+    return (question.answer, *question.accepted) if question.answerable else ("unknown",)
+
+
+def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known: Sequence[str]) -> dict[str, Any]:
+    """All scores of a raw row, and what it is grouped by. An answer that failed has none.
+
+    presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
+    evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence.
+    """
+    evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
+    answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
+    text = None if lines is None or not question.answerable else "\n".join(lines)
+    return {
+        **{name: math.nan if row["error"] else value for name, value in answered.items()},
+        "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
+        "shown": recall(row["places"], evidence, len(row["places"] or ())),
+        "hit_1": hit(ranking, evidence, 1),
+        "recall_5": recall(ranking, evidence, 5),
+        "recall_10": recall(ranking, evidence, 10),
+        "tokens": math.nan if row["tokens_in"] is None else float(row["tokens_in"]),
+        "ms": row["select_ms"] + 1e3 * row["seconds"],
+        "position": question.position or "",
+        "salience": question.salience or "",
+        "kind": question.kind,
+        "category": dialogue.category,
+        "turns": len(dialogue.turns),
+        "distance": len(dialogue.turns) - 1 - max(evidence) if evidence else None,
+    }

@@ -1,0 +1,99 @@
+"""What every technique is: given a dialogue and a question, it chooses lines within a room."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a technique sees it. `evidence`: places of the turns that tell the answer, which the oracle alone may read."""
+
+    text: str
+    key: str = ""
+    evidence: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is shown for a question.
+
+    Args:
+        lines: in the order in which they stand in the prompt.
+        places: turns that these are, or are made of, in order; lines of no one turn stand before them.
+        ranking: turns, best first; None where nothing is ranked by the question.
+    """
+
+    lines: tuple[str, ...]
+    places: tuple[int, ...]
+    ranking: tuple[int, ...] | None = None
+
+
+Choose = Callable[[Asked, Room], Chosen]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What techniques are made from: the model that answers, the seed of what is drawn, and how many turns a passage has."""
+
+    lm: Any
+    seed: int = 1337
+    chunk: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Technique:
+    """The base of all techniques: it shows nothing."""
+
+    chunks = False  # whether it ranks passages, which may be several turns
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        """Read a dialogue once, before any question; the function that chooses from it."""
+        return lambda asked, room: Chosen((), ())
+
+
+def turns_of(dialogue: Dialogue, places: Sequence[int], ranking: Sequence[int] | None = None) -> Chosen:
+    """These turns, word for word."""
+    return Chosen(tuple(dialogue.turns[place].line for place in places), tuple(places), None if ranking is None else tuple(ranking))
+
+
+Rank = Callable[[str], Sequence[int]]  # a question -> passages by number, best first; what does not fit at all may be left out
+
+
+class Retriever(Technique):
+    """The base of techniques that rank passages by the question: `chunk` turns in a row each, of which the best are shown turn by turn.
+    What it leaves out of its ranking is not shown."""
+
+    chunks = True
+
+    def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
+        """A function that ranks passages (texts of the turns beside them, which are in order)."""
+        raise NotImplementedError
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        size, count = self.setting.chunk, len(dialogue.turns)
+        parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
+        turns = [[dialogue.turns[place] for place in part] for part in parts]
+        rank = self.rank([" ".join(turn.text for turn in part) for part in turns], turns)
+        known: dict[str, tuple[int, ...]] = {}
+
+        def choose(asked: Asked, room: Room) -> Chosen:
+            if asked.text not in known:
+                known[asked.text] = tuple(place for number in rank(asked.text) for place in parts[number])
+            return turns_of(dialogue, room.fill(known[asked.text]), known[asked.text])
+
+        return choose
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and the milliseconds that it took."""
+    begin = time.perf_counter()
+    result = work()
+    return result, (time.perf_counter() - begin) * 1e3

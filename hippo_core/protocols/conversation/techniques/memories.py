@@ -1,0 +1,29 @@
+"""hei_nw, sgc_rss, all: the lab's memories. Each turn is taught to a store; what is recalled for a question is shown as text.
+
+Text, and not keys and values, so that a token costs as much as every other technique's. What the memory would show comes first, then the
+rest of its ranking.
+"""
+
+import weakref
+from collections.abc import Sequence
+
+from hippo_core.live.memory import Memory
+from hippo_core.protocols.conversation.dialogue import Turn
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
+
+
+class LabMemory(Retriever):
+    """Ranks passages as a memory recalls them. Options: `preset`, and `settings` that replace its own."""
+
+    def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
+        options = self.setting.options
+        memory = Memory(self.setting.lm, options["preset"], options.get("settings"))
+        taught = {one.id: number for number, one in enumerate(memory.teach(passages))}
+
+        def rank(question: str) -> Sequence[int]:
+            recalled = memory.recall(question, len(passages)).traces
+            order = sorted(recalled, key=lambda trace: not trace.shown)  # the order among those shown, and among the others, stays
+            return list(dict.fromkeys(taught[trace.id] for trace in order if trace.id in taught))
+
+        weakref.finalize(rank, memory.close)
+        return rank

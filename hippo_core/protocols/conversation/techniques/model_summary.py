@@ -1,0 +1,95 @@
+"""model_summary: a rolling summary in the model's own words; model_window_summary: the same of what has left a window of the last turns.
+
+After every EVERY turns the model reads its last summary and the new turns, and is asked for a summary of both (as MemGPT's recursive one:
+Packer et al. 2023, section 2.2). It has as many tokens as the room, but no more than a PART of what the model reads at once, since a step
+holds the last summary, the new turns and the next summary; a room counted in turns has as many tokens as these have on average. What was
+made of the same turns in the same length is kept: a dialogue costs its summary once, whatever is asked of it, and one that grows its new
+turns alone. The question has no say in it.
+"""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Setting, Technique
+from hippo_core.protocols.conversation.techniques.recency import newest
+from hippo_core.protocols.conversation.techniques.summary import EVERY, WINDOW
+from hippo_core.text import on_one_line
+
+PART = 4  # a summary is at most so small a part of the model's limit
+TASK = (
+    "Summarise this conversation in a few sentences. Keep every name, place, thing and number; where something was corrected, say the new."
+)
+HEAD = "Summary:"
+
+
+class ModelSummary(Technique):
+    """Shows what the model wrote of all turns."""
+
+    window = 0.0
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._written: dict[tuple[tuple[str, ...], int], str] = {}  # turns from the first, tokens -> their summary
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        lines = tuple(turn.line for turn in dialogue.turns)
+
+        def choose(asked: Asked, room: Room) -> Chosen:
+            last = newest(room.share(self.window), range(len(lines))) if self.window else ()
+            end = len(lines) - len(last)
+            summary = self._fitting(lines[:end], room.less(last))
+            return Chosen((*([f"{HEAD} {summary}"] if summary else []), *lines[end:]), last)
+
+        return choose
+
+    def _fitting(self, lines: tuple[str, ...], room: Room) -> str:
+        """The summary of these turns, cut at a word to what the room holds; "" where it holds none."""
+        tokens = room.tokens if room.tokens is not None else round((room.turns or len(room.cost)) * fmean(room.cost))
+        tokens = min(tokens, self.setting.lm.spec.context_limit // PART)
+        own = tokens - room.count(HEAD)
+        words = self.rolling(lines, own).split() if lines and own > 0 and room.turns != 0 else []
+        while words and room.count(" ".join([HEAD, *words])) > tokens:
+            words.pop()
+        return " ".join(words)
+
+    def rolling(self, lines: tuple[str, ...], tokens: int) -> str:
+        """The summary of these turns in so many tokens at most, renewed every EVERY turns."""
+        summary = ""
+        for first in range(0, len(lines), EVERY):
+            end = min(first + EVERY, len(lines))
+            key = lines[:end], tokens
+            if key not in self._written:
+                self._written[key] = self._renewed(summary, lines[first:end], tokens)
+            summary = self._written[key]
+        return summary
+
+    def _renewed(self, summary: str, lines: Sequence[str], tokens: int) -> str:
+        """The next summary; of turns that the model cannot read at once that of the first half, then of the others. A turn that no prompt
+        holds is passed over."""
+        written = write(self.setting.lm, [f"{HEAD} {summary}", *lines] if summary else lines, tokens)
+        if written is not None:
+            return written or summary
+        half = len(lines) // 2
+        return self._renewed(self._renewed(summary, lines[:half], tokens), lines[half:], tokens) if half else summary
+
+
+class ModelWindowSummary(ModelSummary):
+    """Shows the last turns in half of the room, and before them what the model wrote of all others."""
+
+    window = WINDOW
+
+
+def write(lm: Any, lines: Sequence[str], tokens: int) -> str | None:
+    """What the model writes when it is asked for a summary of these lines, greedily; None where its limit does not hold them."""
+    from hippo_core.models.generate import generate
+    from hippo_core.models.prompt import stops
+    from hippo_core.models.template import chat
+
+    prompt = chat(lm.tokenizer, lm.template.text, [{"role": "user", "content": "\n".join([*map(on_one_line, lines), TASK])}])
+    if len(lm.encode(prompt)) + tokens > lm.spec.context_limit:
+        return None
+    [written] = generate(lm, [prompt], tokens, 1, stops(lm, "short"))
+    return " ".join(written.text.split())

@@ -1,0 +1,7 @@
+"""none: the question alone, the lower bound."""
+
+from hippo_core.protocols.conversation.techniques.base import Technique
+
+
+class Nothing(Technique):
+    """Shows nothing."""

@@ -1,0 +1,107 @@
+"""Several models of one shape, an initialisation each, that learn in step: one forward pass runs them all (torch.func.vmap), and each has
+its own weights, moments and items. A model that has stopped is left out of the pass, and is not updated."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from shutil import which
+
+import torch
+from torch.nn import functional
+
+from hippo_core.files import LabError
+from hippo_core.protocols.forgetting.tasks import Batch, Corpus
+from hippo_core.protocols.forgetting.transformer import Shape, initial, logits
+
+BETAS = (0.9, 0.98)
+TOGETHER = 512  # items evaluated at a time
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of each model and item, `(models, items)`: nats a token of the answer, whether all of it is right, and whether
+    the item counts."""
+
+    nats: torch.Tensor
+    right: torch.Tensor
+    counts: torch.Tensor
+
+    def but_first(self, count: int) -> "Scores":
+        """The scores of all items but the first `count`."""
+        return Scores(self.nats[:, count:], self.right[:, count:], self.counts[:, count:])
+
+    def mean(self, values: torch.Tensor) -> torch.Tensor:
+        """The mean over the items that count, `(models,)`."""
+        return (values * self.counts).sum(-1) / self.counts.sum(-1)
+
+
+class Learner:
+    """Models that learn in step.
+
+    Args:
+        seeds: of their initialisations.
+        rate, decay: of AdamW, which decays all weights, as the protocol does.
+        compiled: whether passes with gradients are translated for this processor (torch.compile): some 20 seconds, which a long course
+            gets back.
+
+    Raises:
+        LabError: there is no C++ compiler to translate them.
+    """
+
+    def __init__(self, shape: Shape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float, compiled: bool = False) -> None:
+        if compiled and not any(map(which, (os.environ.get("CXX", "c++"), "c++", "g++", "clang++"))):
+            raise LabError("compiled=true needs a C++ compiler, such as g++, which is not on the PATH; use compiled=false")
+        self.shape, self.corpus, self.seeds = shape, corpus, seeds
+        self.rate, self.decay = rate, decay
+        self.learning = torch.compile(self.passed, fullgraph=True) if compiled else self.passed
+        _ = shape.sizes, shape.bands  # worked out now: in a translated pass they could not be
+        self.learn([initial(shape, seed) for seed in seeds])
+
+    def learn(self, vectors: Sequence[torch.Tensor], quicker: float = 1.0) -> None:
+        """What is learnt from now on, at so many times the rate: a vector a model, with an optimizer that knows nothing yet."""
+        self.learnt = [vector.detach().clone().requires_grad_() for vector in vectors]
+        self.optimizer = torch.optim.AdamW(self.learnt, lr=quicker * self.rate, betas=BETAS, weight_decay=self.decay, fused=True)
+
+    def stacked(self, models: Sequence[int]) -> torch.Tensor:
+        """What these models have learnt, `(models, weights)`."""
+        return torch.stack([self.learnt[model] for model in models])
+
+    def scored(self, vectors: torch.Tensor, batch: Batch) -> Scores:
+        """How models with these weights, `(models, weights)`, answer a batch that they share, or one a model."""
+        return scored(self.logits(vectors, batch), batch)
+
+    def logits(self, vectors: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """The logits of models with these weights, `(models, items, answers, vocabulary)`."""
+        run = self.learning if torch.is_grad_enabled() else self.passed
+        return run(vectors, batch.tokens, batch.at)
+
+    def passed(self, vectors: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """All models in one pass; tokens and places `(items, ...)` that they share, or `(models, items, ...)`."""
+        own = 0 if tokens.dim() == 3 else None
+        return torch.func.vmap(lambda vector, some, there: logits(self.shape, vector, some, there), in_dims=(0, own, own))(
+            vectors, tokens, at
+        )
+
+    def update(self, loss: torch.Tensor) -> None:
+        """A step down the losses of the models that have one, `(models,)`."""
+        self.optimizer.zero_grad()
+        loss.sum().backward()
+        self.optimizer.step()
+
+    def examined(self, vectors: torch.Tensor, task: int, split: str, most: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of models with these weights the nats a token and the share of right answers on a task's split, or on the first `most` of its
+        items, `(models,)` each."""
+        items = torch.from_numpy(self.corpus.items(task, split)[:most])
+        with torch.no_grad():
+            parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(TOGETHER)]
+        whole = Scores(*(torch.cat([getattr(part, name) for part in parts], -1) for name in ("nats", "right", "counts")))
+        return whole.mean(whole.nats), whole.mean(whole.right)
+
+
+def scored(found: torch.Tensor, batch: Batch) -> Scores:
+    """How logits, `(models, items, answers, vocabulary)`, answer a batch."""
+    answers = batch.answers.expand(found.shape[:-1])
+    nats = functional.cross_entropy(found.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)
+    weights = batch.weights.expand(answers.shape)
+    right = ((found.detach().argmax(-1) == answers) | (weights == 0)).all(-1)
+    return Scores((nats * weights).sum(-1), right.float(), (weights.sum(-1) > 0).float())

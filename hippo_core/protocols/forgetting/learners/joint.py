@@ -1,0 +1,10 @@
+"""All tasks so far at once: what a model could know if nothing were ever over. The upper bound."""
+
+from hippo_core.protocols.forgetting.learners.base import Method
+
+
+class Joint(Method):
+    """Every phase learns all tasks up to its own, in equal parts."""
+
+    def tasks(self, phase: int) -> list[int]:
+        return list(range(phase + 1))

@@ -1,0 +1,243 @@
+"""Phase after phase, a task each; after every phase all tasks are examined: the rows of the experiment `forgetting`."""
+
+import hashlib
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from hippo_core.files import LabError, home, made_folder, remove_made, seal, sha256, write_bytes
+from hippo_core.models.checksums import digest
+from hippo_core.models.matmul import quicken_products
+from hippo_core.protocols.forgetting import checkpoint
+from hippo_core.protocols.forgetting.checkpoint import Place
+from hippo_core.protocols.forgetting.learner import Learner
+from hippo_core.protocols.forgetting.learners import MethodSettings, make_method
+from hippo_core.protocols.forgetting.live import Live
+from hippo_core.protocols.forgetting.matched import matched
+from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
+from hippo_core.protocols.forgetting.tasks import Corpus, make_task
+from hippo_core.protocols.forgetting.transformer import load_shape
+from hippo_core.source_code import closure
+
+WORKSHOP, BOARDS = "data/training/forgetting", "data/training/tensorboard/forgetting"
+LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
+EVERY = 10  # steps from one look at the validation items to the next
+SOME = 64  # items by which a look judges the training loss, and what is left of an earlier task
+SAVED_EVERY = 20.0  # seconds
+DRY_STEPS, DRY_MODELS = 20, 2
+AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
+
+
+class Course:
+    """Models that go through the phases.
+
+    Args:
+        parameters: of the experiment.
+        folder: where a checkpoint and the curve lie while it goes on.
+
+    Raises:
+        LabError: a task does not fit the preset, a batch is larger than a task's training items, or a checkpoint is of other models.
+    """
+
+    def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
+        self.parameters, self.folder, self.say = parameters, folder, say
+        self.live: Live | None = None  # is shown every look
+        torch.set_num_threads(parameters.threads)
+        quicken_products()
+        shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
+        self.corpus = Corpus([make_task(name, parameters.control, parameters.subset) for name in parameters.tasks])
+        shape.require(self.corpus, parameters.model)
+        for task in self.corpus.tasks:
+            if parameters.batch > len(task.train):
+                raise LabError(f"a batch of {parameters.batch} is larger than the {len(task.train)} training items of task {task.name}")
+        count = min(parameters.inits, DRY_MODELS) if parameters.dry_run else parameters.inits
+        seeds = range(parameters.seed, parameters.seed + count)
+        self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay, parameters.compiled)
+        self.method = make_method(parameters.method, self.learner, method_settings(parameters))
+        self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
+        self.everyone = list(range(count))
+
+    @property
+    def file(self) -> Path:
+        """The checkpoint."""
+        return self.folder / "checkpoint.safetensors"
+
+    @property
+    def curve(self) -> Path:
+        """The losses and accuracies of every look, a JSON object a line."""
+        return self.folder / "curve.jsonl"
+
+    def run(self) -> list[dict[str, Any]]:
+        """Go through all phases, or through those that a killed run left; the rows."""
+        place = checkpoint.resume(self.file, self.learner, self.method)
+        if place is None:
+            self.curve.unlink(missing_ok=True)
+            place = self.arrived(0, [])
+            place.rows = self.examined(place)
+        else:
+            self.cut_curve(place)
+            self.say(f"goes on in phase {place.phase + 1}, step {place.step or 0}")
+        while place.phase < len(self.corpus.tasks):
+            if place.step is None:
+                self.method.begin(place.phase)
+                place.step = 0
+                self.measured(place)
+            self.learn(place)
+            self.method.end(place.phase)
+            rows = place.rows + self.examined(place, place.phase + 1)
+            self.say(said(rows, place))
+            place = self.arrived(place.phase + 1, rows)
+            self.keep(place)
+        return place.rows
+
+    def keep(self, place: Place) -> None:
+        """Write where the course stands."""
+        place.curve = seal(self.curve)
+        checkpoint.keep(self.file, place, self.learner, self.method)
+
+    def cut_curve(self, place: Place) -> None:
+        """Leave of the curve what stood there at the checkpoint. LabError where that is not as it was written."""
+        content = self.curve.read_bytes()[: place.curve["bytes"]] if self.curve.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != place.curve["sha256"]:
+            raise LabError(f"{self.curve} is damaged: it is not what stood there at the checkpoint; delete {self.folder} to begin anew")
+        write_bytes(self.curve, content)
+
+    def arrived(self, phase: int, rows: list[dict[str, Any]]) -> Place:
+        """Before a phase."""
+        learning = self.method.tasks(phase) if phase < len(self.corpus.tasks) else []
+        reached = {str(task): [None for _ in self.everyone] for task in learning}
+        return Place(phase, None, list(self.everyone), reached, [0 for _ in self.everyone], 0.0, rows)  # type: ignore[arg-type]
+
+    def learn(self, place: Place) -> None:
+        """Learn until every model has learnt the phase's tasks, or the steps are used up."""
+        phase = place.phase
+        since, saved = time.monotonic() - place.seconds, time.monotonic()
+        assert place.step is not None
+        while place.models and place.step < self.steps:
+            place.step += 1
+            self.step(phase, place.step, place.models)
+            for model in place.models:
+                place.steps[model] = place.step
+            if place.step % EVERY == 0 or place.step == self.steps:
+                place.seconds = time.monotonic() - since
+                self.look(place)
+                if time.monotonic() - saved > SAVED_EVERY:
+                    self.keep(place)
+                    saved = time.monotonic()
+
+    def step(self, phase: int, step: int, models: list[int]) -> None:
+        """One update of these models."""
+        learner, method = self.learner, self.method
+        items = torch.from_numpy(np.stack([self.drawn(model, phase, step) for model in models]))
+        count, more = items.shape[1], method.more(phase, step, models)
+        batch = self.corpus.batch(items if more is None else torch.cat([items, more], 1))
+        vectors = method.whole(learner.stacked(models), models)
+        scores = learner.scored(vectors, batch)
+        learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
+        if more is not None:
+            method.seen(phase, step, models, scores.but_first(count))
+
+    def drawn(self, model: int, phase: int, step: int) -> np.ndarray:
+        """A model's items of a step: of each task in turn, in an order that is new with every round through its training items."""
+        tasks, batch, seed = self.method.tasks(phase), self.parameters.batch, self.learner.seeds[model]
+        places = np.arange((step - 1) * batch, step * batch)
+        found = np.empty(batch, dtype=np.int64)
+        for turn, task in enumerate(tasks):
+            mine = places % len(tasks) == turn
+            items = self.corpus.items(task, "train")
+            rounds, within = np.divmod(places[mine] // len(tasks), len(items))
+            orders = {number: np.random.default_rng([seed, phase, task, number]).permutation(items) for number in set(rounds.tolist())}
+            found[mine] = [orders[number][place] for number, place in zip(rounds.tolist(), within, strict=True)]
+        return found
+
+    def look(self, place: Place) -> None:
+        """Examine the validation items of what is learnt; models that have learnt all of it stop, where the parameters say so."""
+        line = self.measured(place)
+        for task, reached in place.reached.items():
+            for model, share in zip(place.models, line[self.corpus.tasks[int(task)].name]["right"], strict=True):
+                if share >= LEARNT and reached[model] is None:
+                    reached[model] = [place.step, place.seconds]  # type: ignore[list-item]
+        if self.parameters.early_stop:
+            place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
+
+    def measured(self, place: Place) -> dict[str, Any]:
+        """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and loss and
+        accuracy on the validation items of all tasks so far; of a task that the phase does not learn, on the first of them."""
+        examined, learning = self.learner.examined, self.method.whole(self.learner.stacked(place.models), place.models)
+        line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
+        line["training"] = examined(learning, place.phase, "train", SOME)[0].tolist()
+        for task in range(place.phase + 1):
+            now = str(task) in place.reached
+            vectors = learning if now else self.method.vectors(task)[place.models]
+            nats, right = (values.tolist() for values in examined(vectors, task, "val", None if now else SOME))
+            line[self.corpus.tasks[task].name] = {"nats": nats, "right": right}
+        made_folder(self.folder)
+        with self.curve.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self.live:
+            self.live.show(line)
+        return line
+
+    def at_levels(self, phase: int) -> list[dict[str, dict[str, float]]]:
+        """Of each model what it answered of all tasks so far when a phase's training loss fell to each level; nothing before the first."""
+        if not phase:
+            return [{} for _ in self.everyone]
+        lines = [json.loads(line) for line in self.curve.read_text(encoding="utf-8").splitlines()]
+        mine = [line for line in lines if line["phase"] == phase - 1]
+        names = [task.name for task in self.corpus.tasks[:phase]]
+        return [matched(mine, model, names, LEVELS) for model in self.everyone]
+
+    def examined(self, place: Place, phase: int = 0) -> list[dict[str, Any]]:
+        """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
+        rows, at_levels = [], self.at_levels(phase)
+        nothing = [None for _ in self.everyone]
+        for index, task in enumerate(self.corpus.tasks):
+            nats, right = (values.tolist() for values in self.learner.examined(self.method.vectors(index), index, self.parameters.split))
+            reached = place.reached.get(str(index), nothing) if phase else nothing
+            for model, seed in enumerate(self.learner.seeds):
+                steps, seconds = reached[model] or (math.nan, math.nan)
+                row = {"entry": f"{phase}/{task.name}", "init": str(seed), "phase": phase, "task": task.name, "own": index + 1}
+                row |= {"loss": nats[model], "accuracy": right[model], "steps_to_99": steps, "seconds_to_99": seconds}
+                row |= {"taken": place.steps[model], "seconds": place.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
+                rows.append(row | at_levels[model].get(task.name, {}))
+        return rows
+
+
+def method_settings(parameters: Any) -> MethodSettings:
+    """What the parameters say to the method."""
+    names = ("stored", "rehearsed", "policy", "strength", "rank")
+    return MethodSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
+
+
+def said(rows: list[dict[str, Any]], place: Place) -> str:
+    """How a phase ended, in a line."""
+    last = [row for row in rows if row["phase"] == place.phase + 1]
+    of_each = {task: [row["accuracy"] for row in last if row["task"] == task] for task in dict.fromkeys(row["task"] for row in last)}
+    shares = ", ".join(f"{task} {sum(values) / len(values):.2f}" for task, values in of_each.items())
+    return f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}"
+
+
+def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
+    """Go through the phases; the rows. A killed run of the same parameters and code goes on where it stopped. The record gets the
+    curve (`curve.jsonl`)."""
+    values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
+    code = {name: sha256(path) for name, path in closure([__name__]).items()}
+    folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
+    course = Course(cell.parameters, folder, say)
+    board = home() / BOARDS / cell.parameters.method / folder.name
+    course.live = Live(board, course.learner.seeds, len(course.corpus.tasks), course.steps, bar=not cell.parameters.record_dir)
+    try:
+        rows = course.run()
+    finally:
+        course.live.close()
+    shutil.copyfile(course.curve, cell.record / course.curve.name)
+    remove_made(folder)
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,182 @@
+"""The temporary place of one task: its workspace, what its commands see beside it, and each command run contained, its output kept.
+
+Everything is copied here first, so that commands see nothing of the suite but what is meant for them: `scripts/` always, `score/` in setup
+and score commands only, `/task/prompt.md`, and the memory's socket while the agent runs.
+"""
+
+import base64
+import os
+import shlex
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from hippo_core.files import LabError, in_a_line, write_bytes, write_json
+from hippo_core.protocols.paired.agents.capture import Captured
+from hippo_core.protocols.paired.agents.containment import Containment, Way, free_uid
+from hippo_core.protocols.paired.agents.limits import Limits
+from hippo_core.protocols.paired.agents.workspace import PIECE, extents, fresh_copy, keep, open_plain, temporary, walk
+
+
+@dataclass
+class Place:
+    """Where a task's commands run. `secrets`: variables that only the agent gets, whose values are kept out of what is stored.
+    `faults`: what of the workspace could not be kept, in words."""
+
+    root: Path
+    way: Way
+    limits: Limits
+    network: bool
+    secrets: Mapping[str, str]
+    uid: int = field(default_factory=free_uid)
+    faults: list[str] = field(default_factory=list)
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, suite: Path, fixture: str, target: Path, way: Way, limits: Limits, network: bool, secrets: Mapping[str, str]
+    ) -> Iterator["Place"]:
+        """A place with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
+        holds a secret."""
+        with temporary("hippo-task.") as folder:
+            place = cls(folder, way, limits, network, secrets)
+            place.root.chmod(0o711)
+            if fixture:
+                fresh_copy(suite, fixture, place.workspace)
+            else:
+                place.workspace.mkdir()
+            for name in ("scripts", "score"):
+                if (suite / name).exists():
+                    fresh_copy(suite, name, place.root / name)
+            try:
+                yield place
+            finally:
+                try:
+                    place.faults += keep(place.workspace, target, [path for _, path in place.leaks()])
+                except (LabError, OSError) as error:
+                    place.faults.append(f"the workspace was not kept whole: {in_a_line(error)}")
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that commands work in."""
+        return self.root / "workspace"
+
+    def add(self, name: str, files: Mapping[str, str]) -> Path:
+        """A folder of these texts, in place of an earlier one of the name."""
+        folder = self.root / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+            (folder / file).chmod(0o644)
+        folder.chmod(0o755)
+        return folder
+
+    def run(
+        self,
+        line: str,
+        seconds: float,
+        keep: Path,
+        values: Mapping[str, str],
+        extra: Mapping[str, Path] | None = None,
+        stdin: bytes = b"",
+        agent: bool = False,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Captured:
+        """Run a shell line. What it wrote goes to `keep`.stdout and `keep`.stderr, how it ended to `keep`.json. `values`: for its {names};
+        `extra`: folders that it sees beside the suite's."""
+        brought = {name: self.root / name for name in ("scripts", *(() if agent else ("score",))) if (self.root / name).is_dir()}
+        with Containment.open(self.workspace, self.way, self.limits, brought | dict(extra or {}), self.network, self.uid) as box:
+            paths = {name: box.path(name) for name in box.visible}
+            filler = {**values, **paths, "workspace": box.directory, "python": box.python}
+            around = {"MEMORY_CONDITION": values["condition"]}
+            if "task" in paths:
+                filler["prompt_file"] = f"{paths['task']}/prompt.md"
+            if "memory" in paths:
+                around["MEMORY_QUERY"] = f"{box.python} {paths['memory']}/query"
+            ran = box.run(
+                ["/bin/sh", "-c", filled(line, filler)], stdin, around | dict(self.secrets if agent else {}), seconds, meanwhile=meanwhile
+            )
+        return self._kept(line, ran, keep)
+
+    def _kept(self, line: str, ran: Captured, keep: Path) -> Captured:
+        out, err = ran.stdout, ran.stderr
+        for name, value in self.secrets.items():
+            for form in forms(value):
+                out, err = (text.replace(form, f"[{name}]".encode()) for text in (out, err))
+        write_bytes(keep.with_name(keep.name + ".stdout"), out)
+        write_bytes(keep.with_name(keep.name + ".stderr"), err)
+        about = {name: value for name, value in asdict(ran).items() if name not in ("stdout", "stderr")}
+        write_json(keep.with_name(keep.name + ".json"), {"command": line, **about})
+        return replace(ran, stdout=out, stderr=err)
+
+    def told(self, text: str) -> str:
+        """A text of the agent's as it is stored: no secret, and no half characters."""
+        raw = text.encode("utf-8", errors="backslashreplace")
+        for name, value in self.secrets.items():
+            for form in forms(value):
+                raw = raw.replace(form, f"[{name}]".encode())
+        return raw.decode("utf-8", errors="replace")
+
+    def named(self, text: str) -> list[str]:
+        """The secrets whose value a text holds."""
+        raw = text.encode("utf-8", errors="surrogatepass")
+        return [name for name, value in self.secrets.items() if any(form in raw for form in forms(value))]
+
+    def leaks(self) -> list[tuple[str, str]]:
+        """Secrets whose value stands in the workspace: name and path. It may be in a file, a path or what a link points at."""
+        found: list[tuple[str, str]] = []
+        wanted = {name: forms(value) for name, value in self.secrets.items()}
+        for path, status in walk(self.workspace) if wanted else ():
+            whole = [os.fsencode(path), os.fsencode(path).replace(b"/", b"")]  # also spread over folders' names
+            if stat.S_ISLNK(status.st_mode):
+                whole.append(os.fsencode(os.readlink(self.workspace / path)))
+            for name, some in wanted.items():
+                within = any(form in text for text in whole for form in some)
+                if not within and stat.S_ISREG(status.st_mode):
+                    with open_plain(self.workspace / path) as file:
+                        within = _holds(file, some)
+                if within:
+                    found.append((name, path))
+        return found
+
+
+def forms(value: str) -> list[bytes]:
+    """A secret as it may be written: plain, in UTF-16, hex, URL and base64, the longest first. What a program encrypts or packs is none."""
+    raw = os.fsencode(value)
+    wide = [value.encode(code, errors="surrogatepass") for code in ("utf-16-le", "utf-16-be")]
+    found = {raw, *wide, raw.hex().encode(), raw.hex().upper().encode(), quote(raw, safe="").encode()}
+    for shift, first in enumerate((0, 2, 3)):  # the value may begin at any of three places; what its neighbours decide is left out
+        for code in (base64.b64encode, base64.urlsafe_b64encode):
+            found.add(code(bytes(shift) + raw)[first : (shift + len(raw)) * 8 // 6])
+    return sorted(found, key=len, reverse=True)
+
+
+def _holds(file: BinaryIO, some: list[bytes]) -> bool:
+    """Whether a file of any size holds one of these, also over the ends of lines."""
+    overlap, tail = 2 * len(some[0]), b""
+    for begin, end in extents(file):
+        file.seek(begin)
+        while begin < end and (piece := file.read(min(PIECE, end - begin))):
+            begin += len(piece)
+            window = tail + piece
+            joined = window.translate(None, b"\r\n")
+            if any(form in window or form in joined for form in some):
+                return True
+            tail = window[-overlap:]
+    return False
+
+
+def filled(line: str, values: Mapping[str, str]) -> str:
+    """A shell line with its {names} replaced, quoted for the shell; LabError where it names a folder that it does not see."""
+    for name in ("scripts", "score", "prompt_file"):
+        if f"{{{name}}}" in line and name not in values:
+            raise LabError(f"a command names {{{name}}}, which it does not see: {line}")
+    for name, value in values.items():
+        line = line.replace(f"{{{name}}}", shlex.quote(value))
+    return line

@@ -1,0 +1,151 @@
+"""Run a suite's agent items under several conditions, in random order; a row an item, of the same columns as the rest of a paired run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.files import LabError
+from hippo_core.protocols.paired.agents.containment import best
+from hippo_core.protocols.paired.agents.evidence import Recall
+from hippo_core.protocols.paired.agents.result import NOT_JUDGED, ItemResult
+from hippo_core.protocols.paired.agents.run import run_item
+from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, open_condition
+from hippo_core.protocols.paired.items import SHELL, Retrieval, Shell
+from hippo_core.protocols.paired.memories import opener
+from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.suite import Note, Suite
+from hippo_core.protocols.paired.suite_run import COLUMNS
+
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
+
+FOUND = 5  # notes that a query of an agent gets at most
+NONE = "no-memory"
+CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """What the caller allows: commands at all (`shell`), only a look (`dry_run`), variables of the environment for agents (`passed`); and
+    which agent stands in for the suite's own ("": none)."""
+
+    shell: bool = False
+    dry_run: bool = False
+    passed: tuple[str, ...] = ()
+    agent: str = ""
+
+
+@dataclass
+class _Memories:
+    """Conditions, opened once for each world."""
+
+    suite: Suite
+    settings: Settings
+    lm: "str | LanguageModel"
+    held: ExitStack
+    opened: dict[tuple[str, str], OpenCondition] = field(default_factory=dict)
+
+    def recall(self, condition: str, world: str, repeat: int) -> Recall | None:
+        """What a question brings; None without memory."""
+        if condition == NONE:
+            return None
+        if (condition, world) not in self.opened:
+            self.opened[condition, world] = open_condition(condition, self.suite, world, self._open, self.settings.seed)
+            self.held.callback(self.opened[condition, world].close)
+        bring = self.opened[condition, world].bring
+
+        def ask(question: str) -> Sequence[Mapping[str, Any]]:
+            item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
+            brought = bring(item, repeat)
+            if brought.error:
+                raise LabError(brought.error)
+            return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
+
+        return ask
+
+    def _open(self, name: str, notes: Sequence[Note]) -> Any:
+        preset = self.settings.memory if name == MEMORY else name
+        return opener(preset, self.lm, self.settings.encoder, self.settings.timeout_s)(notes)
+
+
+def run_tasks(
+    suite: Suite,
+    settings: Settings,
+    lm: "str | LanguageModel",
+    out: Path,
+    permissions: Permissions,
+    say: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """The rows of all agent items, repeats and conditions, in the order in which they ran; artifacts go below `out`. LabError where
+    commands are not allowed or cannot be contained."""
+    settings.require()
+    items = [item for item in suite.items if item.type in SHELL][: settings.limit or None]
+    if not items:
+        raise LabError(f"{suite.folder} has no item that runs commands ({', '.join(SHELL)})")
+    if not permissions.dry_run:
+        _require_notes(suite, items, settings.conditions)
+        say(f"contained by: {best()}")
+    rows: list[dict[str, Any]] = []
+    with ExitStack() as held:
+        memories = _Memories(suite, settings, lm, held)
+        for repeat in range(1, settings.repeats + 1):
+            random = Random(f"{settings.seed}/{repeat}")
+            pairs = [(item, condition) for item in items for condition in settings.conditions]
+            random.shuffle(pairs)
+            for item, condition in pairs:
+                recall = None if permissions.dry_run else memories.recall(condition, item.world, repeat)
+                result = run_item(
+                    item,  # pyright: ignore[reportArgumentType]
+                    condition,
+                    suite.folder,
+                    out,
+                    recall,
+                    allow_shell=permissions.shell,
+                    dry_run=permissions.dry_run,
+                    repeat=repeat,
+                    agent=permissions.agent,
+                    passed=permissions.passed,
+                )
+                say(f"{item.id}, {condition}, repeat {repeat}: {'skipped' if result.skipped else _said(result)}")
+                rows.append({**row(item, result), "place": len(rows) + 1})  # pyright: ignore[reportArgumentType]
+    if faulty := [row for row in rows if row["answer"].startswith(NOT_JUDGED)]:
+        say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
+    return rows
+
+
+def _require_notes(suite: Suite, items: Sequence[Any], conditions: Sequence[str]) -> None:
+    """LabError, before anything is run, for an item whose memory would be taught nothing."""
+    without = [item for item in items if item.world not in suite.by_world]
+    if without and set(conditions) != {NONE}:
+        what = f"item {without[0].id} is of world {without[0].world!r}, which has no notes"
+        raise LabError(f"{suite.folder}: {what}, so only {NONE} runs it; add notes")
+
+
+def row(item: Shell, result: ItemResult) -> dict[str, Any]:
+    """A result as a row; what it does not have is None."""
+    usage = result.usage
+    return dict.fromkeys(COLUMNS) | {
+        "entry": f"{item.id}/{result.repeat}",
+        "item": item.id,
+        "world": item.world,
+        "type": item.type,
+        "tags": ";".join(item.tags),
+        "condition": result.condition,
+        "repeat": result.repeat,
+        "success": None if result.skipped else float(result.success),
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "tokens_cached": usage.cached if usage else None,
+        "answer_s": result.duration_ms / 1e3,
+        "question": getattr(item, "prompt", "") or item.id,
+        "answer": "skipped" if result.skipped else _said(result),
+        "ranking": "",
+        "error": "; ".join(result.notes) if not result.skipped else "",
+    }
+
+
+def _said(result: ItemResult) -> str:
+    return "success" if result.success else f"{NOT_JUDGED if result.fault else 'failed:'} {'; '.join(result.notes)}"

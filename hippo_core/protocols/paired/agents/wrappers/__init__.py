@@ -1,0 +1,47 @@
+"""Command lines of real agents in place of an item's own: each reads the prompt from its standard input and prints its token usage.
+
+An agent must be installed where contained commands see it (/usr, /opt), gets its key by a variable that the caller passes, and reaches the
+network. Its home folder is empty before and gone afterwards, so no history, no settings and no stored login reach it or are kept.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hippo_core.files import unknown
+from hippo_core.protocols.paired.agents.tasks import Task
+from hippo_core.protocols.paired.agents.usage import Format
+
+SCRIPTS = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Agent:
+    """How its output states tokens, and the variable that holds its key."""
+
+    usage: Format
+    key: str
+
+
+AGENTS = {
+    "claude": Agent("claude", "ANTHROPIC_API_KEY"),
+    "codex": Agent("codex", "CODEX_API_KEY"),
+    "gemini": Agent("gemini", "GEMINI_API_KEY"),
+}
+
+
+def wrapped(task: Task, name: str) -> Task:
+    """The task with a real agent; itself where `name` is empty or it is a plain command. Its token usage is then required."""
+    if not name or task.item.type == "command_task":
+        return task
+    if name not in AGENTS:
+        raise unknown("agent", name, AGENTS)
+    agent, script = AGENTS[name], (SCRIPTS / f"{name}.sh").read_text(encoding="utf-8")
+    return replace(
+        task,
+        command="sh {task}/agent.sh",
+        wrapper={"agent.sh": script},
+        usage=agent.usage,
+        usage_required=True,
+        environment=(agent.key,),
+        network=True,
+    )

@@ -1,0 +1,166 @@
+"""Who answers: a deterministic reader that quotes, or a language model. Both get a `Prompt` and return an `Answer`."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from hippo_core.live.answer import Read, content_words
+from hippo_core.protocols.paired.brought import Passage
+from hippo_core.text import on_one_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hippo_core.models.language_model import LanguageModel
+
+Alike = Callable[[str, Sequence[str]], list[float]]  # how alike a question and each text are
+UNKNOWN = "unknown"
+LEAST_SHARED, LEAST_COSINE = 0.6, 0.35  # for a passage to be quoted: chosen on validation worlds (benchmarks/paired/threshold.py)
+TOKENS, BRIEFING_TOKENS = 24, 96  # of an answer and of a briefing at most
+CITED = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What an answerer gets. `passages` in order of telling; `best`: the one that a memory ranks first, None where nothing is ranked;
+    `confidence`: of the memory that it holds the answer; `briefing`: whether all that was brought is wanted, not one answer."""
+
+    question: str
+    passages: tuple[Passage, ...] = ()
+    best: Passage | None = None
+    confidence: float | None = None
+    briefing: bool = False
+
+    @property
+    def text(self) -> str:
+        """The prompt in plain words, for a model behind an interface."""
+        lines = [f"[{number}] {on_one_line(passage.text)}" for number, passage in enumerate(self.passages, start=1)]
+        return "\n".join([*(["Notes:", *lines, ""] if lines else []), self.text_without_notes])
+
+    @property
+    def text_without_notes(self) -> str:
+        """The question, and what is wanted."""
+        wanted = "Sum up what matters." if self.briefing else 'Answer in a few words. If the notes do not say, answer "unknown".'
+        return f"Question: {self.question}\n{wanted}"
+
+    @property
+    def read(self) -> tuple[Read, ...]:
+        """Who wrote what of it: the passages, and the question."""
+        return (*(Read(on_one_line(passage.text), "teller") for passage in self.passages), Read(self.question, "asker"))
+
+    def with_last(self, count: int) -> "Prompt":
+        """The same with the last passages alone."""
+        return replace(self, passages=self.passages[len(self.passages) - count :])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and what it took. Cached tokens are part of `tokens_in`; tokens are None where nobody stated them. `cited`: ids of notes
+    that it cites; None where it cannot cite. `read`: what a model read for it; nothing where none answered."""
+
+    text: str
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    seconds: float = 0.0
+    error: str = ""
+    tokens_cached: int | None = 0
+    cited: tuple[str, ...] | None = None
+    read: tuple[Read, ...] = ()
+
+
+class Answerer(Protocol):
+    """Anything that answers."""
+
+    def answer(self, prompt: Prompt) -> Answer:
+        """The answer; what went wrong stands in its `error`."""
+        ...
+
+
+class Reader:
+    """Quotes the passage that the memory ranks first; where nothing is ranked, the one that is most like the question, of equals the later.
+    It answers "unknown" where that passage is less like the question than `least`. Tokens are words. No model writes: the same prompt has
+    the same answer everywhere."""
+
+    def __init__(self, alike: Alike, least: float) -> None:
+        self._alike, self.least = alike, least
+
+    def answer(self, prompt: Prompt) -> Answer:
+        """A quotation, all that was brought where a briefing is wanted, or "unknown"."""
+        begin = time.perf_counter()
+        read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
+        if prompt.briefing:
+            text = "\n".join(passage.text for passage in prompt.passages) or UNKNOWN
+            cited = tuple(passage.note for passage in prompt.passages if passage.note)
+        else:
+            quoted = self._quoted(prompt)
+            text, cited = (quoted.text, (quoted.note,) if quoted.note else ()) if quoted else (UNKNOWN, ())
+        return Answer(text, read, len(text.split()), time.perf_counter() - begin, cited=cited)
+
+    def _quoted(self, prompt: Prompt) -> Passage | None:
+        passages = (prompt.best,) if prompt.best else tuple(reversed(prompt.passages))
+        if not passages:
+            return None
+        alike = self._alike(prompt.question, [passage.text for passage in passages])
+        best = max(range(len(passages)), key=lambda place: alike[place])
+        return passages[best] if alike[best] >= self.least else None
+
+
+def reader(encoder: str) -> Reader:
+    """The reader that judges by MiniLM's vectors, or by words where the run goes without MiniLM."""
+    return Reader(by_vectors, LEAST_COSINE) if encoder == "minilm" else Reader(by_words, LEAST_SHARED)
+
+
+def by_words(question: str, texts: Sequence[str]) -> list[float]:
+    """The share of the question's content words that each text holds."""
+    asked = {_stem(word) for word in content_words([question])}
+    shared = [len(asked & {_stem(word) for word in content_words([text])}) for text in texts]
+    return [count / len(asked) if asked else 1.0 for count in shared]
+
+
+def by_vectors(question: str, texts: Sequence[str]) -> list[float]:
+    """The cosine of MiniLM's vectors of the question and each text, to six decimals."""
+    import numpy as np
+
+    asked, *said = (_vector(text) for text in (question, *texts))
+    return [round(float(np.dot(asked, one)), 6) for one in said]
+
+
+@lru_cache(maxsize=20_000)
+def _vector(text: str) -> "NDArray[np.float64]":
+    from hippo_core.models import minilm
+
+    vector = minilm.encode([text]).double().numpy()[0]
+    return vector / (vector @ vector) ** 0.5
+
+
+def _stem(word: str) -> str:
+    """A word without what English adds to it most often."""
+    return re.sub(r"(?:'s|ies|es|s|ed|ing)$", "", word) if len(word) > 4 else word.removesuffix("'s")
+
+
+@dataclass
+class LocalModel:
+    """A model of this lab, greedily, with the passages as lines in its prompt; those that do not fit are left out, the oldest first."""
+
+    lm: "LanguageModel"
+
+    def answer(self, prompt: Prompt) -> Answer:
+        """Tokens are the model's own."""
+        from hippo_core.delivery.text import TextDelivery
+        from hippo_core.delivery.types import Question
+
+        begin = time.perf_counter()
+        asked = Question.of_texts(prompt.question, [passage.text for passage in prompt.passages])
+        [delivered] = TextDelivery(self.lm).ask([asked], BRIEFING_TOKENS if prompt.briefing else TOKENS)
+        read = prompt.with_last(len(prompt.passages) - delivered.dropped).read
+        return Answer(delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin, read=read)
+
+
+def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None:
+    """The notes that an answer cites by the numbers of `Prompt.text`; None where it cites nothing."""
+    numbers = [int(number) for number in CITED.findall(text)]
+    return tuple(passages[number - 1].note for number in numbers if 1 <= number <= len(passages)) if numbers else None

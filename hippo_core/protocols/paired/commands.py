@@ -1,0 +1,245 @@
+"""`hippo paired`: suites as folders, conditions side by side, verdicts that can be checked."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from hippo_core.files import LabError, home, write_text
+
+app = typer.Typer(no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
+
+Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
+Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]
+Side = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
+
+
+@app.command()
+def new(folder: Annotated[str, typer.Argument(help="a folder that is not there yet")]) -> None:
+    """Make a suite to be filled: manifest, notes, one item of each type, a human note."""
+    from hippo_core.protocols.paired.scaffold import new_suite
+
+    made = new_suite(folder)
+    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
+
+
+@app.command()
+def doctor(suite: Suite) -> None:
+    """Read a suite and say what is wrong with it or thin. Exit 1 where something is wrong."""
+    from hippo_core.protocols.paired.doctor import examined
+    from hippo_core.protocols.paired.suite import read_suite
+
+    read = read_suite(suite)
+    findings = examined(read)
+    for finding in findings:
+        _say(finding)
+    failed = sum(finding.level == "fail" for finding in findings)
+    if read.runs_commands:
+        from hippo_core.protocols.paired.agents.containment import grants
+
+        print("contained by: " + "; ".join(f"{one.way} {'works' if one.works else f'does not: {one.why}'}" for one in grants()))
+        failed += not any(one.works for one in grants())
+    print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
+    raise typer.Exit(int(failed > 0))
+
+
+@app.command("memory-agent-bench")
+def memory_agent_bench(
+    file: Annotated[Path, typer.Argument(help="rows of MemoryAgentBench: .json, .jsonl or .parquet")],
+    folder: Annotated[str, typer.Argument(help="a folder that is not there yet")],
+    questions: Annotated[int, typer.Option(min=0, help="of each context at most; 0: all")] = 0,
+) -> None:
+    """Make a suite of MemoryAgentBench's rows: told once, asked many times (conflict resolution, accurate retrieval)."""
+    from hippo_core.protocols.paired.memory_agent_bench import adapted
+
+    suite = adapted(file, folder, questions)
+    print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
+    print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
+
+
+@app.command("run")
+def run_suite(
+    suite: Suite,
+    conditions: Annotated[str, typer.Option(help="by name, with commas; all unless given")] = "",
+    memory: Annotated[str, typer.Option(help="under test: a preset, package.module:NAME, or 'command:PROGRAM'")] = "memory/hei_nw",
+    profile: Annotated[str, typer.Option(help="offline or llm; the manifest's unless given")] = "",
+    answer_mode: Annotated[str, typer.Option(help="auto, deterministic or llm")] = "auto",
+    model: Annotated[str, typer.Option(help="of the memories, and of answers: hippo-tiny, smollm2-135m where it answers")] = "",
+    provider: Annotated[str, typer.Option(help="who answers in profile llm: openai:MODEL@URL, ollama:MODEL (docs/conversation.md)")] = "",
+    key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key")] = "",
+    encoder: Annotated[str, typer.Option(help="of presets that have one: minilm or own")] = "minilm",
+    repeats: Annotated[int, typer.Option(min=0, help="the manifest's unless given")] = 0,
+    seed: int = 1337,
+    limit: Annotated[int, typer.Option(min=0, help="items at most; 0: all")] = 0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds that a program has for a message")] = 60.0,
+    out: Annotated[Path | None, typer.Option(help="a new folder; executed/paired-runs/ID unless given")] = None,
+    allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite, which you have read; contained")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the items that run commands; run and write nothing")] = False,
+    agent: Annotated[str, typer.Option(help="claude, codex or gemini, in place of the suite's own agent")] = "",
+    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
+) -> None:
+    """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
+    from hippo_core.protocols.paired import page
+    from hippo_core.protocols.paired.agents.run_suite import CONDITIONS as OF_TASKS
+    from hippo_core.protocols.paired.agents.run_suite import Permissions
+    from hippo_core.protocols.paired.conditions import CONDITIONS
+    from hippo_core.protocols.paired.run_files import new_group_id, read_run, write_run
+    from hippo_core.protocols.paired.settings import Settings
+    from hippo_core.protocols.paired.suite import read_suite
+    from hippo_core.protocols.paired.whole import run_whole, told
+
+    read = read_suite(suite)
+    target = out or home() / "executed" / "paired-runs" / new_group_id()
+    if target.exists():
+        raise LabError(f"{target} is there already, and runs are never written over; name another folder")
+    settings = Settings(
+        tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS if read.asking else OF_TASKS,
+        memory,
+        profile or ("llm" if provider else read.manifest.default_profile),
+        answer_mode,
+        encoder,
+        repeats or read.manifest.default_repeats,
+        seed,
+        timeout,
+        limit,
+        provider,
+        key_env,
+    )
+    settings.require()
+    named = model or ("smollm2-135m" if settings.by_model and not provider else "hippo-tiny")
+    allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
+    rows = run_whole(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _say)
+    if dry_run:
+        return
+    of_agents = {"agents": told(allowed)} if read.runs_commands else {}
+    write_run(target, read, settings, rows, {"model": named, **of_agents, **_origin()})
+    _say(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
+
+
+@app.command()
+def compare(
+    baseline: Side,
+    candidate: Side,
+    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
+    most: Annotated[int, typer.Option(min=0, help="items on which they differ that are listed, a side")] = 20,
+    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+) -> None:
+    """Compare two conditions item by item: success, scores, costs, groups."""
+    from hippo_core.protocols.paired import page
+    from hippo_core.protocols.paired.comparison import compare_sides, read_side
+
+    pair = compare_sides(read_side(baseline), read_side(candidate))
+    text = page.markdown([pair], most)
+    _write(text if form == "markdown" else page.html(text, f"{candidate} against {baseline}"), output)
+
+
+@app.command()
+def report(
+    run: Run,
+    candidate: Annotated[str, typer.Option(help="the condition that all others are compared with")] = "full-memory",
+    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
+    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+) -> None:
+    """A page of a run: its conditions, then one of them against each other."""
+    from hippo_core.protocols.paired import page
+    from hippo_core.protocols.paired.comparison import against
+    from hippo_core.protocols.paired.run_files import read_run
+    from hippo_core.text import in_markdown
+
+    read = read_run(run)
+    title = f"Paired evaluation: {read.about['suite']['name']}"
+    text = f"# {in_markdown(title)}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
+    _write(text if form == "markdown" else page.html(text, title), output)
+
+
+@app.command()
+def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(help="a YAML file, as params/gates/paired.yaml")]) -> None:
+    """Judge a comparison by a policy, rule by rule. Exit 1 where a rule is not met."""
+    from hippo_core.protocols.paired.comparison import compare_sides, read_side
+    from hippo_core.protocols.paired.gate import judged, read_policy
+
+    rules = judged(compare_sides(read_side(baseline), read_side(candidate)), read_policy(policy))
+    _say("\n".join(map(str, rules)))
+    raise typer.Exit(int(not all(rule.passed for rule in rules)))
+
+
+@app.command()
+def reproduce(
+    run: Run,
+    suite: Annotated[str, typer.Option(help="where it lies now, if it was moved")] = "",
+    allow_shell: Annotated[
+        bool, typer.Option("--allow-shell", help="run the suite's commands again, contained, and the run's own program, not contained")
+    ] = False,
+    allow_import: Annotated[bool, typer.Option("--allow-import", help="import the module that holds the run's memory")] = False,
+    allow_url: Annotated[list[str] | None, typer.Option("--allow-url", help="that the run's provider may reach, or its HOST:PORT")] = None,
+    key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key, named anew")] = "",
+    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="of the run, where it is a folder or a file, named anew")] = None,
+) -> None:
+    """Run a run again, and say which answers are not the same. Exit 1 where one is not. What the run asks for besides (a program, a module,
+    a URL, a variable) is run or read only where it is allowed here."""
+    from hippo_core.protocols.paired.reproducing import Allowed, require_allowed
+    from hippo_core.protocols.paired.reproducing import reproduce as again
+    from hippo_core.protocols.paired.run_files import read_run
+    from hippo_core.protocols.paired.suite import read_suite
+
+    old = read_run(run)
+    variables = (*filter(None, [key_env]), *(pass_env or ()))
+    allowed = Allowed(allow_shell, allow_import, tuple(allow_url or ()), variables, tuple(model or ()))
+    read = read_suite(suite or old.about["suite"]["folder"])
+    require_allowed(old, read, allowed)  # before the model is loaded
+    found = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _say, allowed)
+    for entry, condition, column in found.differing[:20]:
+        _say(f"differs: {entry}, {condition}: {column}")
+    print(f"{found.rows} rows, {len(found.differing)} differences")
+    raise typer.Exit(int(bool(found.differing)))
+
+
+@app.command()
+def archive(run: Run, target: Annotated[Path, typer.Argument(help="a .tar.gz that is not there yet")], suite: str = "") -> None:
+    """Pack a run with its suite; the SHA-256 of every file lies in it."""
+    from hippo_core.protocols.paired import archiving
+    from hippo_core.protocols.paired.run_files import read_run
+    from hippo_core.protocols.paired.suite import read_suite
+
+    read = read_run(run)
+    sums = archiving.archive(read, read_suite(suite or read.about["suite"]["folder"]), target)
+    print(f"written: {target} ({len(sums)} files)")
+
+
+@app.command()
+def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
+    """Check every file of an archive against its SHA-256."""
+    from hippo_core.protocols.paired.archiving import verify as checked
+
+    print(f"whole: {len(checked(target))} files")
+
+
+def _say(line: object, end: str = "\n") -> None:
+    """Print what may hold another's text."""
+    from hippo_core.text import printable
+
+    print(printable(line), end=end, flush=True)
+
+
+def _loaded(model: str) -> Any:
+    from hippo_core.models.load import load
+    from hippo_core.models.spec import load_spec
+
+    return load(load_spec(model), threads=1)
+
+
+def _origin() -> dict[str, Any]:
+    from hippo_core.results.records.origin import git_sha, versions
+
+    return {"git_sha": git_sha(), "versions": versions()}
+
+
+def _write(text: str, output: Path | None) -> None:
+    from hippo_core.text import printable
+
+    if output is None:
+        _say(text, end="")
+    else:
+        write_text(output, printable(text))
+        print(f"written: {output}")

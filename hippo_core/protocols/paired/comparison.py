@@ -1,0 +1,224 @@
+"""Two conditions, compared item by item. Repeats of an item are averaged before anything is tested: they are no items of their own."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hippo_core.files import LabError
+from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
+from hippo_core.protocols.paired.run_files import PairedRun, read_run
+from hippo_core.protocols.paired.scoring import SCORES
+from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.interval import numbered
+from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, mcnemar_mid, of_numbered_pairs
+from hippo_core.results.statistics.paired import paired as pair_up
+
+DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
+GROUPED = ("world", "type", "tags")
+PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One condition of a run: a row an answer."""
+
+    name: str
+    run: PairedRun
+    rows: Frame
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of a tag or a type: success of both sides, and p (by permutation) after Holm's correction over all groups."""
+
+    name: str
+    result: Comparison
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
+    `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
+    none did."""
+
+    tokens: float
+    cached: float
+    seconds: float
+    successes: float
+    unstated: int = 0
+
+    @property
+    def per_success(self) -> float:
+        """Tokens a success."""
+        return self.tokens / self.successes if self.successes else math.inf
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Candidate against baseline. `success.difference` is the candidate's less the baseline's; `only_a` counts what the candidate alone
+    succeeded at, `harmed` is the share of items that the baseline did better. `p_mcnemar` (exact) and `p_mid` (mid-p) are of items; with
+    repeats an item succeeds where more than half of them do."""
+
+    baseline: Side
+    candidate: Side
+    success: Comparison
+    p_mcnemar: float
+    p_mid: float
+    gained: int
+    lost: int
+    metrics: dict[str, Comparison]
+    costs: dict[str, Comparison]
+    spent: tuple[Cost, Cost]
+    groups: list[Group]
+    differs: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    discordant: Frame = field(default_factory=pd.DataFrame)
+
+
+def read_side(place: str) -> Side:
+    """`RUN:CONDITION`: a condition of a run. LabError where the run has no such one."""
+    run_place, _, condition = place.rpartition(":")
+    if not run_place:
+        raise LabError(f"expected RUN:CONDITION, as paired:full-memory, got {place!r}")
+    return side(read_run(run_place), condition)
+
+
+def side(run: PairedRun, condition: str) -> Side:
+    """A condition of a run."""
+    rows: Frame = run.rows[run.rows["condition"] == condition]
+    if rows.empty:
+        raise LabError(f"{run.folder}: no condition {condition!r}; it holds: {', '.join(run.conditions)}")
+    return Side(condition, run, rows.reset_index(drop=True))
+
+
+def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paired:
+    """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
+    require_same(baseline.run, candidate.run)
+    left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
+    won, had = succeeded(left), succeeded(right)
+    gained, lost = item_counts(left, right)
+    names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
+    differs = np.flatnonzero(np.abs(won - had) == 1)
+    texts = candidate.rows[["item", "question", "answer"]].iloc[left["first"].iloc[differs]].reset_index(drop=True)
+    answers = baseline.rows["answer"].iloc[right["first"].iloc[differs]].to_numpy()
+    texts = texts.assign(answer_b=answers, gained=won[differs] == 1)
+    return Paired(
+        baseline,
+        candidate,
+        compared(left, right, "success", draws),
+        mcnemar(gained, lost),
+        mcnemar_mid(gained, lost),
+        gained,
+        lost,
+        {name: compared(left, right, name, draws) for name in names},
+        {name: compared(left, right, name, draws) for name in PER_ITEM},
+        (_cost(baseline.rows), _cost(candidate.rows)),
+        grouped(left, right, draws),
+        _differs(baseline.run, candidate.run),
+        texts.sort_values(["gained", "item"], ignore_index=True),
+    )
+
+
+def require_same(a: PairedRun, b: PairedRun) -> None:
+    """LabError where two runs do not rest on the same manifest, items, notes, fixtures and scripts."""
+    ours, theirs = a.about["checksums"], b.about["checksums"]
+    if other := [name for name in dict.fromkeys((*ours, *theirs)) if ours.get(name) != theirs.get(name)]:
+        names = f"{a.folder.name} and {b.folder.name}"
+        raise LabError(f"not comparable: {names} rest on other {', '.join(other)} (SHA-256); run both on one suite")
+
+
+def by_item(rows: Frame) -> Frame:
+    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the place of its first row, of which the
+    texts are, `cluster` the number of its world."""
+    codes, items = pd.factorize(rows["item"], sort=True)
+    first = np.full(len(items), len(rows))
+    np.minimum.at(first, codes, np.arange(len(rows)))
+    numbers = rows[["success", *SCORES, *PER_ITEM]].astype(float)
+    means = numbers.iloc[first].reset_index(drop=True) if len(items) == len(rows) else numbers.groupby(codes).mean()
+    texts = rows[["item", *GROUPED]].iloc[first].reset_index(drop=True).assign(first=first)
+    texts["cluster"] = numbered(texts["world"].to_numpy())
+    return pd.concat([texts, means], axis="columns")
+
+
+def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
+    """Two tables of items, which must be the same ones of the same worlds; LabError, which names the first mismatch, otherwise."""
+    if not (candidate["item"].equals(baseline["item"]) and candidate["world"].equals(baseline["world"])):
+        pair_up(candidate.assign(answer=""), baseline.assign(answer=""), "success", "item", "world")  # raises
+    return candidate, baseline
+
+
+def succeeded(rows: Frame) -> NDArray[np.float64]:
+    """1 or 0 for each item, NaN where it can neither succeed nor fail; of repeats more than half must succeed."""
+    success = rows["success"].to_numpy()
+    return np.where(np.isnan(success), np.nan, success > 0.5)
+
+
+def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
+    """How many items the candidate alone succeeds at, and the baseline alone."""
+    both = [succeeded(one) for one in aligned(candidate, baseline)]
+    return int((both[0] > both[1]).sum()), int((both[1] > both[0]).sum())
+
+
+def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000) -> Comparison:
+    """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
+    left, right = aligned(candidate, baseline)
+    return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy(), draws=draws)
+
+
+def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Group]:
+    """Success by type and by tag, p corrected over all groups by Holm."""
+    left, right = aligned(candidate, baseline)
+    codes, sets = pd.factorize(left["tags"])
+    tags = [set(one.split(";")) - {""} for one in sets]  # of each set that an item has
+    groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(left["type"].unique())}
+    groups |= {f"tag:{tag}": np.array([tag in one for one in tags])[codes] for tag in sorted(set().union(*tags))}
+    columns = [one.to_numpy() for one in (left["success"], right["success"], left["cluster"])]
+    results = [of_numbered_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
+    corrected = holm([one.p_permutation for one in results])
+    return [Group(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
+
+
+def _cost(rows: Frame) -> Cost:
+    totals = rows[[*PER_ITEM]].sum()
+    tokens, seconds = totals["tokens_in"] + totals["tokens_out"], totals["recall_s"] + totals["answer_s"]
+    return Cost(
+        float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()), int(rows["tokens_in"].isna().sum())
+    )
+
+
+def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
+    ours, theirs = ({**run.about["settings"], "model": run.about.get("model")} for run in (a, b))
+    return {name: (ours.get(name), theirs.get(name)) for name in DIFFER if ours.get(name) != theirs.get(name)}
+
+
+def against(run: PairedRun, candidate: str, others: Sequence[str]) -> list[Paired]:
+    """One condition against each of several, of one run."""
+    return [compare_sides(side(run, other), side(run, candidate)) for other in others if other != candidate]
+
+
+def pairs_of(rows: Frame) -> list[dict[str, Any]]:
+    """The memory under test against each other condition of a run; nothing where it was not run."""
+    conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
+    if MEMORY not in conditions:
+        return []
+    sides = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
+    pairs = []
+    for name in [one for one in conditions if one != MEMORY]:
+        found = compared(sides[MEMORY], sides[name], "success")
+        gained, lost = item_counts(sides[MEMORY], sides[name])
+        told = {key: _known(value) for key, value in asdict(found).items()}
+        tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
+        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, **tests})
+    for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
+        pair["p_holm"] = _known(corrected)
+    return pairs
+
+
+def _known(value: Any) -> Any:
+    """A number as JSON has it: none where it is not known, or infinite."""
+    return None if isinstance(value, float) and value != value else (None if value == float("inf") else value)

@@ -1,0 +1,176 @@
+"""The items of a paired suite: one model a type, told apart by `type`. Unknown keys and wrong types are errors."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+from hippo_core.protocols.paired.agents.limits import Limits
+from hippo_core.protocols.paired.agents.usage import Format
+
+Text = Annotated[str, Field(min_length=1, max_length=20_000)]
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
+Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Count = Annotated[int, Field(ge=1, le=1000)]
+RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
+
+
+class Part(BaseModel):
+    """What all parts of a suite share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ItemBase(Part):
+    """What every item has. `world`: the notes that it may draw on, and its cluster; `tags`: groups that a comparison reports apart."""
+
+    id: Id
+    world: Text = "main"
+    tags: list[Text] = []
+
+
+class Question(ItemBase):
+    """What is asked of a memory, which brings `top_k` notes."""
+
+    question: Text
+    top_k: Count = 5
+
+
+class Retrieval(Question):
+    """Are the expected notes among the first `top_k`? A right one covers all expected ids, tags and files."""
+
+    type: Literal["retrieval"]
+    expected_notes: list[Text] = []
+    expected_tags: list[Text] = []
+    expected_files: list[Text] = []
+
+
+class GroundedAnswer(Question):
+    """Does the answer hold every required assertion and no forbidden one?"""
+
+    type: Literal["grounded_answer"]
+    expected_notes: list[Text] = []
+    required_assertions: Annotated[list[Assertion], Field(min_length=1)]
+    forbidden_assertions: list[Assertion] = []
+
+
+class AdversarialStale(Question):
+    """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, "unknown" is right."""
+
+    type: Literal["adversarial_stale"]
+    expect: Literal["refuse", "prefer_fresh"]
+    stale_notes: list[Text] = []
+    fresh_notes: list[Text] = []
+    stale_assertions: list[Assertion] = []
+    fresh_assertions: list[Assertion] = []
+
+
+class ResumeQuality(ItemBase):
+    """Does a briefing name every required topic and no forbidden one?"""
+
+    type: Literal["resume_quality"]
+    prompt: Text
+    top_k: Count = 20
+    expected_notes: list[Text] = []
+    required_topics: Annotated[list[Assertion], Field(min_length=1)]
+    forbidden_topics: list[Assertion] = []
+
+
+class Content(Part):
+    """What a file of the workspace must hold: it `contains` these words; or `equals` this text, less space at its ends; or `equals` this
+    value at `json_path`, keys and positions joined by dots."""
+
+    file: Text
+    contains: Text | None = None
+    equals: Any = None
+    json_path: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_demand(self) -> "Content":
+        if (self.contains is not None) == ("equals" in self.model_fields_set):
+            raise ValueError("expected either contains or equals")
+        if self.json_path is not None and self.contains is not None:
+            raise ValueError("json_path goes with equals")
+        if self.json_path is None and self.contains is None and not isinstance(self.equals, str):
+            raise ValueError("equals without json_path is a text")
+        return self
+
+
+class Contained(Part):
+    """How commands run. `environment`: variables that the caller may pass to the agent; `network`: whether they reach it."""
+
+    limits: Limits = Limits()
+    environment: list[Text] = []
+    network: bool = False
+
+    @field_validator("environment")
+    @classmethod
+    def _harmless(cls, names: list[str]) -> list[str]:
+        if wrong := [name for name in names if RESERVED.fullmatch(name) or not name.isidentifier()]:
+            raise ValueError(f"{', '.join(wrong)} cannot be passed to an agent")
+        return names
+
+
+class CommandTask(ItemBase, Contained):
+    """Does a command end with the expected exit status?"""
+
+    type: Literal["command_task"]
+    prompt: Text
+    command: Text
+    expected_exit_code: int = 0
+    fixture: str = ""
+    timeout_s: Seconds = 900.0
+
+
+class Built(Part):
+    """What is asked of a workspace after an agent has worked in it. `memory_questions`: what it must have asked the memory for."""
+
+    memory_questions: list[Text] = []
+    score_commands: list[Text] = []
+    required_files: list[Text] = []
+    forbidden_files: list[Text] = []
+    required_content: list[Content] = []
+
+
+class AgentItem(ItemBase, Contained):
+    """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {condition}, {step};
+    score and setup commands {score}, too. `usage_format`: how the agent's output states its tokens."""
+
+    fixture: Text
+    agent_command: Text
+    setup_commands: list[Text] = []
+    timeout_s: Seconds = 900.0
+    token_usage: Literal["required", "optional"] = "optional"
+    usage_format: Format = "plain"
+
+
+class AgentBuildTask(AgentItem, Built):
+    """One thing is asked of the agent."""
+
+    type: Literal["agent_build_task"]
+    prompt: Text
+
+
+class Step(Built):
+    """One step of a sequence; its own time limit where it names one."""
+
+    id: Id
+    prompt: Text
+    tags: list[Text] = []
+    timeout_s: Seconds | None = None
+
+
+class AgentBuildSequence(AgentItem):
+    """Steps in one workspace, one after another."""
+
+    type: Literal["agent_build_sequence"]
+    steps: Annotated[list[Step], Field(min_length=1)]
+
+
+Asking = Retrieval | GroundedAnswer | AdversarialStale | ResumeQuality
+Shell = CommandTask | AgentBuildTask | AgentBuildSequence
+Item = Asking | Shell
+ITEM: TypeAdapter[Item] = TypeAdapter(Annotated[Item, Field(discriminator="type")])
+ASKING = ("retrieval", "grounded_answer", "adversarial_stale", "resume_quality")
+SHELL = ("command_task", "agent_build_task", "agent_build_sequence")

@@ -1,0 +1,181 @@
+"""The memory under test: a preset of this lab, a class of one's own (`package.module:NAME`), or a program (`command:...`)."""
+
+import ast
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.files import LabError, in_a_line
+from hippo_core.live.memory import Memory
+from hippo_core.methods.base import Observation
+from hippo_core.methods.presets import load_preset
+from hippo_core.plugins import imported, is_path, located, source_of
+from hippo_core.protocols.paired.brought import Brought, Recaller, by_rank
+from hippo_core.protocols.paired.program import Program
+from hippo_core.protocols.paired.suite import Note
+from hippo_core.store.trace import Statement
+
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
+
+COMMAND = "command:"
+
+
+class LabMemory:
+    """`hippo_core.Memory` of a preset in a new folder of its own, taught the notes of one world."""
+
+    def __init__(self, lm: "str | LanguageModel", preset: str, settings: Mapping[str, Any], notes: Sequence[Note]) -> None:
+        self._notes = notes
+        with ExitStack() as held:
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-paired-"))
+            self._memory = held.enter_context(Memory(lm, preset, settings).open(folder))
+            told = [Observation(Statement("", "", note.text, 0), teller=note.who, context_key=note.when) for note in notes]
+            for _block in self._memory.tell(told):
+                pass
+            self._held = held.pop_all()
+
+    def recall(self, question: str, k: int) -> Brought:
+        """The k best notes for a question, the rest of the ranking behind them."""
+        found = self._memory.recall(question, len(self._notes))
+        ids = list(dict.fromkeys(self._notes[trace.id - 1].id for trace in found.traces))
+        shown, best = by_rank(ids, {note.id: note.text for note in self._notes}, _order(self._notes), k)
+        seconds = (found.ms.get("recall", 0.0) + found.ms.get("completion", 0.0)) / 1e3
+        return Brought(shown, tuple(ids), best, found.confidence, seconds=seconds)
+
+    def close(self) -> None:
+        """Its folder goes."""
+        self._held.close()
+
+
+class OwnMemory:
+    """An object of a class of the user's: `NAME(notes)` has `recall(question, k)`, which returns ids of notes, best first, or (id, score)
+    pairs. What it raises is the item's error, also when it is made."""
+
+    def __init__(self, path: str, notes: Sequence[Note]) -> None:
+        self._where, self._notes, self._memory, self._broken = f"memory {path}", notes, None, ""
+        try:
+            self._memory = memory_class(path)([note.model_dump() for note in notes])
+        except LabError:
+            raise
+        except Exception as error:  # anything at all: it is another's code, and the other conditions go on
+            self._broken = self._said(error)
+
+    def recall(self, question: str, k: int) -> Brought:
+        """What its `recall` returns, checked; what it raises is the item's error."""
+        if self._broken:
+            return Brought(error=self._broken)
+        begin = time.perf_counter()
+        try:
+            returned = list(self._memory.recall(question, k))  # pyright: ignore[reportOptionalMemberAccess] - it is broken otherwise
+            seconds = time.perf_counter() - begin
+            ids = [str(one if isinstance(one, str) else one[0]) for one in returned]
+        except Exception as error:
+            return Brought(error=self._said(error))
+        return ranked(self._where, ids, self._notes, k, seconds)
+
+    def close(self) -> None:
+        """Its own `close`, where it has one."""
+        getattr(self._memory, "close", lambda: None)()
+
+    def _said(self, error: Exception) -> str:
+        return f"{self._where}: {type(error).__name__}: {in_a_line(error)}"
+
+
+def memory_class(path: str) -> type[Any]:
+    """The class that `package.module:NAME` names. LabError for anything that is no class with a method `recall`: it is never called."""
+    where = f"memory {path}"
+    try:
+        found = imported(path, where)
+    except LabError:
+        raise
+    except Exception as error:
+        raise LabError(f"{where}: its module cannot be imported: {type(error).__name__}: {in_a_line(error)}") from None
+    if not (isinstance(found, type) and callable(getattr(found, "recall", None))):
+        got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+        raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
+    return found
+
+
+def check_memory(name: str, encoder: str) -> None:
+    """LabError for a name that is no memory's. A module that is not loaded yet is read and not run, so that it may be found wrong later."""
+    if name.startswith(COMMAND) or not is_path(name):
+        opener(name, "", encoder)
+    elif located(name, where := f"memory {name}") in sys.modules:
+        memory_class(name)
+    elif (source := source_of(name)) is not None and (got := _no_class(source, name.partition(":")[2])):
+        raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
+
+
+def _no_class(source: str, name: str) -> str:
+    """What a name of a module is, as far as its text tells, where that is no class with a `recall`; "" where it may be one."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:
+        return f"a module that cannot be read ({in_a_line(error)})"
+    for node in reversed(body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return "a function"
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            return "" if own & {"recall"} or node.bases or node.decorator_list else f"the class {name}"
+    made_elsewhere = re.search(rf"\b({name}|__getattr__)\b|import \*", source)
+    return "" if made_elsewhere else "no such name"
+
+
+class ProgramMemory:
+    """A program that is taught and asked in JSON lines."""
+
+    def __init__(self, command: str, notes: Sequence[Note], timeout_s: float) -> None:
+        self._notes, self._program = notes, Program(command, timeout_s)
+        try:
+            self._program.teach([note.model_dump() for note in notes])
+        except BaseException:
+            self._program.close()
+            raise
+
+    def recall(self, question: str, k: int) -> Brought:
+        """What the program returns, checked; a broken message is the item's error."""
+        begin = time.perf_counter()
+        try:
+            reply = self._program.recall(question, k)
+        except LabError as error:
+            return Brought(error=str(error))
+        spent = time.perf_counter() - begin
+        found = ranked(self._program.name, [one.id for one in reply.results], self._notes, k, spent)
+        own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
+        return Brought(**{**vars(found), **own, "answer": reply.answer, "confidence": reply.confidence})
+
+    def close(self) -> None:
+        """The program and all that it started end."""
+        self._program.close()
+
+
+def ranked(where: str, ids: Sequence[str], notes: Sequence[Note], k: int, seconds: float) -> Brought:
+    """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
+    texts = {note.id: note.text for note in notes}
+    if strange := next((one for one in ids if one not in texts), None):
+        return Brought(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
+    if len(set(ids)) < len(ids):
+        return Brought(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
+    shown, best = by_rank(ids, texts, _order(notes), k)
+    return Brought(shown, tuple(ids), best, seconds=seconds)
+
+
+def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float = 60.0) -> Callable[[Sequence[Note]], Recaller]:
+    """What opens the memory of this name for the notes of a world. `encoder`: of presets that have one. LabError for an unknown name."""
+    if name.startswith(COMMAND):
+        return lambda notes: ProgramMemory(name.removeprefix(COMMAND), notes, timeout_s)
+    if is_path(name):
+        memory_class(name)
+        return lambda notes: OwnMemory(name, notes)
+    settings = {"encoder": encoder} if hasattr(load_preset(name, {}).settings, "encoder") else {}
+    load_preset(name, settings)
+    return lambda notes: LabMemory(lm, name, settings, notes)
+
+
+def _order(notes: Sequence[Note]) -> dict[str, int]:
+    return {note.id: place for place, note in enumerate(notes)}

@@ -1,0 +1,118 @@
+"""MemoryAgentBench's files as a paired suite: each context is a world whose notes are taught once, and all its questions are asked of it.
+
+A file holds rows {"context": text, "questions": [...], "answers": [[...], ...], "metadata": {"source": name, ...}}, as JSON, JSON lines or
+parquet (Hu, Wang and McAuley 2025, arXiv 2507.05257). Two of its four competences are taken: conflict resolution (sources
+factconsolidation_*, where a later fact replaces an earlier one) and accurate retrieval (ruler_qa*, eventqa_*). The other two need a judge.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from hippo_core.files import LabError, new_folder, write_text
+from hippo_core.models.spec import validated
+from hippo_core.protocols.paired.suite import Suite, read_suite
+from hippo_core.text import normal
+
+CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
+COMPETENCES = {"factconsolidation": CONFLICT, "ruler_qa": RETRIEVAL, "eventqa": RETRIEVAL}  # by how a source begins
+FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
+WORDS = 120  # of a note at most, where a context is no list of facts
+
+
+def _said(text: str) -> str:
+    try:
+        return normal(text)
+    except LabError as error:
+        raise ValueError(str(error)) from None
+
+
+Words = Annotated[str, Field(min_length=1), AfterValidator(_said)]
+
+
+class Source(BaseModel):
+    """The part of a row's metadata that is read."""
+
+    source: Words
+
+
+class Row(BaseModel):
+    """A context and what is asked of it; of the answers to a question any one is right."""
+
+    context: Words
+    questions: Annotated[list[Words], Field(min_length=1)]
+    answers: list[Annotated[list[Words], Field(min_length=1)]]
+    metadata: Source
+
+    @model_validator(mode="after")
+    def _aligned(self) -> "Row":
+        if len(self.questions) != len(self.answers):
+            raise ValueError(f"expected answers to each of {len(self.questions)} questions, got {len(self.answers)}")
+        return self
+
+    @property
+    def competence(self) -> str | None:
+        """What it tries; None for what needs a judge."""
+        return next((name for begin, name in COMPETENCES.items() if self.metadata.source.lower().startswith(begin)), None)
+
+
+def adapted(file: Path, folder: str | Path, questions: int = 0) -> Suite:
+    """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. LabError for a file that
+    is not of the form, or holds nothing that is scored without a judge."""
+    target = Path(folder).expanduser().absolute()
+    if target.exists():
+        raise LabError(f"{target} is there already; name another folder")
+    notes: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
+    seen: list[str] = []
+    for number, values in enumerate(_rows(file), start=1):
+        row = validated(Row, values, f"{file}: row {number}")
+        seen.append(row.metadata.source)
+        if row.competence is None:
+            continue
+        world = f"context-{number}"
+        notes += [{"id": f"n{place}", "world": world, "text": text} for place, text in enumerate(_notes(row.context), start=1)]
+        for place, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
+            if not questions or place <= questions:
+                told = {"question": question, "required_assertions": [list(dict.fromkeys(answers))]}
+                tags = [row.competence, row.metadata.source]
+                items.append({"id": f"{world}-q{place}", "type": "grounded_answer", "world": world, "tags": tags, **told})
+    if not items:
+        legal = ", ".join(f"{begin}*" for begin in COMPETENCES)
+        raise LabError(f"{file}: expected rows of sources {legal}, got {', '.join(sorted(set(seen))) or 'none'}")
+    with new_folder(target) as made:
+        for name, lines in (("notes", notes), ("items", items)):
+            write_text(made / f"{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_text(made / "suite.yaml", f"name: memory-agent-bench\ndescription: {json.dumps(f'from {file.name}')}\n")
+    return read_suite(target)
+
+
+def _rows(file: Path) -> list[Any]:
+    try:
+        if file.suffix == ".parquet":
+            import pandas as pd
+
+            return json.loads(pd.read_parquet(file).to_json(orient="records") or "[]")
+        text = file.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n") if line.strip()] if file.suffix == ".jsonl" else _listed(json.loads(text))
+    except (OSError, ValueError, RecursionError, ImportError) as error:
+        raise LabError(f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet: {error}") from None
+
+
+def _listed(read: Any) -> list[Any]:
+    return read if isinstance(read, list) else [read]
+
+
+def _notes(context: str) -> Iterator[str]:
+    """The facts of a numbered list, one a note, each with its number, which says what is later; paragraphs cut into notes otherwise."""
+    begins = [match.start() for match in FACT.finditer(context)]
+    if len(begins) > 1:
+        yield from (" ".join(context[one:end].split()) for one, end in zip(begins, [*begins[1:], len(context)], strict=True))
+        return
+    for paragraph in context.split("\n\n"):
+        words = paragraph.split()
+        yield from (" ".join(words[start : start + WORDS]) for start in range(0, len(words), WORDS))

@@ -1,0 +1,141 @@
+"""A comparison as a page: markdown, or HTML that stands by itself."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from hippo_core.protocols.paired.agents.result import NOT_JUDGED
+from hippo_core.protocols.paired.comparison import Cost, Group, Paired
+from hippo_core.protocols.paired.run_files import PairedRun
+from hippo_core.results.formatting import NONE, missing, probability, quantity, share, share_and_span, span
+from hippo_core.results.statistics.interval import LEAST_WORLDS
+from hippo_core.results.statistics.paired import Comparison
+from hippo_core.text import in_markdown, printable
+
+CUT = 100
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "th{background:#f4f4f4}"
+)
+
+
+def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
+    """All comparisons of a candidate, one below the other; at most so many items on which the sides differ, of each."""
+    return "\n\n".join(_one(pair, most) for pair in pairs) + "\n"
+
+
+def html(text: str, title: str) -> str:
+    """A markdown page as HTML, which fetches and runs nothing. What a suite says is text, never markup."""
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink"]).render(printable(text))
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    secured = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    head = f"{secured}<title>{escape(printable(title))}</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
+
+
+def summary(run: PairedRun) -> str:
+    """Each condition's success and what it is made of, as two tables."""
+    from hippo_core.protocols.paired.summary import by_condition, scores_by_condition
+
+    tables = [by_condition(run.rows), scores_by_condition(run.rows)]
+    parts = [table(tuple(one.columns), [tuple(line) for line in one.itertuples(index=False, name=None)]) for one in tables]
+    broken = run.rows[run.rows["answer"].astype(str).str.startswith(NOT_JUDGED)]
+    if len(broken):
+        items = ", ".join(sorted(set(broken["item"])))
+        parts.append(f"{len(broken)} of {len(run.rows)} answers could not be judged, by what an agent did or left: {items}.")
+    return "\n\n".join(parts)
+
+
+def _one(pair: Paired, most: int) -> str:
+    found, manifest = pair.success, pair.baseline.run.about["suite"]
+    names = [pair.baseline.name, pair.candidate.name]
+    baseline, candidate = map(in_markdown, names)
+    suite = in_markdown(
+        f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs "
+        + ", ".join(dict.fromkeys(one.run.about["run_group_id"] for one in (pair.baseline, pair.candidate)))
+    )
+    parts = [
+        f"## {candidate} against {baseline}",
+        suite + ".",
+        table(
+            ("", "n", *names, "difference", "95% interval", "p, worlds permuted", "harmed"),
+            [_line("success", found), *(_line(name, one) for name, one in pair.metrics.items())],
+        ),
+        f"McNemar's exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: {candidate} alone succeeds at {pair.gained} "
+        f"items, {baseline} alone at {pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which "
+        f"there are {found.n_worlds}." + _remarks(pair),
+        "### What it cost",
+        table(("", *names), _costs(pair.spent)),
+        "### By group",
+        table(
+            ("group", "n", *names, "difference", "p", "p after Holm", "harmed"),
+            [_group(one) for one in pair.groups],
+        ),
+        *_discordant(pair, most),
+    ]
+    if pair.differs:
+        lines = [(name, str(a), str(b)) for name, (a, b) in pair.differs.items()]
+        parts.insert(2, "The runs differ in more than the condition:\n\n" + table(("", *names), lines))
+    return "\n\n".join(parts)
+
+
+def _line(name: str, one: Comparison) -> tuple[str, ...]:
+    shown = (share(one.mean_b), share(one.mean_a), share(one.difference, sign=True), span(one.low, one.high, sign=True))
+    return (name, str(one.n), *shown, probability(one.p_permutation), _harmed(one) if name == "success" else NONE)
+
+
+def _group(one: Group) -> tuple[str, ...]:
+    found = one.result
+    shown = (share(found.mean_b), share(found.mean_a), share(found.difference, sign=True))
+    return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm), _harmed(found))
+
+
+def _harmed(one: Comparison) -> str:
+    return share_and_span(one.harmed, one.harmed_low, one.harmed_high)
+
+
+def _remarks(pair: Paired) -> str:
+    found, said = pair.success, [f"Harmed: the share of items that {in_markdown(pair.baseline.name)} does better."]
+    if found.n_worlds < LEAST_WORLDS:
+        said.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
+    if found.n_unscored:
+        said.append(f"{found.n_unscored} items are left out, at which one side can neither succeed nor fail.")
+    return "".join(f" {one}" for one in said)
+
+
+def _costs(spent: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
+    names = ("tokens, in and out", "of these cached", "answers that state no tokens", "seconds", "successes", "tokens a success")
+    of_each = [(one.tokens, one.cached, one.unstated, one.seconds, one.successes, one.per_success) for one in spent]
+    return [(name, *(_quantity(value) for value in values)) for name, *values in zip(names, *of_each, strict=True)]
+
+
+def _quantity(value: float) -> str:
+    return "no success" if math.isinf(value) else quantity(value)
+
+
+def _discordant(pair: Paired, most: int) -> list[str]:
+    parts = []
+    for gained, name in ((True, pair.candidate.name), (False, pair.baseline.name)):
+        lines = pair.discordant[pair.discordant["gained"] == gained]
+        if len(lines):
+            shown = "" if len(lines) <= most else f", {most} of them"
+            rows = [(one["item"], one["question"], one["answer_b"], one["answer"]) for one in lines.head(most).to_dict("records")]
+            heads = ("item", "question", pair.baseline.name, pair.candidate.name)
+            parts += [f"### {in_markdown(name)} alone: {len(lines)}{shown}", table(heads, rows)]
+    return parts
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A markdown table; long texts are cut."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return NONE if missing(value) else f"{value:.3g}"
+    words = " ".join(str("" if missing(value) else value).split())
+    return in_markdown(words if len(words) <= CUT else f"{words[:CUT]} ...")

@@ -1,0 +1,183 @@
+"""A run on the disk: a folder with `run.json`, which says what it rests on, and `results.jsonl`, a row a line. It is written once.
+
+`run.json` holds the SHA-256 of the results, and under `sealed` one of each value of its own, so that a reader can say what was altered. A
+run of an earlier lab has no `sealed`; it is read as it is, for nothing that a record names is run without a flag (reproducing.py).
+"""
+
+import hashlib
+import json
+import math
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from hippo_core.files import LabError, home, new_folder, read_object, sha256, write_json, write_text
+from hippo_core.models.spec import validated
+from hippo_core.protocols.paired.scoring import SCORES
+from hippo_core.protocols.paired.settings import Settings, described, restored
+from hippo_core.protocols.paired.suite import Suite
+from hippo_core.results.frames import Frame
+from hippo_core.suites.folder.lines import mistake, raw_lines, read_line
+from hippo_core.text import SURROGATE
+
+SCHEMA = 1
+KIND = "hippo-paired-run"
+RUN, RESULTS = "run.json", "results.jsonl"
+RUNS = "executed"  # from the lab's home
+SEALED = "sealed"
+RESTORE = "take the run from its archive, or run again"
+LARGEST = 1e100  # no score, count or time of a run is larger
+TEXTS = ("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error")
+NUMBERS = ("repeat", "place", "success", *SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
+REQUIRED = (*(name for name in TEXTS if name != "read"), "repeat", "place", "success")  # an earlier lab had no more
+
+
+class _Form(BaseModel):
+    """What is read must be of this form; what else stands there is not looked at."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Suite(_Form):
+    name: str
+    version: str
+    label_status: str
+    folder: str
+
+
+class _Agents(_Form):
+    agent: str = ""
+    passed: list[str] = []
+
+
+class _About(_Form):
+    run_group_id: str
+    model: str = ""
+    suite: _Suite
+    checksums: dict[str, str]
+    settings: dict[str, Any]
+    agents: _Agents = _Agents()
+    rows: int
+    results_sha256: str
+
+
+@dataclass(frozen=True)
+class PairedRun:
+    """A run that was read back: `about` is `run.json`, `rows` a line an answer."""
+
+    folder: Path
+    about: Mapping[str, Any]
+    rows: Frame
+
+    @property
+    def conditions(self) -> list[str]:
+        """Those that were run, as they were named."""
+        return list(self.about["settings"]["conditions"])
+
+
+def new_group_id() -> str:
+    """An id for the repeats of one run: when it began, and four random bytes."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+
+
+def write_into(folder: Path, suite: Suite, settings: Settings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
+    """Write a run's two files into a folder that has none yet. `about`: what else it rests on: model, versions, commit."""
+    if (folder / RUN).exists():
+        raise LabError(f"{folder} holds a run already, and runs are never written over; name another folder")
+    lines = [json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False, allow_nan=False) for row in rows]
+    write_text(folder / RESULTS, "\n".join(lines) + "\n")
+    manifest = suite.manifest
+    told = {
+        "schema_version": SCHEMA,
+        "kind": KIND,
+        "run_group_id": about.get("run_group_id") or new_group_id(),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **{name: value for name, value in about.items() if name != "run_group_id"},
+        "suite": {"name": manifest.name, "version": manifest.version, "label_status": manifest.label_status, "folder": str(suite.folder)},
+        "checksums": suite.checksums,
+        "settings": described(settings),
+        "rows": len(rows),
+        "results_sha256": sha256(folder / RESULTS),
+    }
+    write_json(folder / RUN, told | {SEALED: _sums(told)})
+
+
+def write_run(folder: Path, suite: Suite, settings: Settings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Path:
+    """Write a run as a new folder, whole or not at all. LabError where the folder is there."""
+    if folder.exists():
+        raise LabError(f"{folder} is there already, and runs are never written over; name another folder")
+    with new_folder(folder) as made:
+        write_into(made, suite, settings, rows, {**about, "run_group_id": folder.name})
+    return folder
+
+
+def read_run(place: str | Path) -> PairedRun:
+    """The run in a folder, or the one below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
+    where its results are not those that were written."""
+    folder = next((one for one in (Path(place), home() / RUNS / place, home() / RUNS / "paired" / place) if one.is_dir()), None)
+    found = sorted(path.parent for path in folder.rglob(RUN)) if folder else []
+    if len(found) != 1:
+        listed = "; it holds " + ", ".join(str(one.relative_to(folder)) for one in found[:6]) if folder and found else ""
+        raise LabError(f"no paired run at {place}: expected a folder with {RUN}, or one that holds one such{listed}")
+    [folder] = found
+    about = read_object(folder / RUN)
+    if about.get("kind") != KIND or about.get("schema_version") != SCHEMA:
+        got = f"kind {about.get('kind')!r}, schema_version {about.get('schema_version')!r}"
+        raise LabError(f"{folder / RUN}: expected kind {KIND!r}, schema_version {SCHEMA}, got {got}")
+    _check(folder / RUN, about)
+    if not (folder / RESULTS).is_file() or sha256(folder / RESULTS) != about["results_sha256"]:
+        raise LabError(f"{folder / RESULTS} is not what the run wrote (its SHA-256 differs); {RESTORE}")
+    rows = _rows(folder / RESULTS)
+    if len(rows) != about["rows"]:
+        raise LabError(f"{folder / RESULTS}: expected {about['rows']} rows, found {len(rows)}; {RESTORE}")
+    return PairedRun(folder, about, rows)
+
+
+def _check(path: Path, about: Mapping[str, Any]) -> None:
+    """LabError where `run.json` is not of its form, or not as it was written; what differs is named."""
+    validated(_About, dict(about), str(path))
+    restored(about["settings"])
+    if SEALED in about:
+        known, found = about[SEALED], _sums(about)
+        if not isinstance(known, dict):
+            raise LabError(f"{path}: {SEALED} is no object; {RESTORE}")
+        if altered := [name for name in dict.fromkeys((*known, *found)) if known.get(name) != found.get(name)]:
+            raise LabError(f"{path} is not what the run wrote: {', '.join(altered)} (SHA-256); {RESTORE}")
+
+
+def _sums(about: Mapping[str, Any]) -> dict[str, str]:
+    """A SHA-256 of each value of `run.json`; of an object one of each part."""
+    parts = {name: {"": value} if not isinstance(value, dict) else value for name, value in about.items() if name != SEALED}
+    values = {f"{name}.{key}" if key else name: value for name, part in parts.items() for key, value in part.items()}
+    return {name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest() for name, value in values.items()}
+
+
+def _rows(path: Path) -> Frame:
+    """The rows of a run. Nothing is guessed from the content: text is text, and "12" stays one."""
+    rows = []
+    for number, raw in enumerate(raw_lines(path), 1):
+        where, row = f"{path}:{number}", read_line(f"{path}:{number}", raw)
+        if missing := [name for name in REQUIRED if name not in row]:
+            raise mistake(where, f"the columns {', '.join(missing)}", "none", RESTORE)
+        for name in NUMBERS:
+            value = row.setdefault(name, None)
+            if not (value is None or (type(value) in (int, float) and abs(value) <= LARGEST)):
+                raise mistake(where, f"{name} to be a finite number or null", f"{value!r:.40}", RESTORE)
+        for name in TEXTS:
+            if not isinstance(row.setdefault(name, None), str | None):
+                raise mistake(where, f"{name} to be a string", type(row[name]).__name__, RESTORE)
+        rows.append({name: row[name] for name in (*TEXTS, *NUMBERS)})
+    return pd.DataFrame(rows, columns=[*TEXTS, *NUMBERS]).astype(dict.fromkeys(NUMBERS, float)).fillna(dict.fromkeys(TEXTS, ""))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it; half of a character, which a program may have said, becomes the replacement character."""
+    if isinstance(value, str):
+        return SURROGATE.sub("\ufffd", value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

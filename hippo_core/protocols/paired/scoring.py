@@ -1,0 +1,103 @@
+"""Scores of one item under one condition. What has no value is None, never 1: an item that expects no note has no recall."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from hippo_core.protocols.paired import assertions
+from hippo_core.protocols.paired.answering import Answer
+from hippo_core.protocols.paired.brought import Brought
+from hippo_core.protocols.paired.conditions import expected
+from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
+from hippo_core.protocols.paired.suite import Note
+
+SCORES = (
+    *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
+    *("assertion_recall", "forbidden_hits", "topic_recall", "refused"),
+)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """`success`: None where the condition cannot succeed or fail at this item; `scores` by name, None where there is no value."""
+
+    success: bool | None
+    scores: dict[str, float | None] = field(default_factory=dict)
+
+
+def recall_at_k(ranking: Sequence[str], wanted: Collection[str], k: int) -> float | None:
+    """The share of the wanted notes among the first k."""
+    return len(set(ranking[:k]) & set(wanted)) / len(set(wanted)) if wanted else None
+
+
+def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float | None:
+    """One over the rank of the first wanted note; 0 where none was ranked."""
+    if not wanted:
+        return None
+    return next((1 / rank for rank, one in enumerate(ranking, start=1) if one in wanted), 0.0)
+
+
+def ndcg(ranking: Sequence[str], wanted: Collection[str], k: int) -> float | None:
+    """Normalised discounted cumulative gain of the first k with gain 1 for a wanted note (Jarvelin and Kekalainen 2002); the ideal ranks
+    all of them first, as many as k holds, whatever was returned."""
+    if not wanted:
+        return None
+    gained = sum(1 / math.log2(rank + 1) for rank, one in enumerate(ranking[:k], start=1) if one in wanted)
+    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(set(wanted))) + 1))
+
+
+def covered(found: Collection[str], wanted: Collection[str]) -> float | None:
+    """The share of wanted tags or files that the notes found have, letters of either case alike."""
+    known, asked = ({one.strip().lower() for one in names} for names in (found, wanted))
+    return len(known & asked) / len(asked) if asked else None
+
+
+def score(item: Asking, brought: Brought, answer: Answer | None, notes: Sequence[Note]) -> Scored:
+    """The scores of an item. `notes`: of its world. An error in recall or answer is a failure."""
+    scores = _of_ranking(item, brought, notes) | _of_citations(item, brought, answer)
+    if brought.error or (answer and answer.error):
+        return Scored(False, scores)
+    if isinstance(item, Retrieval):
+        wanted = [scores[name] for name in ("recall_at_k", "tag_recall", "file_recall") if scores[name] is not None]
+        return Scored(None if brought.ranking is None else all(value == 1 for value in wanted), scores)
+    text = answer.text if answer else ""
+    scores["refused"] = float(assertions.refuses(text))
+    if isinstance(item, GroundedAnswer):
+        return _asserted(text, item.required_assertions, item.forbidden_assertions, scores, "assertion_recall")
+    if isinstance(item, ResumeQuality):
+        return _asserted(text, item.required_topics, item.forbidden_topics, scores, "topic_recall")
+    return _stale(item, text, scores)
+
+
+def _asserted(text: str, required: Sequence, forbidden: Sequence, scores: dict[str, float | None], name: str) -> Scored:
+    scores[name], scores["forbidden_hits"] = assertions.recall(text, required), float(assertions.hits(text, forbidden))
+    return Scored(scores[name] == 1 and not scores["forbidden_hits"], scores)
+
+
+def _stale(item: AdversarialStale, text: str, scores: dict[str, float | None]) -> Scored:
+    scores["forbidden_hits"] = float(assertions.hits(text, item.stale_assertions))
+    if item.expect == "refuse":
+        return Scored(bool(scores["refused"]) and not scores["forbidden_hits"], scores)
+    scores["assertion_recall"] = assertions.recall(text, item.fresh_assertions)
+    return Scored(not scores["refused"] and scores["assertion_recall"] == 1 and not scores["forbidden_hits"], scores)
+
+
+def _of_ranking(item: Asking, brought: Brought, notes: Sequence[Note]) -> dict[str, float | None]:
+    scores: dict[str, float | None] = dict.fromkeys(SCORES)
+    if brought.ranking is None:
+        return scores
+    wanted, best = expected(item), set(brought.ranking[: item.top_k])
+    scores["recall_at_k"] = recall_at_k(brought.ranking, wanted, item.top_k)
+    scores["mrr"] = reciprocal_rank(brought.ranking, wanted)
+    scores["ndcg"] = ndcg(brought.ranking, wanted, item.top_k)
+    if isinstance(item, Retrieval):
+        there = [note for note in notes if note.id in best]
+        scores["tag_recall"] = covered([tag for note in there for tag in note.tags], item.expected_tags)
+        scores["file_recall"] = covered([file for note in there for file in note.files], item.expected_files)
+    return scores
+
+
+def _of_citations(item: Asking, brought: Brought, answer: Answer | None) -> dict[str, float | None]:
+    """The share of cited notes that were expected; None where nothing was cited or expected."""
+    cited, wanted = set(answer.cited or ()) if answer else set(), set(expected(item))
+    return {"citation_precision": len(cited & wanted) / len(cited)} if cited and wanted else {}

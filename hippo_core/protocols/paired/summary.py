@@ -1,0 +1,48 @@
+"""What a run comes to: each condition's success, with intervals by world, and its scores."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.protocols.paired.scoring import SCORES
+from hippo_core.results.formatting import NONE, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
+
+SHOWN = ("recall_at_k", "mrr", "ndcg", "assertion_recall", "topic_recall", "forbidden_hits", "citation_precision")
+
+
+def by_condition(rows: Frame) -> pd.DataFrame:
+    """A line a condition, in the order of conditions.py: success with its 95% interval by world, by type of item, and what it cost; repeats
+    are averaged first."""
+    lines = []
+    for name, own in _conditions(rows):
+        found = mean_by_cluster(own, "success", "world")
+        line: dict[str, Any] = {"condition": name, "success": share(found["mean"], found["low"], found["high"])}
+        line |= {"95% interval": span(found["low"], found["high"]), "items": str(found["n"])}
+        line |= {kind: share(part["success"].mean()) for kind, part in own.groupby("type", sort=True)}
+        tokens = own["tokens_in"].sum() + own["tokens_out"].sum()
+        line["tokens a success"] = f"{tokens / own['success'].sum():,.0f}" if own["success"].sum() and tokens else NONE
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def scores_by_condition(rows: Frame) -> pd.DataFrame:
+    """A line a condition, in the same order: each score that any of them has, a mean over the items that have it."""
+    scores = [score for score in SHOWN if rows[score].notna().any()]
+    lines = [{"condition": name, **{score: share(own[score].mean()) for score in scores}} for name, own in _conditions(rows)]
+    return pd.DataFrame(lines)
+
+
+def _conditions(rows: Frame) -> Iterator[tuple[str, Frame]]:
+    from hippo_core.protocols.paired.conditions import CONDITIONS
+
+    for name in [one for one in CONDITIONS if one in set(rows["condition"])]:
+        yield name, items_of(rows[rows["condition"] == name])
+
+
+def items_of(rows: Frame) -> Frame:
+    """A line an item, its repeats averaged."""
+    numbers = ["success", *SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s"]
+    return rows.groupby(["item", "world", "type"], as_index=False)[numbers].mean()

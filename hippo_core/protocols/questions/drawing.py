@@ -1,0 +1,33 @@
+"""How a memory came to one of its answers, drawn by the memory itself."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from hippo_core.methods.base import Memory, Query
+from hippo_core.protocols.base.qa.drawings import keep
+from hippo_core.protocols.questions.run import read
+from hippo_core.suites.types import Item, World
+
+
+def draw(method: Memory, worlds: Sequence[World], stores: Mapping[str, Path], record: Path) -> str:
+    """The drawings of one question as HTML, which its record keeps for the report; "" where the method draws none, or a control replaces
+    what it recalls. The question is the first whose answer is contested, else the first. `stores`: as `run.test` has them."""
+    if method.settings.control != "none":
+        return ""
+    world, item = example(worlds)
+    traces = read(method, [world], stores)[0][world.id]
+    ranking = method.open(traces, [item.question])(Query(item.question, item.taught)).ranking or (None,)
+    pictures = method.pictures(item.question, ranking[0], traces)
+    method.forget()
+    if not pictures:
+        return ""
+    keep(record, item.question, pictures)
+    drawn = (f"<p>{escape(one.title)}</p>{one.svg}<p>{escape(one.reading)}</p>" for one in pictures)
+    return f"<p><b>{escape(item.question)}</b></p>{''.join(drawn)}"
+
+
+def example(worlds: Sequence[World]) -> tuple[World, Item]:
+    """The first item whose answer is contested, else the first, with its world."""
+    items = [(world, item) for world in worlds for item in world.items]
+    return next((one for one in items if one[1].refuted), items[0])

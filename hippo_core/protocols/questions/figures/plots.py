@@ -1,0 +1,205 @@
+"""The lab's figures. Each function takes item rows and returns a matplotlib Figure whose title is its claim.
+
+Bars are always 95% intervals, clustered by world. Axes of proportions run from 0 to 1 with the chance line drawn. Looks: `palette`.
+The top `HEADER` inches of every figure hold nothing but the title, so that a page may show the title as text instead.
+"""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hippo_core.protocols.questions.figures import titles
+from hippo_core.results import summaries
+from hippo_core.results.conditions import ignores_window, is_control, ordered
+from hippo_core.results.figures.drawing import (
+    STYLE,
+    WIDTH,
+    Margins,
+    abreast,
+    bars,
+    body_for,
+    chance_line,
+    grid,
+    label_ends,
+    label_points,
+    room,
+)
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.frames import Frame
+
+STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
+
+
+def conditions_overview(rows: Frame) -> Figure:
+    """A dot and interval for each condition; immediate and delayed side by side. Higher is better."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    if table.empty:
+        return _nothing()
+    names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
+    left = max(1.35, room(_labels(names), 11) + 0.2)
+    margins = Margins(left, 0.55, gap=0.62, between=STACKED)
+    lines, columns, body = abreast(len(regimes), 0.31 * len(names) + 0.62, margins)
+    figure, panels = grid(titles.overview(rows), lines, columns, body, margins)
+    with matplotlib.rc_context(STYLE):
+        for panel, regime in zip(panels, regimes, strict=True):
+            here = table[table["regime"] == regime].set_index("condition")
+            _dots(panel, here, names)
+            panel.set_xlabel(_measure(rows), fontsize=10)
+            chance_line(panel, here["chance"].mean(), upright=True)
+            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+        for panel in panels[::columns]:
+            panel.set_yticks(range(len(names)), _labels(names), fontsize=11)
+    return figure
+
+
+def _measure(rows: Frame) -> str:
+    """What the axis of scores shows."""
+    return "share of answers right" if titles.right_or_wrong(rows) else "mean score"
+
+
+def _nothing() -> Figure:
+    """What stands in the place of a figure where its rows hold no measurement."""
+    figure, (panel,) = grid("Nothing was scored", 1, 1, 1.2, Margins(0.3, 0.3))
+    panel.set_axis_off()
+    return figure
+
+
+def _labels(names: list[str]) -> list[str]:
+    return [look(name).label for name in names]
+
+
+def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
+    for height, name in enumerate(names):
+        panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
+        if name in table.index:
+            style, row = look(name), table.loc[name]
+            bars(panel, [height], table.loc[[name]], style, across=True)
+            panel.text(1.04, height, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
+    panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[])
+    panel.set_xticklabels(["0", "", "0.5", "", "1"])
+    panel.spines["left"].set_visible(False)
+    panel.tick_params(axis="y", length=0)
+
+
+def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "") -> Figure:
+    """Accuracy along the values of a column (rung, kind, hops, distance), a small panel for each condition and regime. Higher is better."""
+    rows = summaries.labelled(rows)
+    table = summaries.estimate(rows, ["condition", "regime", column])
+    if table.empty:
+        return _nothing()
+    names = ordered(table["condition"])
+    panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
+    values = summaries.order_of(rows, column)
+    margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
+    wide, longest = WIDTH - margins.left - margins.right + margins.gap, room(_labels(names), 10) + 0.12
+    most = min(5, max(2, int(wide / longest)))  # panels side by side, so that no title runs into the next
+    lines = -(-len(panels_of) // most)
+    columns = -(-len(panels_of) // lines)
+    size = min(10.0, 10 * wide / most / longest)
+    body = 1.25 * lines + 0.55 * (lines - 1) + margins.foot
+    figure, panels = grid(title or f"Accuracy by {column}", lines, columns, body, margins)
+    with matplotlib.rc_context(STYLE):
+        for panel in panels[len(panels_of) :]:
+            panel.set_visible(False)
+        for index, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
+            here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
+            _small(panel, here, values, look(name), joined)
+            panel.set_title(look(name).label, loc="left", fontsize=size, color=INK, pad=14)
+            panel.text(0, 1.03, _regime_note(table, name, regime), transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
+            last = index % columns == columns - 1 or index == len(panels_of) - 1
+            chance_line(panel, here["chance"].mean(), upright=False, beside=last)
+            _ticks(panel, values, below=index + columns >= len(panels_of), left=index % columns == 0)
+    return figure
+
+
+def _tilted(values: list) -> bool:
+    return max((len(str(value)) for value in values), default=0) * len(values) > 12
+
+
+def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
+    turn = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if _tilted(values) else {}
+    panel.set_xticks(range(len(values)), [str(value) if below else "" for value in values], fontsize=9.5, **turn)
+    panel.set_yticks([0, 0.5, 1], ["0", "0.5", "1"] if left else [""] * 3, fontsize=9.5)
+
+
+def rungs_by_condition(rows: Frame) -> Figure:
+    """Accuracy by way of asking: exact, partial, paraphrase, noisy. A flat line is a condition that answers all four alike."""
+    return accuracy_by(rows, "rung", joined=True, title=titles.ladder(rows))
+
+
+def _regime_note(table: Frame, name: str, regime: str) -> str:
+    windowed = (table["regime"] == "immediate").any()
+    return "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
+
+
+def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:
+    for height in (0.5, 1):
+        panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
+    positions = [position for position, value in enumerate(values) if value in table.index]
+    shown = table.loc[[values[position] for position in positions]]
+    if joined:
+        panel.plot(positions, shown["mean"], style.line, color=style.colour, linewidth=1.3, alpha=0.8, zorder=2)
+    bars(panel, positions, shown, style, across=False, size=5)
+    panel.set(xlim=(-0.5, len(values) - 0.5), ylim=(-0.03, 1.03))
+
+
+def recall_at_k(rows: Frame) -> Figure:
+    """The share of gold facts among the first k of each ranking; controls only where nothing else ranks. Higher and earlier is better."""
+    rows = summaries.labelled(rows)
+    rows = rows[rows["recall_1"].notna() & (rows["regime"] == "delayed")]
+    control = rows["condition"].map(is_control)
+    if rows.empty:
+        return _nothing()
+    rows = rows if control.all() else rows[~control]
+    names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
+    right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
+    figure, (panel,) = grid(titles.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
+    means = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
+    with matplotlib.rc_context(STYLE):
+        for index, name in enumerate(names):
+            style, shift = look(name), min(0.1, 0.55 / len(names)) * (index - (len(names) - 1) / 2)
+            panel.plot(np.arange(4) + shift, means.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
+            bars(panel, np.arange(4) + shift, means.loc[name], style, across=False)
+        label_ends(panel, 3.4, {name: means.loc[name, "mean"].iloc[-1] for name in names})
+        panel.set(xlim=(-0.35, 3.35), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
+        panel.set_xticklabels([f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
+        panel.set_yticklabels(["0", "", "0.5", "", "1"], fontsize=11)
+        panel.grid(axis="y", linewidth=0.6)
+        panel.set_ylabel("gold facts found", fontsize=10.5)
+    return figure
+
+
+def tokens_against_accuracy(rows: Frame) -> Figure:
+    """Mean prompt tokens of a condition against its accuracy. Up and to the left is better."""
+    rows = summaries.in_both_regimes(rows)
+    table = summaries.estimate(rows, ["condition", "regime"])
+    if table.empty:
+        return _nothing()
+    tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
+    table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
+    regimes = summaries.regimes_of(table)
+    right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
+    margins = Margins(0.6, right, gap=right + 0.1, between=STACKED)
+    lines, columns, body = abreast(len(regimes), body_for(table.groupby("regime").size().max(), 3.0), margins)
+    figure, panels = grid(titles.cost(rows), lines, columns, body, margins)
+    with matplotlib.rc_context(STYLE):
+        for panel, regime in zip(panels, regimes, strict=True):
+            here = table[table["regime"] == regime].set_index("condition")
+            here = here.loc[ordered(here.index)]
+            for name in here.index:
+                bars(panel, [here.loc[name, "tokens"]], here.loc[[name]], look(name), across=False)
+            widest = 1.08 * table["tokens"].max()
+            label_points(panel, 1.04 * widest, here)
+            chance_line(panel, here["chance"].mean(), upright=False)
+            chance = here["chance"].mean()
+            panel.text(0.99 * widest, chance, f"chance {chance:.2f}", fontsize=9, color=CHANCE, ha="right", va="bottom")
+            panel.set(xlim=(0, widest), ylim=(-0.03, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
+            panel.set_yticklabels(["0", "", "0.5", "", "1"])
+            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+            panel.set_xlabel("tokens in the prompt", fontsize=10)
+        for panel in panels[::columns]:
+            panel.set_ylabel(_measure(rows), fontsize=10)
+    return figure

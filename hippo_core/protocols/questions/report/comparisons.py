@@ -1,0 +1,83 @@
+"""The table of paired comparisons: each condition against span_short, the best rag and oracle, item by item."""
+
+from typing import Any
+
+from hippo_core.protocols.questions.report.pages import Links
+from hippo_core.results import summaries
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import INK, QUIET, look
+from hippo_core.results.formatting import count, probability, share, share_and_span, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.verdicts import needed
+from hippo_core.results.statistics.paired import Comparison
+
+EITHER_WAY = (-1.0, 1.0)
+
+
+def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, Any]]:
+    """Each condition against span_short, the best rag and oracle, item by item: a block for each rival and regime."""
+    rag, derived = summaries.best_rag(rows, validation)
+    rag_note = "best rag on validation worlds" if derived else "best rag on these test rows"
+    rivals = [("baselines/span_short", ""), (rag, rag_note), ("controls/oracle", "the gold facts")]
+    blocks = []
+    for regime in reversed(summaries.regimes_of(rows)):
+        for rival, note in rivals:
+            lines = _against(rows, rival, regime, links) if rival else []
+            if lines:
+                blocks.append({"rival": look(str(rival)).label, "note": note, "regime": regime, "lines": lines})
+    return blocks
+
+
+def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[str, Any]]:
+    lines = []
+    for name in ordered(rows["condition"]):
+        a, b = (name, links.regime(name, regime)), (rival, links.regime(rival, regime))
+        if name == rival or regime not in (a[1], b[1]):  # neither has rows of its own in this regime
+            continue
+        result = summaries.pair(rows, a, b)
+        if result is not None:
+            lines.append(_comparison(a, b, result, links))
+    return lines
+
+
+def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, links: Links) -> dict[str, Any]:
+    alt = f"difference {share(result.difference, sign=True)}, 95% interval {span(result.low, result.high, sign=True)}"
+    return {
+        "name": look(a[0]).label,
+        "look": look(a[0]),
+        **numbers(result),
+        "value": result.difference,
+        "bar": dot_and_bar(
+            result.difference,
+            result.low,
+            result.high,
+            EITHER_WAY,
+            INK if result.p_permutation <= 0.05 else QUIET,
+            alt,
+            guide=0.0,
+        ),
+        "p_value": result.p_permutation,
+        "link_a": links.differing(a, b, "a"),
+        "link_b": links.differing(a, b, "b"),
+        "link": links.differing(a, b),
+    }
+
+
+def numbers(result: Comparison) -> dict[str, str]:
+    """A paired comparison as it is written, here and in the dashboard."""
+    return {
+        "n": count(result.n),
+        "worlds": count(result.n_worlds),
+        "a": share(result.mean_a),
+        "b": share(result.mean_b),
+        "difference": share(result.difference, result.low, result.high, sign=True),
+        "interval": span(result.low, result.high, sign=True),
+        "p": probability(result.p_permutation),
+        "p_mcnemar": probability(result.p_mcnemar),
+        "p_mid": probability(result.p_mid),
+        "only_a": count(result.only_a),
+        "only_b": count(result.only_b),
+        "harmed": share_and_span(result.harmed, result.harmed_low, result.harmed_high),
+        "needed": needed(result.n_needed),
+    }

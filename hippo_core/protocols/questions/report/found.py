@@ -1,0 +1,277 @@
+"""What a run found: three sentences made from its numbers, the figure that carries them, and its conditions in words.
+
+The first sentence sets the memory against the best rag (without a memory the best rag against the plain model), the second says whether
+the controls hold, the third what of the claims is met, not met and not shown. "Clearly" means a 95% interval that leaves 0 out.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hippo_core.files import root
+from hippo_core.protocols.questions.figures.headline import BEST_RAG, Lead, headline_figure
+from hippo_core.protocols.questions.report.contract import said, valid
+from hippo_core.protocols.questions.report.runs import Run
+from hippo_core.results import summaries
+from hippo_core.results.conditions import base, ordered
+from hippo_core.results.criteria import Verdict
+from hippo_core.results.figures.palette import Look, look
+from hippo_core.results.formatting import percent, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.results.verdicts import rivals_of_claims
+
+FILE = "figures/found.png"
+PLAIN = "baselines/span_short"
+TOGETHER = "memory/all"
+STRONG = ("baselines/rag_fitted", "baselines/rag_head", "baselines/rag_sum", "baselines/rag_rerank")
+ASKS = {  # what the questions of a suite take, in the words of the figure
+    "episodic": "one fact",
+    "episodic_multi": "the last of several",
+    "episodic_cross": "journeys of earlier days",
+    "episodic_capacity": "a story too long to read",
+    "semantic": "joined facts",
+    "relations": "joined facts in other words",
+    "spatial": "ways on a map",
+    "mixed": "facts and ways joined",
+}
+NAMED = 4  # settings named one by one in a sentence; of more only how many, and from where to where
+
+
+def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
+    """What the run found of one model."""
+    mine = [verdict for verdict in verdicts if verdict.model == model]
+    first = _compared(leads(run, model)) + _weak_rivals(run, model)
+    broken = [one for one in run.invalid if any(cell.record == one.record and cell.model == model for cell in run.cells)]
+    invalid = " ".join(["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)])
+    return [_begun(one) for one in (invalid if broken else "", first, _controls(run, model, mine), _claims(mine)) if one]
+
+
+def _weak_rivals(run: Run, model: str) -> str:
+    """That the rags are weak ones, where a memory is compared with rags of which none has a published encoder or anything fitted."""
+    rows = run.numbers[run.numbers["model"] == model]
+    rags = rows[[base(name) in summaries.RIVAL_RAGS for name in rows["condition"]]]
+    strong = (rags["encoder"] == "minilm").any() or any(name.startswith(STRONG) for name in map(base, rags["condition"].unique()))
+    if rags.empty or strong or memory_of(rows) is None:
+        return ""
+    return " No rag of this run has a published encoder or anything fitted for it, so these are weak rivals."
+
+
+def _begun(sentence: str) -> str:
+    """A sentence with a capital, unless it begins with the name of a condition."""
+    return sentence[0].upper() + sentence[1:] if sentence.startswith(("the ", "all ")) else sentence
+
+
+def leads(run: Run, model: str) -> list[Lead]:
+    """In each setting of a model the memory and what it is compared with: the best rag, else the plain model; without a memory the best rag
+    and the plain model, and where there is nothing to compare the best condition alone."""
+    rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
+    comparisons = []
+    for setting, name in run.settings_of(model).items():
+        here = rows[rows["setting"] == setting]
+        there, rag = set(here["condition"]), summaries.best_rag(here, run.validation_of(setting))[0]
+        memory_here, plain = memory_of(here), PLAIN if PLAIN in there else None
+        ways = [(memory_here, rag), (memory_here, plain), (rag, plain), (_best(here), "")]
+        possible = [way if None not in way else None for way in ways]
+        comparisons.append((name if len(run.models) == 1 else setting, here, rag, possible))
+    for way in range(4):  # the first that any setting allows, so that all lines compare the same two things
+        allowed = [(name, here, rag, possible[way]) for name, here, rag, possible in comparisons if possible[way]]
+        if allowed:
+            return [_lead(*one) for one in allowed]
+    return []
+
+
+def memory_of(rows: Frame) -> str | None:
+    """The memory that rows are about: all memories together where these were asked, else the first in the order of all tables, else a
+    preset of one's own."""
+    names = ordered(valid(rows)["condition"])
+    own = [name for name in names if name.split("/")[0] not in ("baselines", "controls", "ablations")]
+    return TOGETHER if TOGETHER in own else next((name for name in own if name.startswith("memory/")), next(iter(own), None))
+
+
+def _best(rows: Frame) -> str | None:
+    known = rows[rows["score"].notna()]
+    means = known.groupby("condition")["score"].mean()
+    return next((name for name in ordered(means.index) if means[name] == means.max()), None)
+
+
+def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> Lead:
+    table = summaries.estimate(rows, ["condition"]).set_index("condition")
+    a, b = sides
+    pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
+    difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
+    return Lead(name, a, b, rag or "", table, difference, low, high, ASKS.get(str(rows["suite"].iloc[0]), ""))
+
+
+def _compared(found: Sequence[Lead]) -> str:
+    """The first sentence: how the one side stands against the other, setting by setting."""
+    paired = [lead for lead in found if not math.isnan(lead.difference)]
+    if not paired:
+        alone = [f"{look(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in found[:NAMED]]
+        return f"{'; '.join(alone)}; {_no_rival(found)}." if alone else "Nothing was scored."
+    if len(paired) == 1:
+        [lead] = paired
+        scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
+        return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
+    first, second = _sides(paired)
+    worth = [lead for lead in paired if not lead.at_chance]
+    groups = [
+        (f"{first} answers clearly more questions right than {second} on", [lead for lead in worth if lead.low > 0]),
+        ("clearly fewer on", [lead for lead in worth if lead.high < 0]),
+        ("no clear difference on", [lead for lead in worth if lead.low <= 0 <= lead.high]),
+        ("too few worlds to tell on", [lead for lead in worth if math.isnan(lead.low)]),
+        (f"{second} is at chance, so that nothing can be said, on", [lead for lead in paired if lead.at_chance]),
+    ]
+    if not groups[0][1]:
+        groups[0] = (f"{first} answers clearly more questions right than {second} on none of {len(paired)} settings", [])
+    parts = [groups[0][0] if not groups[0][1] else _listed(*groups[0], len(paired))]
+    parts += [_listed(words, some, len(paired)) for words, some in groups[1:] if some]
+    return "; ".join(parts) + "."
+
+
+def _no_rival(found: Sequence[Lead]) -> str:
+    """That nothing is compared, and which baselines were asked all the same: a rag with other settings stands for no best rag."""
+    asked = dict.fromkeys(name for lead in found for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
+    if not asked:
+        return "there is nothing to compare it with"
+    return f"not compared in this sentence, though asked too: {', '.join(look(name).label for name in ordered(asked))}"
+
+
+def _sides(paired: Sequence[Lead]) -> tuple[str, str]:
+    """What is compared, in words, where it differs from setting to setting too."""
+    subjects, rivals = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
+    several = "the best rag" if any(lead.a == lead.rag for lead in paired) else "the memory"
+    return subjects.pop() if len(subjects) == 1 else several, rivals.pop() if len(rivals) == 1 else "the best rag"
+
+
+def _unclear(lead: Lead) -> str:
+    if math.isnan(lead.low):
+        return ", in too few worlds for an interval"
+    return "" if lead.low > 0 or lead.high < 0 else ", no clear difference"
+
+
+def _listed(words: str, some: Sequence[Lead], of: int) -> str:
+    if len(some) <= NAMED:
+        return f"{words} {', '.join(f'{lead.setting} ({_by([lead])})' for lead in some)}"
+    return f"{words} {len(some)} of {of} settings ({_by(some)})"
+
+
+def _by(some: Sequence[Lead]) -> str:
+    if len(some) == 1:
+        [lead] = some
+        interval = "" if math.isnan(lead.low) else f", {span(lead.low, lead.high, sign=True)}"
+        return share(lead.difference, sign=True) + interval
+    return " to ".join(share(end([lead.difference for lead in some]), sign=True) for end in (min, max))
+
+
+def _controls(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
+    """The second sentence: whether the controls and the instrument hold."""
+    held = _held([one for one in verdicts if one.about == "control"], "control", "controls")
+    instrument = _held([one for one in verdicts if one.about == "instrument"], "expectation", "expectations", " of the instrument")
+    rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
+    means = rows.groupby("condition")["score"].mean()
+    told = [
+        f"{percent(means[name])} with {words}"
+        for name, words in (("controls/shuffled_store", "another world's traces"), ("controls/oracle_store", "the right trace"))
+        if name in means.index
+    ]
+    parts = [held or "No control of a memory was judged", *([f"answers right: {', '.join(told)}"] if held and told else []), instrument]
+    return "; ".join(filter(None, parts)) + "."
+
+
+def _held(verdicts: Sequence[Verdict], one: str, several: str, of: str = "") -> str:
+    judged = [verdict for verdict in verdicts if verdict.verdict != "not judged"]
+    met = sum(verdict.verdict == "met" for verdict in judged)
+    if not judged:
+        return ""
+    if met == len(judged):
+        return f"the one {one}{of} holds" if met == 1 else f"all {met} {several}{of} hold"
+    failed = Counter(verdict.verdict for verdict in judged if verdict.verdict != "met")
+    return f"{met} of {len(judged)} {several}{of} hold ({', '.join(f'{count} {name}' for name, count in failed.items())})"
+
+
+def _claims(verdicts: Sequence[Verdict]) -> str:
+    """The third sentence: what of the claims about the memory is met, what is not, and what is not shown."""
+    claims = [verdict for verdict in verdicts if verdict.about == "claim"]
+    counts = Counter(verdict.verdict for verdict in claims)
+    judged = len(claims) - counts["not judged"]
+    if not judged:
+        why = f"; {counts['not judged']} could not be judged, for reasons given below" if claims else ""
+        return f"No claim about a memory was judged{why}."
+    words = {"not met": "", "not shown": ", the value being there but too uncertain"}
+    if judged == 1:
+        [only] = [verdict for verdict in claims if verdict.verdict != "not judged"]
+        parts = [f"The one claim about the memory is {only.verdict}{words.get(only.verdict, '')} (“{only.question}”)"]
+    else:
+        parts = [f"Of {judged} claims about the memory {counts['met']} {'is' if counts['met'] == 1 else 'are'} met"]
+        for name in [name for name in words if counts[name]]:
+            example = next(verdict.question for verdict in claims if verdict.verdict == name)
+            parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words[name]} (“{example}”)")
+    parts += [f"{counts['not judged']} could not be judged"] if counts["not judged"] else []
+    parts += [rivals] if (rivals := rivals_of_claims(map(vars, verdicts))) else []
+    return "; ".join(parts) + "."
+
+
+def claim(found: Sequence[Lead]) -> str:
+    """The title of the figure."""
+    paired = [lead for lead in found if not math.isnan(lead.difference)]
+    if not paired:
+        return "Answers right, setting by setting"
+    worth = [lead for lead in paired if not lead.at_chance]
+    ahead = sum(lead.low > 0 for lead in worth)
+    first, second = _sides(paired)
+    above = " where that beats a guess" if len(worth) < len(paired) else ""
+    where = f"on {ahead} of {len(worth)} settings{above}" if len(paired) > 1 else f"on {paired[0].setting}"
+    if len(paired) == 1 and not ahead:
+        return f"{first} and {second} on {paired[0].setting}"
+    return _begun(f"{first} is clearly ahead of {second} {where}")
+
+
+CAPTION = (
+    "Answers right after a new session. Each line is one kind of questions, with the memory made for them, further right is better: "
+    "dots in colour are memories, the green diamond is what the best search without a memory reaches. Bars are 95% intervals, clustered by "
+    f"world, the short upright line is a guess. {BEST_RAG} is the one that was chosen on validation worlds, where there are any."
+)
+
+
+def picture(run: Run) -> tuple[str, bytes] | None:
+    """The figure and its title; None where nothing was scored in the delayed regime."""
+    found = [lead for model in run.models for lead in leads(run, model)]
+    return (claim(found), headline_figure(claim(found), found)) if found else None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A condition in words."""
+
+    look: Look
+    words: str
+
+    @property
+    def label(self) -> str:
+        """The name that tables give it."""
+        return self.look.label
+
+
+def legend(run: Run) -> list[Named]:
+    """Every condition of the run in the words of its preset, in the order of all tables; a preset is described once."""
+    named, told = [], set[str]()
+    for name in ordered(run.rows["condition"]):
+        named.append(Named(look(name), "The same, with this setting" if base(name) in told else described(base(name))))
+        told.add(base(name))
+    return named
+
+
+def described(preset: str) -> str:
+    """The first sentence of the comment at the top of a preset's file; empty where there is no such file."""
+    path = root() / "params" / "presets" / f"{preset}.yaml"
+    return _first_sentence(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else ""
+
+
+def _first_sentence(lines: Iterable[str]) -> str:
+    words = []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        words.append(line.removeprefix("#").strip())
+    return " ".join(words).partition(". ")[0].rstrip(".")

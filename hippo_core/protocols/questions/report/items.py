@@ -1,0 +1,140 @@
+"""The pages behind the numbers: every item of a cell with its prompt and answer, and every item of a setting under all conditions."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.protocols.questions.report.pages import TEMPLATES
+from hippo_core.protocols.questions.report.runs import Cell, Run, not_listed
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import look
+from hippo_core.results.formatting import NONE, count, missing, share
+from hippo_core.results.frames import Frame
+from hippo_core.results.summaries import order_of, regimes_of
+
+SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
+RECALLED, READ = "recalled_texts", "read"  # columns that older records lack
+
+
+def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, str]]:
+    """(file name, text) of the setting's page and of each of its listed cells' pages; `out` is the report's folder, for links to the
+    records."""
+    cells = [cell for cell in run.cells if cell.setting == setting and cell.listed]
+    rows = pd.concat([run.rows, run.validation]) if len(run.validation) else run.rows
+    rows = rows[rows["record"].isin([cell.record for cell in cells])]
+    by_record = dict(tuple(rows.groupby("record", sort=False)))
+    for cell in cells:
+        folder = os.path.relpath(run.folder / cell.record, out / "items")
+        yield cell.page, _cell_page(cell, by_record[cell.record], slug, Path(folder).as_posix())
+    yield f"{slug}.html", _pairs_page(run, setting, slug, rows[rows["split"] == "test"])
+
+
+def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
+    split = "" if cell.split == "test" else f", {cell.split} worlds"
+    return TEMPLATES.html(
+        "items.html.j2",
+        title=f"{cell.setting}: {look(cell.condition).label}, {cell.regime}{split}",
+        facts=f"{cell.model}, n={cell.n}, seed {cell.seed}. Chance {share(rows['chance'].mean())}.",
+        record=record,
+        slug=slug,
+        rungs=_choices(rows, "rung"),
+        kinds=_choices(rows, "kind"),
+        recalls=RECALLED in rows and bool(rows[RECALLED].astype(bool).any()),
+        ranks=bool(rows["recall_1"].notna().any()),
+        items=[_item(row) for row in rows.reindex(columns=[*SHOWN, RECALLED, READ, "composed_by"]).to_dict("records")],
+    )
+
+
+def _choices(rows: Frame, column: str) -> list[str]:
+    return [str(value) for value in order_of(rows, column) if value != ""]
+
+
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    verdict = verdict_of(row["score"])
+    return {
+        "id": row["item_id"],
+        **{name: row[name] for name in ("rung", "kind", "question", "prompt", "answer")},
+        "recalled": recalled(row[RECALLED]),
+        "read": read(row[READ]),
+        "composed_by": row["composed_by"],
+        "pred": shown_text(row["pred"]),
+        "flags": row["flags"].replace(";", ", "),
+        "verdict": verdict,
+        "mark": MARKS[verdict],
+        "score": _score(row["score"]),
+        "f1": share(row["f1"]),
+        "recall": share(row["recall_1"]),
+        "tokens": count(row["prompt_tokens"]),
+    }
+
+
+def recalled(texts: object) -> list[dict[str, str]]:
+    """What was recalled, best first, each with its score where that is known."""
+    if not isinstance(texts, str) or not texts:
+        return []
+    return [{"text": text, "score": "" if score is None else f"{score:.3g}"} for text, score in json.loads(texts)]
+
+
+def read(parts: object) -> str:
+    """What the model read of the item's own, a part a line, with what a program wrote."""
+    if not isinstance(parts, str) or not parts:
+        return ""
+    return "\n".join(f"{text}{' (written by a program)' if by == 'program' else ''}" for text, by in json.loads(parts))
+
+
+MARKS = {"1": "✓", "0": "✗", "": NONE}
+LOOKS = {"1": "right", "0": "wrong", "": "quiet"}
+
+
+def verdict_of(score: float) -> str:
+    """ "1" for a right answer, "0" for a wrong one, "" for one that was not scored."""
+    return "" if missing(score) else "1" if score >= 0.5 else "0"
+
+
+def shown_text(text: str) -> str:
+    """An answer, which may be empty, as it is shown."""
+    return text if text.strip() else "(nothing)"
+
+
+def _score(score: float) -> str:
+    return f"{score:.0f}" if score in (0, 1) else share(score)
+
+
+def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
+    sides = [(name, regime) for name in ordered(rows["condition"]) for regime in regimes_of(rows[rows["condition"] == name])]
+    columns = [f"{look(name).label}, {regime}" for name, regime in sides]
+    where = {cell.record: cell.page for cell in run.cells_of(setting)}
+    answers = {side: _answers(group, where) for side, group in rows.groupby(["condition", "regime"], sort=False)}
+    several = rows["seed"].nunique() > 1
+    items = [
+        {
+            "id": f"{row['seed']}/{row['item_id']}" if several else row["item_id"],
+            **{name: row[name] for name in ("rung", "kind", "question", "answer")},
+            "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for column, side in zip(columns, sides, strict=True)],
+        }
+        for row in rows.drop_duplicates("key").to_dict("records")
+    ]
+    words = {"rungs": _choices(rows, "rung"), "kinds": _choices(rows, "kind"), "columns": columns, "items": items}
+    words["not_listed"] = not_listed(run.cells_of(setting))
+    return TEMPLATES.html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
+
+
+_NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}
+
+
+def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
+    answers = {}
+    for row in rows[["key", "item_id", "record", "score", "pred"]].to_dict("records"):
+        verdict = verdict_of(row["score"])
+        answers[row["key"]] = {
+            "score": "" if missing(row["score"]) else f"{row['score']:g}",
+            "look": LOOKS[verdict],
+            "mark": MARKS[verdict],
+            "pred": "" if verdict == "1" else shown_text(row["pred"]),
+            "link": f"{where[row['record']]}#{row['item_id']}",
+        }
+    return answers

@@ -1,0 +1,107 @@
+"""What the report says of a run as a whole: the matrix of all scores, what the records are made of, where they lie."""
+
+import json
+from typing import Any
+
+from hippo_core.protocols.questions.report.pages import Links
+from hippo_core.protocols.questions.report.runs import Run, natural
+from hippo_core.results import summaries
+from hippo_core.results.conditions import ignores_window, ordered
+from hippo_core.results.figures.palette import look
+from hippo_core.results.formatting import NONE, listing, share, span
+from hippo_core.results.frames import Frame
+from hippo_core.spoken import number_of
+
+
+def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
+    """For each model the matrix of its settings and conditions, with the tint of each number."""
+    by_model = run.numbers.groupby("model", sort=False)
+    return [{"model": model, **_matrix(by_model.get_group(model), "setting", run.settings_of(model), links)} for model in run.models]
+
+
+def glance_validation(run: Run) -> list[dict[str, Any]]:
+    """The same of validation worlds, on which choices are made; a model that was asked nothing there is left out."""
+    matrices = []
+    for model in run.models:
+        rows = run.validation[run.validation["model"] == model]
+        names = {name: name.removeprefix(f"{model} · ") for name in sorted(set(rows["place"]), key=natural)}
+        matrices += [{"model": model, **_matrix(rows, "place", names, {})}] if len(rows) else []
+    return matrices
+
+
+def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
+    """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
+    table = summaries.estimate(rows, [column, "condition", "regime"]).set_index([column, "condition", "regime"])
+    lines = []
+    for name in ordered(rows["condition"]):
+        for regime in summaries.regimes_of(rows[rows["condition"] == name]):
+            cells = [_tinted(table, one, name, regime, links.get(one)) for one in names]
+            regime_label = "" if regime == "delayed" and ignores_window(name) else regime
+            lines.append({"name": look(name).label, "look": look(name), "regime": regime_label, "cells": cells})
+    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in names]
+    return {"columns": [_in_words(name) for name in names.values()], "lines": lines, "chance": chance}
+
+
+def _in_words(setting: str) -> str:
+    suite, *rest = setting.split(" · ")
+    return " · ".join([suite.replace("_", " "), *rest])
+
+
+def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links | None) -> dict[str, Any]:
+    if (name, condition, regime) not in table.index:
+        return {"em": NONE, "link": "", "interval": "", "tint": ""}
+    row = table.loc[(name, condition, regime)]
+    depth = float(row["mean"]) ** 1.5
+    words = f"{span(row['low'], row['high'])}, n = {row['n']:.0f}"
+    link = links.items(condition, regime) if links else ""
+    return {"em": share(row["mean"]), "link": link, "interval": words, "tint": f"{100 * depth:.0f}%", "dark": depth > 0.55}
+
+
+def facts(run: Run) -> str:
+    """The run in one sentence."""
+    rows = run.rows
+    models = ", ".join(run.models)
+    records, settings = len(run.cells), len(run.settings)
+    notes = " Dry run: five items a cell, for plumbing only." if run.dry else ""
+    notes += " Validation worlds only, on which settings are chosen: nothing is judged." if run.split == "val" else ""
+    held = (number_of(records, "record"), number_of(settings, "setting"), number_of(rows["condition"].nunique(), "condition"))
+    return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{notes}"
+
+
+def versions(run: Run) -> list[tuple[str, str]]:
+    """What all records share, and where they do not, each value with the number of its records."""
+    seen: dict[str, dict[str, int]] = {}
+    for cell in run.cells:
+        for name, value in _identity(cell.meta):
+            counts = seen.setdefault(name, {})
+            counts[value] = counts.get(value, 0) + 1
+    seeds = listing(sorted({cell.seed for cell in run.cells}))
+    return [("seeds", seeds), *((name, _shares(counts)) for name, counts in seen.items())]
+
+
+def _shares(counts: dict[str, int]) -> str:
+    return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
+
+
+def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
+    """What identifies the code and machine of a record; the data and config hashes of each stand in the table of records."""
+    identity = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
+    identity += sorted(meta.get("versions", {}).items())
+    identity += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in identity if value is not None]
+
+
+def cells(run: Run) -> list[dict[str, Any]]:
+    """A line for each record whose items are listed: which cell it is and where its files lie."""
+    settings = run.settings
+    return [
+        {
+            **{name: getattr(cell, name) for name in ("setting", "regime", "split", "n", "seed", "record")},
+            "condition": look(cell.condition).label,
+            "items": f"items/{cell.page}" if cell.setting in settings else "",
+            "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
+            "config": str(cell.meta.get("config_hash", NONE)),
+        }
+        for cell in run.cells
+        if cell.listed
+    ]

@@ -1,0 +1,227 @@
+"""A run as the report sees it: item rows with their condition and setting, the records behind them, and what failed.
+
+A *setting* is what must be equal before conditions may be compared: suite, model, profile, suite overrides and size. Seeds are pooled.
+Validation worlds of the same suite, model, profile and suite overrides belong to it, however many they are.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hippo_core.files import LabError
+from hippo_core.protocols.questions.report.contract import Violation, marked, violations
+from hippo_core.protocols.questions.report.costs import with_costs
+from hippo_core.results.conditions import condition_name, suite_position
+from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
+from hippo_core.results.frames import Frame
+from hippo_core.results.policies import with_policies
+from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+from hippo_core.results.summaries import with_answered_by
+
+LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
+CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`. A validation cell has the first
+    setting that it is for, and without one no page of items; nor has a cell that is not `listed`, one of many seeds."""
+
+    record: str
+    condition: str
+    setting: str
+    regime: str
+    split: str
+    seed: int
+    n: int
+    model: str
+    listed: bool
+    id: str
+    meta: dict[str, Any]
+
+    @property
+    def page(self) -> str:
+        """The name of the page that lists its items."""
+        return re.sub(r"[^A-Za-z0-9_.-]+", "-", self.record.replace("/", "--")) + ".html"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A cell without a finished record: where it is, and its error where it failed."""
+
+    record: str
+    error: str
+
+    @property
+    def last_line(self) -> str:
+        """The error's last line, which names it."""
+        lines = self.error.strip().splitlines()
+        return lines[-1] if lines else "stopped before it was done"
+
+    @property
+    def notebook(self) -> str:
+        """Its notebook with the traceback."""
+        return f"{self.record}/notebook.failed.ipynb"
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a report needs of a run. `rows` are of test worlds, and `validation` of the same settings on validation worlds, if any; a
+    run of validation worlds alone (`split`) has these as its rows. `declared` are claims that were said before the run to rest on too few
+    worlds, `invalid` the broken clauses of its contract (contract.py)."""
+
+    folder: Path
+    rows: Frame
+    validation: Frame
+    cells: tuple[Cell, ...]
+    unfinished: tuple[Unfinished, ...]
+    dry: bool
+    declared: tuple[Claim, ...] = ()
+    invalid: tuple[Violation, ...] = ()
+    split: str = "test"
+
+    @cached_property
+    def numbers(self) -> Frame:
+        """The rows without their long texts: all that tables, figures and verdicts need."""
+        return self.rows.drop(columns=["prompt", "pred", "forced", "shown", "recalled_texts"], errors="ignore")
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models, those with more rows first."""
+        sizes = self.rows["model"].value_counts()
+        return sorted(map(str, sizes.index), key=lambda model: (-sizes[model], model))
+
+    @cached_property
+    def settings(self) -> list[str]:
+        """The settings in order: by model, by suite, then by name, where numbers count as such."""
+        settings = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
+        keys = {setting: (self.models.index(model), suite_position(suite), natural(setting), setting) for model, suite, setting in settings}
+        return sorted(keys, key=keys.__getitem__)
+
+    def settings_of(self, model: str) -> dict[str, str]:
+        """The settings of a model in order, each with its name without the model's."""
+        mine = set(self.rows.loc[self.rows["model"] == model, "setting"])
+        return {setting: setting.removeprefix(f"{model} · ") for setting in self.settings if setting in mine}
+
+    def validation_of(self, setting: str) -> Frame:
+        """The rows on validation worlds that belong to a setting."""
+        return self.validation[self.validation["place"].isin(set(self.rows.loc[self.rows["setting"] == setting, "place"]))]
+
+    def cells_of(self, setting: str) -> list[Cell]:
+        """The records of one setting."""
+        return [cell for cell in self.cells if cell.setting == setting and cell.split == self.split]
+
+
+def load_run(folder: Path) -> Run:
+    """Read every finished record of a run's answers. Raises LabError where there are none."""
+    rows, dry = _rows(folder)
+    rows = _named(folder, rows)
+    invalid = () if dry else tuple(violations(rows))
+    rows = marked(rows, invalid)
+    cells = rows.drop_duplicates("record")[CELL]
+    cells = cells.assign(listed=cells.groupby("setting")["seed"].rank("dense") <= LISTED)
+    test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
+    test, validation = with_policies(test, validation), with_policies(validation, validation)
+    asked, beside, split = (validation, test, "val") if test.empty else (test, validation, "test")
+    records = tuple(
+        Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
+    )
+    declared = tuple(read_declared(folder / DECLARED))
+    return Run(folder, asked, beside, records, tuple(_unfinished(folder)), dry, declared, invalid, split)
+
+
+def broken_clauses(folder: Path) -> list[Violation]:
+    """The clauses of the contract that the finished records of a run break, be they of test or of validation worlds."""
+    return violations(_named(folder, read_rows(folder, split=None)))
+
+
+def _named(folder: Path, rows: Frame) -> Frame:
+    return with_answered_by(with_settings(with_keys(with_conditions(with_costs(folder, rows.copy())))))  # a copy: its columns lie together
+
+
+def _rows(folder: Path) -> tuple[Frame, bool]:
+    try:
+        return read_rows(folder, split=None), False
+    except LabError:
+        return read_rows(folder, split=None, dry_run=True), True
+
+
+def with_conditions(rows: Frame) -> Frame:
+    """Rows, or one line a record and stage, with the column `condition`."""
+    return rows.assign(condition=_each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], _condition))
+
+
+def with_keys(rows: Frame) -> Frame:
+    """Rows with the columns `cluster`, the world that each is of, and `key`, its item, both with the seed."""
+    seed = rows["seed"].astype(str).astype(object)
+    return rows.assign(cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
+
+
+def _condition(preset: str, encoder: str, control: str, overrides: str, stage: str) -> str:
+    unsaid = control and not preset.startswith("controls/") and "control=" not in overrides  # a control whose name need not say so
+    marks = f"control={control}" if unsaid else "", overrides.replace(";", ", "), stage.replace("test", "")
+    return condition_name(preset, encoder.replace("own", ""), *marks)
+
+
+def _each(columns: Frame, name: Callable[..., str]) -> Frame:
+    """The name that the values of each row give: few rows differ, so it is made once for all that are alike."""
+    kind = columns.groupby(list(columns), sort=False, dropna=False).ngroup()
+    names = [name(*values) for values in columns[~kind.duplicated()].itertuples(index=False, name=None)]
+    return pd.Series(names, dtype=object).take(kind).set_axis(columns.index)
+
+
+def with_settings(rows: Frame) -> Frame:
+    """The rows of a whole run, or one line a record, with the columns `place` (what is asked, and of whom) and `setting` (the place, and
+    the size where a suite has several)."""
+    names = _place_names(rows)
+    test = rows["split"] == "test"
+    several = rows[test].groupby("suite")["n"].nunique() > 1
+    first = rows[test].groupby(names[test])["n"].min()
+    sizes = rows["n"].where(test, names.map(first))
+
+    def setting(names: str, suite: str, n: float) -> str:
+        return names + (f" · n={n:.0f}" if several.get(suite, False) and n == n else "")
+
+    columns = pd.DataFrame({"place": names, "suite": rows["suite"], "n": sizes})
+    return rows.assign(place=names, setting=_each(columns, setting))
+
+
+def _place_names(rows: Frame) -> Frame:
+    """A name for what each row was asked: its suite, with its model, profile and overrides where cells differ in them."""
+    models = rows["model"].nunique() > 1
+    several = rows.groupby("suite")[["profile", "suite_overrides"]].nunique() > 1
+
+    def name_of(model: str, suite: str, profile: str, overridden: str) -> str:
+        short = suite if not suite.startswith("folder:") else Path(suite).name
+        profiles, overrides = several.loc[suite]
+        parts = [model if models else "", short, profile if profiles else "", overridden.replace(";", ", ") if overrides else ""]
+        return " · ".join(filter(None, parts))
+
+    return _each(rows[["model", "suite", "profile", "suite_overrides"]], name_of)
+
+
+def natural(name: str) -> list[tuple[str, int]]:
+    """A sort key that counts: n_facts=8 before n_facts=128."""
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
+
+
+def not_listed(cells: Sequence[Cell]) -> str:
+    """A sentence on the records whose items are not listed; empty where those of all are."""
+    listed = sum(cell.listed for cell in cells)
+    others = f"the first {LISTED} seeds of each setting; the items of the others stand in their metrics.csv"
+    return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
+
+
+def _unfinished(folder: Path) -> Iterable[Unfinished]:
+    """Cells that began (they have a config snapshot) and have no done-marker; those set aside and the report's own are left out."""
+    for path in folders_with("config_snapshot.yaml", folder):
+        record = path.relative_to(folder).as_posix()
+        if record.startswith("report/") or (path / DONE).exists():
+            continue
+        error = path / "error.txt"
+        yield Unfinished(record, error.read_text(encoding="utf-8") if error.is_file() else "")

@@ -1,0 +1,114 @@
+"""What the memories of a run did, in three tables: what recall took, how gates decided, what replays changed."""
+
+from pathlib import Path
+from typing import Any
+
+from hippo_core.protocols.questions.report.runs import LISTED, Run
+from hippo_core.results.conditions import condition_name, ordered, suite_position
+from hippo_core.results.figures.palette import look
+from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
+from hippo_core.results.frames import Frame, Row
+from hippo_core.results.records import read_meta, read_metrics, records_with
+from hippo_core.results.summaries import pair, regimes_of
+
+RECALLS = ("recall_1", "recall_3", "recall_5", "recall_10")
+SHARES = (*RECALLS, "replay_contribution")
+MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encode_ms", "latency_ms", "store_size")
+
+
+def telemetry(run: Run) -> dict[str, Any]:
+    """The lines of each table; one that nothing was measured for is empty. Of many seeds the first are listed."""
+    lines = [_prepared(run, record) for step in ("teach", "replay") for record in records_with(run.folder, step=step)]
+    seeds = sorted({line["seed"] for line in lines})[:LISTED]
+    listed = sorted((line for line in lines if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
+    tables = {step: [line for line in listed if line["step"] == step] for step in ("teach", "replay")}
+    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"], "own": _own(run)}
+
+
+def _own(run: Run) -> list[dict[str, Any]]:
+    """The means of the columns that methods declare: a line a record and column, by suite and condition."""
+    lines = []
+    for record in records_with(run.folder):
+        if own := read_metrics(record).get("own"):
+            meta = read_meta(record)
+            told = meta["parameters"]
+            name = look(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
+            where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
+            lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
+    return sorted(lines, key=lambda line: (suite_position(line["place"]), line["name"], line["step"], line["seed"]))
+
+
+def _recall(run: Run) -> list[dict[str, Any]]:
+    if "requests" not in run.numbers:
+        return []
+    answered = run.numbers[run.numbers["requests"].notna()]
+    lines = []
+    for setting in run.settings:
+        here = answered[answered["setting"] == setting]
+        for name in ordered(here["condition"]):
+            mine = here[here["condition"] == name]
+            for regime in regimes_of(mine):
+                delta = _after_replay(here, name) if regime == "after_sleep" else NONE
+                lines.append(_recalled(setting, name, regime, mine[mine["regime"] == regime]) | {"delta_after_replay": delta})
+    return lines
+
+
+def _after_replay(rows: Frame, name: str) -> str:
+    """The score after a replay less that before it, on the same questions, with its interval; a dash where only one was measured."""
+    found = pair(rows, (name, "after_sleep"), (name, "delayed"))
+    return f"{share(found.difference, sign=True)} ({share(found.low, sign=True)} to {share(found.high, sign=True)})" if found else NONE
+
+
+def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, Any]:
+    means: Row = rows.reindex(columns=list(MEANS)).mean()
+    columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
+    return {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
+
+
+def _prepared(run: Run, record: Path) -> dict[str, Any]:
+    """A line for a cell that taught or replayed."""
+    meta, metrics = read_meta(record), read_metrics(record)
+    parameters, step = meta["parameters"], meta["step"]
+    telemetry = metrics["telemetry"] if step == "replay" else next(iter(metrics["gates"].values()))
+    model = parameters["model"] if len(run.models) > 1 else ""
+    profile = "" if parameters["profile"] == "default" else parameters["profile"]
+    split = "" if parameters["split"] == "test" else f"{parameters['split']} worlds"
+    return {
+        "step": step,
+        "place": " · ".join(filter(None, [model, parameters["suite"], profile, split])),
+        "name": look(condition_name(parameters["preset"], ", ".join(parameters["overrides"]))).label,
+        "n": count(parameters["n"]),
+        "seed": parameters["seed"],
+        "record": record.relative_to(run.folder).as_posix(),
+        **(_gate(telemetry) if step == "teach" else _replay(telemetry)),
+    }
+
+
+def _gate(telemetry: dict[str, Any]) -> dict[str, str]:
+    spread = telemetry["S"]["quantiles"]
+    ends = [share(spread[name]) for name in ("5%", "50%", "95%")]
+    return {
+        **{name: count(telemetry[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
+        "write_rate": percent(telemetry["write_rate"]),
+        "spread": NONE if missing(spread["50%"]) else f"{ends[1]} ({ends[0]} to {ends[2]})",
+        **{name: share(telemetry[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},
+        **{name: _rate(telemetry.get(name)) for name in ("false_drops", "false_keeps")},
+        "ms": quantity(telemetry["ms_mean"]),
+    }
+
+
+def _rate(found: dict[str, Any] | None) -> str:
+    """A rate with its interval; a dash of records that were written before it was measured."""
+    return share_and_span(found["mean"], found["low"], found["high"]) if found else NONE
+
+
+def _replay(telemetry: dict[str, Any]) -> dict[str, str]:
+    change = telemetry["salience_change"]
+    return {
+        **{name: count(telemetry[name]) for name in ("items", "traces", "cycles")},
+        "recalled": percent(telemetry["recalled"]),
+        "change": share(change["mean"], sign=True),
+        "raised": count(change["raised"]),
+        "lowered": count(change["lowered"]),
+        "ms": quantity(telemetry["ms_mean"]),
+    }

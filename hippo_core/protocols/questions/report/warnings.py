@@ -1,0 +1,137 @@
+"""What a reader of a setting's numbers should be warned of, in sentences, and what a run did not measure."""
+
+from collections.abc import Iterable
+
+from hippo_core.evaluation.table import has_flag
+from hippo_core.methods.presets import looks_of_presets, preset_names
+from hippo_core.protocols.questions.report.runs import Run
+from hippo_core.results import summaries
+from hippo_core.results.conditions import ignores_window, is_control, ordered, suite_position
+from hippo_core.results.figures.palette import look
+from hippo_core.results.formatting import percent, share
+from hippo_core.results.frames import Frame, Row
+from hippo_core.results.statistics.interval import expected_range, range_warning
+
+SATURATED, REFUSALS, ABOVE_CHANCE, ORACLE = 0.98, 0.5, 0.1, 0.8
+RUNG_ITEMS, RUNG_WORLDS = 200, 20
+
+
+def warnings(rows: Frame, validation: Frame) -> list[str]:
+    """The warnings of one setting: saturation, refusals, truncation, answers from nowhere, a weak reader, surprises."""
+    table = summaries.estimate(rows, ["condition", "regime"])
+    return [
+        *_saturated(table),
+        *_refusals(rows),
+        *_truncated(rows),
+        *_cut(rows),
+        *_from_nowhere(table),
+        *_weak_reader(table),
+        *_unexpected(rows, validation),
+    ]
+
+
+def _named(row: Row) -> str:
+    return f"{look(row['condition']).label}, {row['regime']}"
+
+
+def _saturated(table: Frame) -> Iterable[str]:
+    full = table[(table["mean"] >= SATURATED) & ~table["condition"].map(is_control)]
+    if len(full):
+        names = "; ".join(_named(row) for _, row in full.iterrows())
+        yield f"Saturated ({names}): from {share(SATURATED)} on nothing can be shown to be better."
+
+
+def _refusals(rows: Frame) -> Iterable[str]:
+    for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
+        if rate > REFUSALS:
+            yield f"{look(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
+
+
+def _truncated(rows: Frame) -> Iterable[str]:
+    short = has_flag(rows, "truncated") | (rows["n_dropped"].fillna(0) > 0)
+    for (condition, regime), group in rows[short].groupby(["condition", "regime"], sort=False):
+        total = ((rows["condition"] == condition) & (rows["regime"] == regime)).sum()
+        yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long, so their oldest facts were left out."
+
+
+def _cut(rows: Frame) -> Iterable[str]:
+    for (condition, regime), group in rows.groupby(["condition", "regime"], sort=False):
+        if count := int(has_flag(group, "cut").sum()):
+            yield f"{look(condition).label}, {regime}: {count} of {len(group)} answers were cut by the limit of new tokens."
+
+
+def _from_nowhere(table: Frame) -> Iterable[str]:
+    without_facts = table[(table["regime"] == "delayed") & ~table["condition"].map(ignores_window)]
+    for _, row in without_facts[without_facts["mean"] > without_facts["chance"] + ABOVE_CHANCE].iterrows():
+        guess = f"where chance is {share(row['chance'])}; the question may give its answer away"
+        yield f"{_named(row)}: {share(row['mean'])} without the facts, {guess}."
+
+
+def _weak_reader(table: Frame) -> Iterable[str]:
+    for _, row in table[(table["condition"] == "controls/oracle") & (table["mean"] < ORACLE)].iterrows():
+        blame = "the model may fail here where the memory does not"
+        yield f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}."
+
+
+def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
+    for condition, regime, mean, limits in expected(rows, validation):
+        warning = range_warning(f"{look(condition).label}, {regime}", mean, limits)
+        if warning:
+            yield warning + "."
+
+
+def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tuple[float, float]]]:
+    """(condition, regime, test mean, expected range) of each condition that has validation rows."""
+    ranges = []
+    for (condition, regime), group in validation.groupby(["condition", "regime"], sort=False):
+        here = rows[(rows["condition"] == condition) & (rows["regime"] == regime)]
+        if len(here):
+            limits = expected_range(group, n=len(here), cluster="cluster")
+            ranges.append((str(condition), str(regime), float(here["score"].mean()), limits))
+    return sorted(ranges, key=lambda one: (ordered(row[0] for row in ranges).index(one[0]), one[1]))
+
+
+def not_measured(run: Run) -> list[str]:
+    """What this run says nothing about."""
+    rows, notes = run.rows, []
+    there = set(rows["preset"])
+    absent = [name for name in ordered(set(preset_names()) & set(looks_of_presets())) if name not in there]
+    if absent:
+        notes.append(f"Presets without a record in this run: {', '.join(absent)}.")
+    notes += _gaps(rows)
+    notes += _models(rows)
+    if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
+        notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid use the answering model's own vectors.")
+    if rows["seed"].nunique() == 1:
+        notes.append(
+            f"Other seeds: all rows have seed {rows['seed'].iloc[0]}, so the run does not show how results vary between data sets."
+        )
+    if run.validation.empty:
+        notes.append("Expected ranges, and a best rag that validation worlds choose: the run has no validation cells.")
+    small = rows[rows["rung"] != ""].groupby(["setting", "condition", "regime", "rung"])["cluster"].agg(["size", "nunique"])
+    few = small[(small["size"] < RUNG_ITEMS) | (small["nunique"] < RUNG_WORLDS)]
+    if len(few):
+        least = f"{RUNG_ITEMS} items in {RUNG_WORLDS} worlds"
+        notes.append(f"Claims for a single rung: they need {least}; {len(few)} of {len(small)} groups have fewer.")
+    for column, words in (("kv_mb", "KV-cache size"), ("latency_ms", "latency"), ("recall_1", "recall of gold facts")):
+        if rows[column].isna().all():
+            notes.append(f"{words}: it is in no record.")
+    return notes
+
+
+def _gaps(rows: Frame) -> Iterable[str]:
+    everywhere = ordered(rows["preset"])
+    for setting, group in rows.groupby("setting", sort=False):
+        there = set(group["preset"])
+        absent = [look(name).label for name in everywhere if name not in there]
+        if absent:
+            yield f"{setting}: no record of {', '.join(absent)}."
+
+
+def _models(rows: Frame) -> Iterable[str]:
+    if rows["model"].nunique() == 1:
+        yield f"Other models: all rows are from {rows['model'].iloc[0]}."
+    for model, group in rows.groupby("model"):
+        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position)
+        if absent:
+            yield f"{model}: no record of the suites {', '.join(absent)}."

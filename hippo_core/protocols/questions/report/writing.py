@@ -1,0 +1,147 @@
+"""The pages of what asks questions about suites: tables, claims and figures of each setting, and the items behind every number.
+
+out/rows.csv, or rows.csv.gz     the answers summed by world, from which the tables of scores can be made again
+out/<setting>/summary.md         tables and claims of one setting
+out/figures/*.png                the figures, with their titles
+out/items/*.html                 the items of each cell, and of each setting under all conditions
+"""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from hippo_core.files import made_folder, write_text
+from hippo_core.protocols.questions.report import found, items, overview, verdicts, views, warnings
+from hippo_core.protocols.questions.report.contract import said, valid
+from hippo_core.protocols.questions.report.pages import TEMPLATES, Links
+from hippo_core.protocols.questions.report.rows import write_rows_of
+from hippo_core.protocols.questions.report.runs import Run, load_run, not_listed
+from hippo_core.protocols.questions.report.telemetry import telemetry
+from hippo_core.results.criteria import Verdict, judge, load_criteria
+from hippo_core.results.records import records_of
+from hippo_core.results.report import Block, Part
+from hippo_core.results.report.pages import slug, write_pictures
+
+Views = list[dict[str, Any]]
+AFTER = [("not-measured", "Not measured"), ("versions", "Versions")]
+
+
+def write_pages(run_folder: Path, out: Path) -> list[Part]:
+    """Write the pages of a run's answers below `out`; what of them stands on the report's page. Empty where the run holds no answers."""
+    if not records_of(run_folder, split=None, dry_run=True):
+        return []
+    run = load_run(run_folder)
+    links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
+    judged, swept, settings = _judged_and_written(run, links, out)
+    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
+    found_text = TEMPLATES.markdown("found.md.j2", **words)
+    return [
+        Part(
+            overview.facts(run),
+            found_text,
+            _block("before", _navigation(words), words),
+            _block("after", AFTER, words),
+            judged,
+            said(run.invalid),
+        )
+    ]
+
+
+def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> Block:
+    return Block(links, TEMPLATES.html(f"{name}.html.j2", **words), TEMPLATES.markdown(f"{name}.md.j2", **words))
+
+
+def _navigation(words: dict[str, Any]) -> list[tuple[str, str]]:
+    """The links to what is on the page; of several models the settings stand behind the model's name."""
+    links = [("found", "Found"), ("verdicts", "Verdicts"), ("glance", "At a glance")]
+    links += [("sweeps", "Sweeps")] if words["sweeps"] else []
+    model = ""
+    for one in words["settings"]:
+        if len(words["models"]) > 1 and one["model"] != model:
+            links.append(("", model := one["model"]))
+        links.append((one["slug"], one["short"]))
+    return [*links, *([("telemetry", "Memory at work")] if any(words["telemetry"].values()) else [])]
+
+
+def verdicts_of(run: Run) -> list[Verdict]:
+    """Every success criterion judged on the run; its validation worlds choose the best rag, and a claim that rests on too few worlds is
+    excused only where that was said before the run. No verdict rests on a cell that breaks the contract, and none on validation worlds."""
+    if run.split == "val":
+        return []
+    return judge(load_criteria(), valid(run.numbers), valid(run.validation), run.declared)
+
+
+def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[list[Verdict], Views, Views]:
+    """The verdicts, the sweeps, and each setting; what they show is written, and all rows. As many at a time as there are cores, in
+    processes forked from this one: they find the rows in memory."""
+    jobs = min(len(run.settings) + 3, os.cpu_count() or 1)
+    with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
+        kept, judged, swept = pool.submit(_write_rows), pool.submit(_judge), pool.submit(_write_sweeps)
+        written = list(pool.map(_write_setting, run.settings))
+        kept.result()
+        return judged.result(), swept.result(), written
+
+
+_SHARED: dict[str, Any] = {}  # what a forked process was given
+
+
+def _write_rows() -> None:
+    write_rows_of(_SHARED["run"], _SHARED["out"])
+
+
+def _judge() -> list[Verdict]:
+    return verdicts_of(_SHARED["run"])
+
+
+def _write_sweeps() -> list[dict[str, Any]]:
+    sweep_views, pictures = views.sweeps(_SHARED["run"])
+    write_pictures(_SHARED["out"], pictures)
+    return sweep_views
+
+
+def _write_setting(name: str) -> dict[str, Any]:
+    run, links, out = _SHARED["run"], _SHARED["links"][name], _SHARED["out"]
+    view, pictures = views.setting(run, name, links)
+    write_pictures(out, pictures)
+    for file, text in items.pages(run, name, view["slug"], out):
+        _write(made_folder(out / "items") / file, text)
+    write_text(out / view["folder"] / "summary.md", TEMPLATES.markdown("summary.md.j2", run=run.folder.name, one=view))
+    return view
+
+
+def _found(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
+    """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
+    drawn = found.picture(run)
+    if drawn:
+        write_pictures(out, {found.FILE: drawn[1]})
+    return {
+        "parts": [{"model": model, "sentences": found.sentences(run, model, judged)} for model in run.models],
+        "figure": views.figure_view(found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
+        "legend": found.legend(run),
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
+    return {
+        "run": run.folder.name,
+        "facts": overview.facts(run),
+        "records": Path(os.path.relpath(run.folder, out)).as_posix(),
+        "failed": run.unfinished,
+        "settings": settings,
+        "models": run.models,
+        "glance": overview.glance(run, links),
+        "glance_validation": overview.glance_validation(run),
+        "verdicts": verdicts.by_model(run, judged, links),
+        "telemetry": telemetry(run),
+        "not_measured": warnings.not_measured(run),
+        "versions": overview.versions(run),
+        "cells": overview.cells(run),
+        "not_listed": not_listed(run.cells),
+    }

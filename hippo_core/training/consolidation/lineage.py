@@ -1,0 +1,218 @@
+"""What sleep has put into a language model, kept in a folder. The model is changed only while it is asked so: at rest it is as it was."""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hippo_core.files import MARK, LabError, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
+from hippo_core.models.lazy_model import LazyModel
+from hippo_core.plugins import imported
+from hippo_core.store.trace import Trace
+
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
+
+TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
+LINEAGE = "lineage.json"
+EARLIER = {"model", "recipe", "sentences", "at", "folder"}  # what an earlier lab's lineage says, which sealed nothing
+LEARNT = re.compile("[0-9a-f]{16}")  # the name of a subfolder that a sleep writes into
+HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """What a sleep has put into a model.
+
+    Args:
+        way: by which it went in, such as `lora`.
+        steps: of training.
+        at: when the sleep ended.
+        sentences: the text of each sentence that was rehearsed, by its number. One in which nothing can be asked for is not among them.
+    """
+
+    way: str
+    steps: int
+    at: datetime
+    sentences: dict[int, str]
+
+
+class Consolidation:
+    """What sleep puts into a model.
+
+    Several may share a model: one is attached at a time, and lets go when another one is asked.
+
+    Args:
+        lm: the model, or one that is loaded when it is needed (`LazyModel`).
+        folder: where what is learnt lies; it need not be there.
+    """
+
+    def __init__(self, lm: Any, folder: Path) -> None:
+        self._lm, self.folder = lm, folder
+        self._way: Any = None
+        self._attached: tuple[int, ...] | None = None  # the version that is
+        self._off = ExitStack()  # holds the model unchanged at rest
+        self._use = ""  # what keeps the model busy
+
+    @property
+    def version(self) -> tuple[int, ...] | None:
+        """Changes with what lies in the folder; None where there is nothing. LabError where the folder is a link."""
+        try:
+            stat = (self.folder / LINEAGE).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if self.folder.is_symlink():
+            raise LabError(f"{self.folder} is a link, and the lab follows none; put the folder itself in its place")
+        return stat.st_ino, stat.st_mtime_ns
+
+    @property
+    def consolidated(self) -> Consolidated | None:
+        """What was learnt, and when; None where there is nothing. LabError where it is damaged."""
+        if self.version is None:
+            return None
+        made = read_lineage(self.folder)
+        try:
+            told = {int(number): str(text) for number, text in made["sentences"].items()}
+            return Consolidated(made["recipe"]["way"], made["recipe"]["steps"], datetime.fromisoformat(made["at"]), told)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise LabError(f"{self.folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
+
+    def learn(self, traces: Sequence[Trace], way: str, steps: int) -> Generator[int, None, None]:
+        """Rehearse traces into the model, in place of what an earlier sleep put there; yields how many steps are done, from 0. Left before
+        its end, or ended by an error, everything is as it was before.
+
+        Raises:
+            LabError: an unknown way, steps below 1, nothing can be asked about any of the traces, or the model is busy.
+        """
+        lm = self._held()
+        with self._busy("a sleep rehearses into it"):
+            yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, way, steps, self.folder)
+
+    def fits(self, question: str) -> bool:
+        """Whether what was learnt has a say in this question's answer; a gate keeps it out of strangers'. LabError where it is damaged, or
+        the model is busy."""
+        way = self._taken_up()
+        return way is not None and way.fits([question])[0]
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Within the block the model is as the sleep made it. LabError where it is damaged, or the model is busy."""
+        way = self._taken_up()
+        self._off.close()
+        try:
+            with self._busy("it answers as a sleep made it"):
+                yield
+        finally:
+            if way is not None:
+                self._off.enter_context(way.unchanged())
+
+    def detach(self) -> None:
+        """Take nothing from the folder, and leave the model as it was found; it is attached again when it is needed. LabError where it is
+        busy."""
+        self._require_idle()
+        self._off.close()
+        if self._way is not None:
+            self._way.detach()
+        self._way = self._attached = None
+        if self._holder is self:
+            delattr(self._real.model, HOLDER)
+
+    def remove(self) -> None:
+        """Leave the model as it was before any sleep, for good."""
+        self.detach()
+        if self.version is not None and is_own(self.folder):
+            with suppress(LabError):  # a damaged one names nothing
+                name = str(read_lineage(self.folder).get("folder"))
+                learnt = self.folder / name
+                if LEARNT.fullmatch(name) and learnt.is_dir() and not learnt.is_symlink():
+                    mark(learnt)  # where its mark was damaged
+            (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
+        clear(self.folder)
+
+    def tidy(self) -> None:
+        """Put right what a kill has left; mark and seal what an earlier lab wrote, once."""
+        if self.version is None:
+            clear(self.folder)
+        elif not is_marked(self.folder) and is_earlier(self.folder):
+            imported(f"{TRAINING}:adopt", "consolidation")(self.folder)
+
+    @property
+    def _real(self) -> "LanguageModel":
+        return getattr(self._lm, "loaded", self._lm)
+
+    @property
+    def _holder(self) -> "Consolidation | None":
+        """What is attached to the model: this, another memory's, or nothing."""
+        loaded = self._lm.present if isinstance(self._lm, LazyModel) else self._lm
+        return getattr(loaded.model, HOLDER, None) if loaded else None
+
+    def _held(self) -> "LanguageModel":
+        """The model, with nothing attached to it, for this alone: what holds it lets go."""
+        (self._holder or self).detach()
+        lm = self._real
+        setattr(lm.model, HOLDER, self)
+        return lm
+
+    def _taken_up(self) -> Any:
+        """The way that holds what the folder has now, attached; None where it has nothing."""
+        if (holder := self._holder) is not None:
+            holder._require_idle()
+        version = self.version
+        if version != self._attached:
+            self.detach()
+            if version is not None:
+                self._way = imported(f"{TRAINING}:take_up", "consolidation")(self._held(), self.folder)
+                self._off.enter_context(self._way.unchanged())
+            self._attached = version
+        return self._way
+
+    @contextmanager
+    def _busy(self, use: str) -> Iterator[None]:
+        self._use = use
+        try:
+            yield
+        finally:
+            self._use = ""
+
+    def _require_idle(self) -> None:
+        if self._use:
+            raise LabError(f"{self._lm.spec.name} is busy: {self._use} ({self.folder}); try again when that has ended")
+
+
+def read_lineage(folder: Path) -> dict[str, Any]:
+    """What a sleep says of what it wrote into a folder; LabError where the lab did not write it so."""
+    if is_earlier(folder):
+        return read_object(folder / LINEAGE)
+    return read_sealed(folder / LINEAGE, "sleep again, or move it away")
+
+
+def is_earlier(folder: Path) -> bool:
+    """Whether an earlier lab wrote what was learnt here: without a seal, into a folder without a mark."""
+    if is_marked(folder):
+        return False
+    with suppress(LabError, OSError):
+        return read_object(folder / LINEAGE).keys() == EARLIER
+    return False
+
+
+def is_own(folder: Path) -> bool:
+    """Whether the lab wrote a folder's lineage file, which may be replaced and removed then."""
+    with suppress(LabError):
+        return is_marked(folder) or bool(read_lineage(folder))
+    return False
+
+
+def clear(folder: Path, keep: str = "") -> None:
+    """Remove what sleeps have left in a folder, but for the subfolder `keep`, and the folder itself where nothing is left in it. What the
+    lab did not make stays, and what a link leads to."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    remove_unwritten(folder / LINEAGE)
+    for earlier in folder.iterdir():
+        if earlier.name != keep:
+            remove_made(earlier)
+    if [entry.name for entry in folder.iterdir()] == [MARK]:
+        remove_made(folder)

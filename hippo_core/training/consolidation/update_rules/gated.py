@@ -1,0 +1,134 @@
+"""Updates that act only on questions near to what was rehearsed; every other question is the unchanged model's.
+
+GRACE (Hartvigsen et al. 2023, arXiv 2211.11031, section 3) lets an edit act within a ball around its key, MELO (Yu et al. 2023, arXiv
+2312.11795, section 3) chooses its low-rank blocks by an index of vectors. Here the key of a trace are the words of its text and of the
+questions that were rehearsed of it, and how near a question is the share of its character n-grams, weighed by their idf, that one trace
+has.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hippo_core.files import LabError, read_object, write_json
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.retrieval.lexicon import Lexicon, grams, words
+from hippo_core.training.consolidation import retention as kept
+from hippo_core.training.consolidation.update_rules.base import Way
+from hippo_core.training.consolidation.update_rules.lora import LoRA
+
+GATE = "gate.json"
+LESSONS, SEED = 200, 1337  # whose questions are strangers
+
+
+class Gate:
+    """The words of every trace, and the least share of a question's n-grams that one trace must have.
+
+    Args:
+        traces: the words of each.
+        idf: of each known n-gram; others weigh `unseen`.
+        threshold: above 1 nothing fits.
+    """
+
+    def __init__(self, traces: Sequence[Sequence[str]], idf: dict[str, float], unseen: float, threshold: float) -> None:
+        self.traces, self.idf, self.unseen, self.threshold = traces, idf, unseen, threshold
+        self.having: defaultdict[str, list[int]] = defaultdict(list)
+        for number, known in enumerate(traces):
+            for gram in dict.fromkeys(grams(" ".join(known))):
+                self.having[gram].append(number)
+
+    def nearness(self, question: str) -> float:
+        """The largest share of the question's n-grams, weighed by their idf, that one trace has: 0 to 1."""
+        return self.nearest(question)[0]
+
+    def nearest(self, question: str) -> tuple[float, int]:
+        """That share and the number of the trace that has it, the first of equals; of no trace 0 and -1."""
+        shares: defaultdict[int, float] = defaultdict(float)
+        total = 0.0
+        for gram in dict.fromkeys(grams(question)):
+            weight = self.idf.get(gram, self.unseen)
+            total += weight
+            for number in self.having.get(gram, ()):
+                shares[number] += weight
+        best = min(shares, key=lambda number: (-shares[number], number), default=-1)
+        return (shares[best] / total, best) if best >= 0 else (0.0, -1)
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"traces": self.traces, "idf": self.idf, "unseen": self.unseen, "threshold": self.threshold}
+
+
+def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> Gate:
+    """The gate of these texts and of the questions that were rehearsed of each.
+
+    The threshold is fitted to tell rehearsed questions from those of strangers: each trace is indexed with every other question of its
+    own, and judged by the rest.
+    """
+    lexicon = Lexicon.of([*(" ".join((text, *own)) for text, own in zip(texts, questions, strict=True)), *strangers], grams)
+
+    def gate(step: int, threshold: float) -> Gate:
+        traces = [sorted(set(words(" ".join((text, *own[::step]))))) for text, own in zip(texts, questions, strict=True)]
+        return Gate(traces, lexicon.idf, lexicon.unseen, threshold)
+
+    half = gate(2, 0.0)
+    near = [half.nearness(question) for own in questions for question in own[1::2]]
+    return gate(1, _threshold(near, [half.nearness(question) for question in strangers]))
+
+
+def _threshold(near: Sequence[float], far: Sequence[float]) -> float:
+    """Where the share of `near` at or above it least the share of `far` is largest, in the middle of the gap."""
+    scores = sorted({*near, *far, 1.0})
+    best = max(scores, key=lambda score: _share(near, score) - _share(far, score))
+    return (best + max((score for score in scores if score < best), default=best)) / 2
+
+
+def _share(values: Sequence[float], least: float) -> float:
+    return sum(value >= least for value in values) / max(1, len(values))
+
+
+class Gated(Way):
+    """A way behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
+
+    no_weights = "it acts on some questions only, and weights act on all"
+
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
+        super().__init__(lm, rank, first_block, **others)
+        self.gate = Gate((), {}, 1.0, 2.0)
+
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
+        super().prepare(texts, questions, known)
+        lessons = kept.lessons(Random(f"gate/{SEED}"), LESSONS)
+        strangers = [branch.question for lesson in lessons for branch in lesson.branches if branch.question]
+        self.gate = fitted(texts, questions or [()] * len(texts), strangers)
+
+    def fits(self, questions: Sequence[str]) -> list[bool]:
+        return [self.gate.nearness(question) >= self.gate.threshold for question in questions]
+
+    def merged(self) -> Any:
+        return Way.merged(self)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / GATE, self.gate.plain())
+
+    def load(self, folder: Path) -> None:
+        """See `Way.load`; LabError too where the gate's file is missing or cut."""
+        try:
+            values = read_object(folder / GATE)
+            gate = Gate([list(map(str, known)) for known in values["traces"]], *_numbers(values))
+        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LabError(f"{folder / GATE} cannot be read ({error!r}); consolidate again") from None
+        super().load(folder)
+        self.gate = gate
+
+
+class GatedLoRA(Gated, LoRA):
+    """`rank` is that of the updates."""
+
+    name = "gated_lora"
+
+
+def _numbers(values: dict[str, Any]) -> tuple[dict[str, float], float, float]:
+    return {gram: float(weight) for gram, weight in values["idf"].items()}, float(values["unseen"]), float(values["threshold"])

@@ -1,0 +1,156 @@
+"""The files that the protocol asks for: all from records, none where one is missing; and names of what is left out of a training."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from hippo_core.files import LabError, root, write_json
+from hippo_core.protocols.cache import ablations, artifacts
+from hippo_core.protocols.cache import outcomes as protocol
+from hippo_core.protocols.cache.page import page
+from hippo_core.protocols.cache.protocol import CACHE, CacheParameters
+from hippo_core.protocols.cache.table import TRAIN, task_metrics
+
+SCORES = {("clean", "none"): 1.0, ("clean", "clipping"): 1.0, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.6}
+
+
+SCORES |= {("clean", "learned"): 1.0, ("gaussian", "learned"): 0.4}
+
+
+def measured(scores=SCORES, **told):
+    parameters = {**CacheParameters().values(), "run_id": "made", "record": "r1", "cell": "c1", **told}
+    lines = []
+    for (kind, defence), score in scores.items():
+        for number in range(20):
+            right = float(number < round(20 * score))
+            row = {"probe": f"q{number}", "cluster": f"w{number}", "task": "text", "kind": kind, "severity": float(kind != "clean")}
+            cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": 0.0, "repair_ms": 1.0, "kept_bytes": 2000.0}
+            lines.append({**parameters, **row, "defence": defence, "score": right, "loss": 2 - right, "chance": 0.0, **cost})
+    return pd.DataFrame(lines)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run whose records are made up, with what their cells would have written."""
+    record = tmp_path / "run" / "r1"
+    stability = {"logit_sensitivity": [{"delta": 0.0, "defence": "none", "drift": 0.0, "drift_from_own_clean": 0.0}]}
+    line = {"task": "text", "kind": "gaussian", "severity": 1.0, "defence": "clipping", "auc": 0.9}
+    found = {"false_alarms": [0.01, 0.5], "lines": [{**line, "recall": [0.75, 1.0], "recall_at_1_percent": 0.75}]}
+    write_json(record / "stability_metrics.json", {**stability, "amplification_map": {"none": [[1.0, 2.0]]}})
+    write_json(record / "detection_metrics.json", found)
+    numbers = dict.fromkeys(("distance", "identity", "contraction", "rho", "severity"), 0.5)
+    train = pd.DataFrame([{"number": 1, "kind": "gaussian", **numbers, "run_id": "made", "cell": "t1"}])
+    assert set(TRAIN.columns) <= set(train)
+    tables = {"measure": measured(), "train": train}
+    monkeypatch.setattr(artifacts, "read_table", lambda run, name, step: tables[step])
+    monkeypatch.setattr(artifacts, "records_with", lambda run, dry, name, step="measure": [record] if step in tables else [])
+    monkeypatch.setattr(artifacts, "read_meta", lambda record: {"git_sha": "0123456789"})
+    return tmp_path / "run", tables
+
+
+def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, tmp_path):
+    written = {path.name for path in artifacts.write([run[0]], tmp_path / "out")}
+    assert written == {
+        *("task_metrics.json", "stability_metrics.json", "detection_metrics.json", "protocol_metrics.json", "train.jsonl"),
+        *("eval.jsonl", "index.md"),
+        *("table_main_results.tex", "table_ablation_summary.tex", "figA.png", "figB.png", "figC.png", "figD.png", "figE.png"),
+    }
+    page = (tmp_path / "out/index.md").read_text()
+    assert "| clipping | 0.60 | 0.60 |" in page and "| no defence | 0.20 | 0.20 |" in page  # whole caches are left out
+    assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| clipping | 0.75 | 0.75 |" in page
+    evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
+    assert {(one["kind"], one["defence"]): one["score"] for one in evaluated} == SCORES
+    assert json.loads((tmp_path / "out/train.jsonl").read_text())["corruption"] == {"type": "gaussian", "severity": 0.5}
+    assert r"clipping & 1.00 & 0.80 \\" in (tmp_path / "out/table_main_results.tex").read_text()
+
+
+@pytest.mark.parametrize("missing", ["train", "stability_metrics.json"])
+def test_nothing_stands_in_for_what_is_missing(run, tmp_path, missing):
+    folder, tables = run
+    if missing == "train":
+        del tables["train"]
+    else:
+        (folder / "r1" / missing).unlink()
+    with pytest.raises(LabError, match=f"step {missing}" if missing == "train" else "is not there"):
+        artifacts.write([folder], tmp_path / "out")
+
+
+def test_models_are_not_mixed(run, tmp_path):
+    folder, tables = run
+    tables["measure"] = pd.concat([tables["measure"], measured(model="smollm2-135m")], ignore_index=True)
+    with pytest.raises(LabError, match="several models, hippo-tiny, smollm2-135m"):
+        artifacts.write([folder], tmp_path / "out")
+
+
+def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_table():
+    harmed = {**SCORES, ("gaussian", "clipping"): 0.0}
+    rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
+    found = protocol.groups(rows)
+    assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
+    assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.60"
+    assert ablations.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
+
+
+def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
+    few = {("clean", "none"): 1.0, ("clean", "wiener"): 1.0, ("gaussian", "none"): 0.9, ("gaussian", "wiener"): 1.0}
+    rows = pd.concat([measured(), measured({**SCORES, ("bitflip", "none"): 0.1}, record="r2"), measured(few, record="r3")])
+    found = protocol.groups(rows)
+    assert [name for name, _ in found] == ["", "gaussian, severity=1"]
+    assert "wiener" not in set(protocol.main_of(found)["defence"])
+    assert set(protocol.main_of(found)["kind"]) == {"clean", "gaussian", "bitflip"}
+
+
+def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
+    scores = {**SCORES, ("clean", "wiener"): 1.0, ("gaussian", "wiener"): 1.0}
+    line = ablations.ahead(measured(scores)).to_dict("records")[0]
+    assert (line["lost"], line["clipping"]) == ("0.80", "0.50")
+    assert line["learned"].startswith("0.25 (−") and line["wiener"].startswith("1.00 (+0.") and "−" not in line["wiener"]
+
+
+def test_what_was_left_out_of_a_training_stands_beside_what_was_seen():
+    unseen = {**SCORES, ("gaussian", "learned"): 0.2}
+    told = {"ood": "loto_holdout_gaussian", "holdout": "gaussian", "record": "r2"}
+    found = protocol.groups(pd.concat([measured(), measured(unseen, **told)]))
+    assert ablations.left_out(found).to_dict("records") == [{"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}]
+
+
+def test_contraction_is_told_by_its_seeds():
+    rows = [measured({**SCORES, ("gaussian", "learned"): 0.6 if weight else 0.4}, contraction=weight, seed=seed, record=f"{weight}{seed}")
+            for weight in (0.0, 0.5) for seed in (1, 2)]  # fmt: skip
+    lines = ablations.contraction(protocol.groups(pd.concat(rows))).set_index("contraction")
+    assert lines["seed 2"].to_dict() == {"0.5": "0.80", "0": "0.70"} and lines["recovered"]["0"] == "+0.25"
+
+
+def test_bits_are_told_apart_by_their_numbers():
+    scores = {("clean", "none"): 1.0, ("bitflip of bit 14", "none"): 0.2, ("bitflip of bit 2", "none"): 1.0}
+    lost = protocol.bits_lost(protocol.groups(measured(scores, bits="each")))
+    assert lost.to_dict("records") == [
+        {"stored": "bfloat16", "bit": bit, "lost": pytest.approx(cost)} for bit, cost in ((14, 0.8), (2, 0.0))
+    ]
+    assert protocol.bits_in_short(lost)["bits that cost .01 nats or more"].tolist() == ["14"]
+
+
+def test_what_is_gone_is_said_with_what_is_kept():
+    lines = [{"way": "knorm", "severity": severity, "removed": severity, "task": "text", "score": score, "chance": 0.0}
+             for severity, score in ((0.0, 0.8), (0.5, 0.2))]  # fmt: skip
+    assert protocol.gone(pd.DataFrame(lines))["severity 0.5"].tolist() == ["0.500 → 0.25"]
+
+
+def test_a_name_of_what_is_left_out_says_what_is_measured():
+    parameters = CACHE.check({"ood": "loto_holdout_bitflip", "defences": ["learned"]}, "here")
+    assert (parameters.kinds, parameters.holdout) == (["bitflip"], "bitflip")
+    assert CACHE.plan(parameters).needs["repair"].parameters["holdout"] == "bitflip"
+    with pytest.raises(LabError, match="says kinds="):
+        CACHE.check({"ood": "loto_holdout_bitflip", "kinds": ["targeted"]}, "here")
+
+
+@pytest.mark.parametrize("name", ["cache", "cache-learned", "cache-real"])
+def test_the_reference_says_what_the_files_beside_it_say(name):
+    folder = root() / "reports/reference" / name
+    assert (folder / "index.md").read_text(encoding="utf-8") == page(folder)
+
+
+def test_a_page_without_its_metrics_is_refused(tmp_path):
+    with pytest.raises(LabError, match=r"task_metrics\.json is not there"):
+        page(tmp_path)

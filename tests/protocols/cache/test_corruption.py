@@ -1,0 +1,157 @@
+"""Faults: each does more with more severity, strikes only where it may, and is the same for whoever asks."""
+
+import pytest
+import torch
+
+from hippo_core.files import LabError
+from hippo_core.protocols.cache import bits
+from hippo_core.protocols.cache.corruption import KINDS, Corruption, corrupt
+from tests.protocols.cache.conftest import SHAPE, cache
+
+each = pytest.mark.parametrize("kind", KINDS)
+DONOR = cache(9)
+
+
+def broken(kind, severity, name="a/0", **more):
+    return corrupt(cache(1), Corruption(kind, severity, **more), 7, name, DONOR)
+
+
+@each
+def test_no_severity_changes_nothing(kind):
+    damage = broken(kind, 0.0)
+    assert torch.equal(damage.kv, cache(1)) and not damage.mask.any()
+
+
+@each
+def test_more_severity_is_more_damage_to_no_fewer_vectors(kind):
+    levels = [broken(kind, severity) for severity in (0.7, 0.85, 1.0)]
+    away = [(one.kv.nan_to_num(1e4, 1e4, 1e4).clamp(-1e4, 1e4) - cache(1)).abs().sum() for one in levels]
+    assert 0 < away[0] < away[2]
+    assert levels[0].mask.sum() <= levels[1].mask.sum() <= levels[2].mask.sum()
+
+
+@each
+def test_the_same_fault_strikes_alike_and_another_cache_otherwise(kind):
+    first = broken(kind, 0.7).kv
+    assert torch.equal(first.nan_to_num(), broken(kind, 0.7).kv.nan_to_num())
+    if kind not in ("quant_noise", "contiguous_overwrite", "orthogonal_rotation"):
+        assert not torch.equal(first.nan_to_num(), broken(kind, 0.7, name="b/0").kv.nan_to_num())
+
+
+@each
+@pytest.mark.parametrize(
+    ("axes", "hit"),
+    [
+        ({"layers": (1,)}, (slice(1, 2), slice(None), slice(None), slice(None))),
+        ({"heads": (0,)}, (slice(None), slice(None), slice(0, 1), slice(None))),
+        ({"parts": "V"}, (slice(None), slice(1, 2), slice(None), slice(None))),
+        ({"times": "old_only", "recent": 30}, (slice(None), slice(None), slice(None), slice(0, 10))),
+        ({"times": "window", "window": (5, 9)}, (slice(None), slice(None), slice(None), slice(5, 9))),
+    ],
+)
+def test_it_strikes_only_where_it_may(kind, axes, hit):
+    if kind == "targeted" and "layers" not in axes:
+        axes = {**axes, "layers": (0, 1, 2)}
+    damage = broken(kind, 1.0, **axes)
+    may = torch.zeros(*SHAPE[:4], 1, dtype=torch.bool)
+    may[hit] = True
+    assert damage.mask.any() and not (damage.mask & ~may).any()
+    assert torch.equal(torch.where(damage.mask, 0.0, damage.kv), torch.where(damage.mask, 0.0, cache(1)))
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"kind": "rust"}, "unknown corruption 'rust'"),
+        ({"severity": 1.5}, "severity goes from 0"),
+        ({"times": "never"}, "unknown times"),
+        ({"parts": "Q"}, "unknown parts"),
+        ({"stored": "int8", "bits": "mantissa"}, "codes have no mantissa"),
+        ({"window": (9, 9)}, "behind the last"),
+    ],
+)
+def test_what_is_no_fault_is_refused(told, said):
+    with pytest.raises(LabError, match=said):
+        Corruption(**{"kind": "gaussian", "severity": 0.5, **told})
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ({"layers": (3,)}, "layers .3. are none of this model's 3"),
+        ({"heads": (2,)}, "heads .2. are none"),
+        ({"times": "window", "window": (30, 41)}, "ends behind the 40 tokens"),
+    ],
+)
+def test_what_the_cache_lacks_is_refused(axes, said):
+    with pytest.raises(LabError, match=said):
+        broken("gaussian", 0.5, **axes)
+
+
+def test_a_sparse_flip_changes_signs_or_jumps_up_or_down_alike():
+    x = torch.cat([cache(1), torch.zeros_like(cache(1))], 3).repeat(1, 1, 1, 10, 1)
+    away = corrupt(x, Corruption("bitflipish_sparse", 1.0), 7, "a/0").kv - x
+    jump = 8 * x.abs().clamp(min=1e-3)
+    turned, up, down = ((away - other).abs() < 1e-3 * jump for other in (-2 * x, jump, -jump))
+    turned = turned & (x != 0)
+    assert (turned | up | down | (away == 0)).all()
+    hit = x != 0  # of what is 0 a change of sign shows nothing
+    for kind, share in ((turned, 0.05), (up, 0.025), (down, 0.025)):
+        assert abs(kind[hit].float().mean() - share) < 0.005
+
+
+def test_an_overwrite_needs_another_text():
+    with pytest.raises(LabError, match="donor"):
+        corrupt(cache(1), Corruption("contiguous_overwrite", 1.0), 7, "a/0")
+
+
+def test_a_whole_overwrite_is_the_other_text():
+    assert torch.equal(broken("contiguous_overwrite", 1.0).kv, DONOR)
+
+
+def test_a_rotation_keeps_lengths_and_at_1_is_orthogonal():
+    turned = broken("orthogonal_rotation", 1.0).kv
+    assert torch.allclose(turned.norm(dim=-1), cache(1).norm(dim=-1), rtol=1e-4)
+    assert (turned * cache(1)).sum(-1).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("stored", "bit", "x", "expected"),
+    [
+        ("float32", 31, 1.5, -1.5),
+        ("float32", 22, 1.0, 1.5),
+        ("float16", 15, 2.0, -2.0),
+        ("float16", 9, 1.0, 1.5),
+        ("float16", 14, 1.0, float("inf")),
+        ("bfloat16", 6, 1.0, 1.5),
+        ("bfloat16", 7, 1.0, 0.5),
+        ("bfloat16", 14, 1.0, float("inf")),
+    ],
+)
+def test_a_bit_is_the_bit_that_it_is(stored, bit, x, expected):
+    flips = torch.tensor([[1 << bit if bit < 31 else -(1 << 31)]], dtype=torch.int32)
+    assert bits.flip(torch.tensor([[x]]), flips, stored).item() == expected
+
+
+@pytest.mark.parametrize("stored", bits.FLOATS)
+def test_a_bit_flipped_twice_is_as_it_was_and_what_is_no_number_keeps_its_bits(stored):
+    x = bits.of_bits(bits.bits_of(torch.linspace(-2, 2, 64), stored), stored)
+    for bit in bits.positions(stored):
+        flips = torch.full((64,), 1 << bit if bit < 31 else -(1 << 31), dtype=torch.int32)
+        assert torch.equal(bits.flip(bits.flip(x, flips, stored), flips, stored), x)
+
+
+@pytest.mark.parametrize("stored", bits.CODES)
+def test_codes_flip_on_their_grid(stored):
+    most = 2 ** (bits.CODES[stored] - 1) - 1
+    x = torch.tensor([[1.0, -1.0, 0.0, 0.5]])
+    sign = torch.full((1, 4), most + 1, dtype=torch.int32)
+    flipped = bits.flip(x, sign, stored) * most
+    assert flipped[0, 0].round() == most - (most + 1) and flipped[0, 2].round() == -(most + 1)
+
+
+def test_bits_flip_as_often_as_is_said():
+    drawn = bits.draw(torch.zeros(200, 200), 0.1, range(4), torch.Generator().manual_seed(0))
+    for bit in range(4):
+        assert abs((drawn >> bit & 1).float().mean() - 0.1) < 0.01
+    assert drawn.max() < 16

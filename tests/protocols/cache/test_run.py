@@ -1,0 +1,237 @@
+"""Broken, repaired, read: every defence gets the same damage, and what is read is what the model says by any attention, in any batch."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from hippo_core.files import LabError
+from hippo_core.models.ask import Ask, ask
+from hippo_core.models.kv import inputs
+from hippo_core.models.load import load
+from hippo_core.models.score import log_likelihood_behind
+from hippo_core.models.spec import load_spec
+from hippo_core.protocols.cache import damage, probes, run
+from hippo_core.protocols.cache.corruption import Corruption, corrupt
+from hippo_core.protocols.cache.defences.none import Nothing
+from hippo_core.protocols.cache.names import Task
+from hippo_core.protocols.cache.protocol import CACHE, CacheParameters
+from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee, logits
+from hippo_core.protocols.cache.stability import drift, stability
+from hippo_core.protocols.cache.table import CLEAN, recovered
+from hippo_core.protocols.cache.written import donor_of, write
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+@pytest.fixture(scope="module")
+def written(lm):
+    return write(lm, probes.probes(lm, "needle", 3, 5, "test"))
+
+
+@pytest.fixture(scope="module")
+def rows(lm, tmp_path_factory):
+    record = tmp_path_factory.mktemp("record")
+    told = {"tasks": ["text", "needle"], "n": 2, "kinds": ["gaussian"], "severities": [1.0], "defences": ["episodic", "recompute"]}
+    open_cell = SimpleNamespace(parameters=CacheParameters(**told), language_model=lm, checkpoint=None, record=record)
+    with pytest.MonkeyPatch.context() as few:  # a map of a cache is as much a map as that of eight
+        few.setattr("hippo_core.protocols.cache.stability.CACHES", 1)
+        few.setattr(run, "CLEAN", 4)
+        return run.rows(open_cell, say=str), record
+
+
+def test_every_defence_reads_every_probe_under_every_fault(rows):
+    table, record = rows
+    counts = table.groupby(["task", "kind", "defence"]).size()
+    assert set(counts) == {2} and len(counts) == 2 * 2 * 3
+    assert {path.name for path in record.rglob("*.*")} == {*("task_metrics.json", "stability_metrics.json", "detection_metrics.json")}
+    pictures = CACHE.files(CacheParameters(), record, table)
+    assert [*pictures] == [
+        *("figures/figA_score_vs_eps.png", "figures/figB_clean_vs_overhead_pareto.png"),
+        *("figures/figC_logit_sensitivity.png", "figures/figD_amplification_map.png"),
+    ]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+
+
+def test_a_clean_cache_is_read_alike_behind_a_defence_that_finds_nothing(rows):
+    clean = rows[0][rows[0]["kind"] == CLEAN].pivot_table(index="probe", columns="defence", values="loss")
+    assert (clean["episodic"] == clean["none"]).all()
+    assert np.allclose(clean["recompute"], clean["none"], atol=1e-4)
+
+
+def test_noise_hurts_and_running_the_text_again_brings_all_of_it_back(rows):
+    table = recovered(rows[0], "loss").set_index(["task", "defence"])
+    assert (table["lost"] > 0.3).all()
+    assert table.loc[("text", "recompute"), "recovered"] == pytest.approx(1, abs=1e-3)
+
+
+def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
+    seen = []
+
+    class Watch(Nothing):
+        def repair(self, damaged):
+            seen.append(damaged.kv)
+            return damaged.kv
+
+    watches = {name: Watch(SimpleNamespace()) for name in ("none", "other")}
+    parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
+    table = pd.DataFrame(run.of_task(lm, "needle", written, parameters, watches, dict.fromkeys(watches, 0)))
+    groups = [seen[at : at + 3] for at in range(0, len(seen), 3)]
+    assert [torch.equal(one, two) for one, two in zip(groups[2], groups[3], strict=True)] == [True] * 3
+    assert not torch.equal(groups[0][0], groups[2][0])
+    assert table.groupby(["kind", "probe"])["loss"].nunique().eq(1).all()
+
+
+def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, monkeypatch):
+    """Whatever is read once for several defences is what each of them would have read."""
+    parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
+    runs, reads = [], []
+    monkeypatch.setattr(run, "read", lambda *told, once=run.read: reads.append(1) or once(*told))
+    for _ in range(2):
+        defences = {name: Nothing(SimpleNamespace()) for name in ("none", "other")}
+        runs.append(pd.DataFrame(run.of_task(lm, "needle", written, parameters, defences, dict.fromkeys(defences, 0))))
+        monkeypatch.setattr(run, "contents", lambda caches: object())
+    assert len(reads) == 2 + 4
+    pd.testing.assert_frame_equal(*(one.drop(columns="repair_ms") for one in runs), check_exact=True)
+
+
+def test_the_answer_follows_the_cache_and_not_the_question(lm, written):
+    """Behind another probe's keys and values the right answer is not known."""
+    own = run.read(lm, written, [one.blocks for one in written])
+    swapped = run.read(lm, written, [one.blocks for one in (*written[1:], written[0])])
+    assert sum(one["score"] for one in own) >= 2 and sum(one["score"] for one in swapped) == 0
+
+
+def test_caches_that_differ_are_told_apart():
+    one = torch.zeros(1, 2, 1, 2, 2)
+    others = [one.clone(), one.view(1, 2, 2, 1, 2), one + 1, one.double()]
+    assert [run.contents([(one,)]) == run.contents([(other,)]) for other in others] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_a_broken_cache_says_the_same_by_any_attention_and_in_any_batch(written, attention):
+    model = load(load_spec("hippo-tiny"), threads=1)
+    model.model.set_attn_implementation(attention)
+    broken = [corrupt(one.blocks[0], Corruption("gaussian", 0.4), 1, one.address(0)).kv for one in written]
+    together = logits(model, written, broken)
+    alone = [logits(model, [one], [kv])[0] for one, kv in zip(written, broken, strict=True)]
+    usual = logits(load(load_spec("hippo-tiny"), threads=1), written, broken)
+    for one, two, three in zip(together, alone, usual, strict=True):
+        assert torch.allclose(one, two, atol=1e-3) and torch.allclose(one, three, atol=1e-3)
+
+
+def test_one_pass_and_token_by_token_read_the_same(lm, written):
+    one = written[0]
+    broken = corrupt(one.blocks[0], Corruption("gaussian", 0.2), 1, "x").kv
+    row, start = list(one.probe.reads[0]), one.probe.start
+    [answer] = ask(lm, [Ask(row[: one.probe.skip[0]], (one.prefix, broken), start)], 4)
+    said = [*row[: one.probe.skip[0]], *answer.tokens]
+    [nats] = log_likelihood_behind(lm, [(one.prefix, broken)], [start], [said])
+    assert nats[one.probe.skip[0] - 1] == pytest.approx(answer.first_logprob, abs=1e-4)
+    with torch.inference_mode():
+        out = lm.model(**inputs(lm, [said], [(one.prefix, broken)], [start]))
+    greedy = out.logits[0, one.probe.skip[0] - 1 : -1].argmax(-1)
+    assert greedy.tolist() == list(answer.tokens)
+
+
+def test_texts_of_different_splits_share_nothing(lm):
+    held = {split: {text for texts in probes.manual(split).values() for text in texts} for split in ("train", "val", "test")}
+    assert all(held.values())
+    assert not (held["train"] & held["test"] or held["train"] & held["val"] or held["val"] & held["test"])
+
+
+def test_every_task_that_is_named_can_be_made(lm):
+    assert set(Task.__args__) == set(probes.MAKERS)
+    with pytest.raises(LabError, match="unknown task 'chess'"):
+        probes.probes(lm, "chess", 2, 5, "test")
+    choice = probes.probes(lm, "choice", 2, 5, "test")[0]
+    assert len(choice.reads) == 4 and len(set(choice.reads)) == 4
+    recalled = probes.probes(lm, "traces", 2, 5, "test")[0]
+    assert len(recalled.blocks) == probes.RECALLED
+
+
+def test_a_donor_is_another_text(written):
+    tokens = written[0].blocks[0].shape[3]
+    donor = donor_of(written, 0, tokens)
+    assert donor.shape[3] >= tokens and not torch.equal(donor[:, :, :, :tokens], written[0].blocks[0])
+    with pytest.raises(LabError, match="n of at least 2"):
+        donor_of(written[:1], 0, 3)
+
+
+def test_nothing_moves_where_the_cache_does_not(lm, written):
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr("hippo_core.protocols.cache.stability.MAPPED", 50)
+        found = stability(lm, written, {"none": Nothing(SimpleNamespace())}, 1)
+    assert (found["settings"]["caches"], found["settings"]["mapped"]) == (3, 2)  # of 24 heads
+    drifts = [line["drift"] for line in found["logit_sensitivity"]]
+    assert drifts[0] == 0 and drifts == sorted(drifts)
+    assert np.shape(found["amplification_map"]["none"]) == (6, 4)
+    assert drift([torch.zeros(1, 2)], [torch.tensor([[3.0, 4.0]])]) == 5
+
+
+def test_what_a_defence_does_to_an_unmoved_cache_is_drift(lm, written):
+    class Halving(Nothing):
+        def repair(self, damaged):
+            return damaged.kv / 2
+
+    first, *_ = stability(lm, written, {"halving": Halving(SimpleNamespace())}, 1)["logit_sensitivity"]
+    assert first["delta"] == 0 and first["drift"] > 0 and first["drift_from_own_clean"] == 0
+
+
+def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
+    settings = {"family": "B", "rank": 64}
+    recipe = RepairRecipe(
+        model="hippo-tiny", settings=settings, kinds=("gaussian",), stored="bfloat16", probes=2, batch=2, steps=8, warmup=1
+    )  # type: ignore[arg-type]
+    trainee = RepairTrainee(recipe, lm)
+    assert torch.equal(trainee.repair(trainee.written[0].blocks[0]), trainee.written[0].blocks[0])
+    first = trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0]
+    for step in range(8):
+        trainee.learn(step)
+    assert trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0] < first
+    assert len(trainee.met) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"kinds": ["rust"]}, "kinds"),
+        ({"severities": [2.0]}, "less than or equal to 1"),
+        ({"defences": ["prayer"]}, "defences"),
+        ({"kinds": ["gaussian", "gaussian"]}, "twice"),
+        ({"layers": [6]}, "hippo-tiny has 6, numbered from 0 to 5"),
+        ({"heads": [9]}, "hippo-tiny has 4"),
+        ({"repaired": [7]}, "hippo-tiny has 6"),
+        ({"window": [9, 3]}, "behind the last"),
+        ({"budget": 0.0}, "greater than 0"),
+        ({"stored": "int8", "defences": ["ecc"]}, "leave ecc out"),
+        ({"stored": "int8", "bits": "exponent"}, "codes have no exponent"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(told, said):
+    with pytest.raises(LabError, match=said):
+        CACHE.check(told, "here")
+
+
+def test_a_window_beyond_the_cache_is_refused(written):
+    beyond = damage.fault(CacheParameters(times="window", window=[100, 400]), "gaussian", 0.5)
+    with pytest.raises(LabError, match="ends behind the"):
+        damage.damaged(written, 0, beyond, 1)
+
+
+def test_cells_that_measure_share_a_training_and_others_need_none():
+    def planned(**told):
+        return CACHE.plan(CACHE.check(told, "here"))
+
+    one, two = (planned(defences=["learned"], kinds=[kind]) for kind in ("gaussian", "bitflip"))
+    assert one.needs["repair"].parameters == two.needs["repair"].parameters
+    assert not planned(defences=["episodic"]).needs
+    alone = planned(step="train", record_dir="executed/here")
+    assert alone.parameters["record_dir"] == "executed/here" and one.needs["repair"].parameters["record_dir"] == ""
+    assert planned(defences=["episodic"], rank=3).parameters == planned(defences=["episodic"]).parameters
+    assert planned(defences=["learned"], rank=3).needs["repair"].parameters["rank"] == 3

@@ -1,0 +1,87 @@
+"""What rows come to: damage recovered, what is kept along severity, its area, and what a probe must show to be admitted."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from hippo_core.protocols.cache.report import found, in_words, training_in_words
+from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
+from hippo_core.results.criteria.tables import TableRows
+
+SCORES = {  # by kind, severity and defence
+    ("clean", 0.0): {"none": 1.0, "clipping": 0.9},
+    ("gaussian", 0.5): {"none": 0.6, "clipping": 0.8},
+    ("gaussian", 1.0): {"none": 0.2, "clipping": 0.0},
+}
+
+
+@pytest.fixture
+def rows():
+    lines = []
+    for (kind, severity), scores in SCORES.items():
+        for defence, score in scores.items():
+            for number in range(20):
+                right = float(number < round(20 * score))
+                told = {"probe": f"q{number}", "cluster": f"w{number}", "task": "needle", "kind": kind, "severity": severity}
+                cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": math.nan, "repair_ms": 1.0, "kept_bytes": 0.0}
+                lines.append({**told, "defence": defence, "score": right, "loss": 1 - right, "chance": 0.0, **cost})
+    return pd.DataFrame(lines)
+
+
+def test_recovered_is_the_share_of_the_damage_that_is_gone(rows):
+    table = recovered(rows).set_index("severity")
+    assert table.loc[0.5, "recovered"] == pytest.approx(0.5) and table.loc[1.0, "recovered"] == pytest.approx(-0.25)
+    assert table.loc[0.5, "low"] < 0.5 < table.loc[0.5, "high"]
+    assert table.loc[0.5, "lost"] == pytest.approx(0.4)
+
+
+def test_where_every_probe_is_whole_again_no_interval_is_said(rows):
+    whole = rows.assign(score=[1.0 if kind == "clean" or defence == "clipping" else score
+                               for kind, defence, score in zip(rows["kind"], rows["defence"], rows["score"], strict=True)])  # fmt: skip
+    table = recovered(whole)
+    assert (table["recovered"] == 1).all() and table["low"].isna().all()
+
+
+def test_where_nothing_is_lost_nothing_can_be_recovered(rows):
+    rows.loc[rows["kind"] == "gaussian", "score"] = rows.loc[rows["kind"] == "clean", "score"].iloc[0]
+    assert recovered(rows.assign(score=1.0))["recovered"].isna().all()
+    assert recovered(rows.assign(score=1.0 - 1e-6 * (rows["kind"] != "clean")))["recovered"].isna().all()  # rounding is no damage
+
+
+def test_the_area_is_that_below_what_is_kept(rows):
+    curves = kept(rows)
+    start = curves[curves["severity"] == 0].set_index("defence")["kept"]
+    assert start.to_dict() == pytest.approx({"none": 1.0, "clipping": 0.9})  # a defence may harm a whole cache
+    areas = auc(curves).set_index("defence")["auc"]
+    assert areas["none"] == pytest.approx((1 + 0.6) / 4 + (0.6 + 0.2) / 4)
+    assert best_heuristic(auc(curves)) == "clipping"
+    chance = kept(rows.assign(chance=0.5)).set_index(["defence", "severity"])["kept"]
+    assert chance["none", 0.5] == pytest.approx(0.2)
+
+
+def test_a_probe_is_admitted_where_it_can_show_damage(rows):
+    assert admitted(rows)["needle"]["admitted"]
+    assert not admitted(rows.assign(chance=0.9))["needle"]["admitted"]
+    assert not admitted(rows[(rows["kind"] == "clean") | (rows["defence"] == "clipping")].assign(score=1.0, defence="none"))["needle"][
+        "admitted"
+    ]
+
+
+def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
+    assert regression(rows)["needle"]["clipping"]["score"] == pytest.approx(0.1)
+
+
+def test_what_is_said_and_drawn_is_of_the_rows(rows):
+    told = TableRows("cache", "measure", "probe", "cluster", rows.assign(record="r", seed=1, model="m"), ("score",), ("model", "seed"))
+    curves, damage, costs = found([told])
+    assert curves.figure and "clipping" in curves.table["defence"].tolist()
+    assert damage.table["recovered"].tolist() == ["−0.25"]
+    assert costs.table["needle, score lost"].tolist() == [0, 0.1]
+    assert "keeps 40%" in in_words("m", task_metrics(rows))
+
+
+def test_a_training_is_said_in_words():
+    examined = {"clean": 0.01, "gaussian": 1.0, "gaussian bare": 2.0, "bitflip": 3.0, "bitflip bare": 2.0}
+    said = training_in_words({"examined": examined, "numbers": 1234, "steps": 9})
+    assert "1,234 numbers, 9 steps" in said and "2.00 nats" in said and "nearer for 1 of 2" in said

@@ -1,0 +1,184 @@
+"""What is planned, judged and reported of a consolidation follows from its parameters and its rows."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.consolidation import gate, report
+from hippo_core.protocols.consolidation.protocol import CONSOLIDATION
+from hippo_core.protocols.consolidation.table import PROBES, SPENT, TITLES, changes
+from hippo_core.results.criteria import judge_tables, load_criteria
+from hippo_core.results.criteria.tables import TableRows
+from hippo_core.results.formatting import NONE
+
+MANY = 400
+FIFTY = {"n": 50, "steps": 1000}
+ALL_OF_FIFTY = {
+    *("consolidation_50", "consolidation_of_recall", "consolidation_of_rag"),
+    *("consolidation_sanity", "consolidation_other_suites", "consolidation_text"),
+}
+TOLD = {
+    "model": "hippo-tiny",
+    "suite": "consolidation",
+    "n": 20,
+    "seed": 1,
+    "way": "lora",
+    "cycles": 1,
+    "policy": "uniform",
+    "wordings": 40,
+    "restatements": 0.0,
+    "distilled": 0.0,
+    "steps": 100,
+}
+
+
+def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3.0, **told):
+    """A row a question, probe and stage: before, every probe but that with the memory off is right."""
+    rows = []
+    for probe in PROBES:
+        for stage in ("pre", "post_1"):
+            after = {"off": off, "in_context": in_context, "other_suites": others}.get(probe, 1.0)
+            before = 0.0 if probe == "off" else 1.0
+            for number in range(MANY):
+                score = before if stage == "pre" else float(number < after * MANY)
+                about = probe if probe in ("in_context", "other_suites", "text") else "told"
+                words = {
+                    "question_id": f"{about}{number}",
+                    "world": f"{about}{number // 2}",
+                    "kind": "who",
+                    "rung": "exact",
+                    "question": "?",
+                }
+                text = probe == "text"
+                row = words | {
+                    "answer": "a",
+                    "pred": "b",
+                    "score": math.nan if text else score,
+                    "nats": (3.0 if stage == "pre" else nats) + 1e-5 * number * (stage == "pre"),
+                }
+                numbers = dict.fromkeys(("prompt_tokens", "generated_tokens", "latency_ms"), 1.0) | dict.fromkeys(SPENT, 2.0)
+                rows.append(row | {"probe": probe, "stage": stage, "abstained": 0.0} | numbers)
+    return pd.DataFrame(rows).assign(**(TOLD | told), replay=replay, record=record, cell=record)
+
+
+def table(*cells):
+    return TableRows("consolidation", "consolidate", "question_id", "world", pd.concat(cells), ("score",), ("model", "seed", "suite", "n"))
+
+
+def check(**values):
+    return CONSOLIDATION.check(values, "here")
+
+
+def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it_with_other_ways():
+    first, second = (CONSOLIDATION.plan(check(n=20, way=way)) for way in ("lora", "sparse"))
+    assert first.needs["store"].step == second.needs["store"].step == "teach"
+    assert first.needs["store"].parameters == second.needs["store"].parameters
+    assert first.rests_on != second.rests_on and "sparse" in second.label
+    assert CONSOLIDATION.plan(check(n=20, wordings=5)).rests_on != first.rests_on
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"way": "surgery"}, "way"),
+        ({"cycles": 4}, "cycles"),
+        ({"lost": 2.0}, "lost"),
+        ({"preset": "baselines/longctx"}, "no store of its own"),
+        ({"suite": "nowhere"}, "unknown suite"),
+    ],
+)
+def test_a_wrong_parameter_is_one_clear_line(wrong, message):
+    with pytest.raises(LabError, match=message):
+        check(**wrong)
+
+
+def test_every_difference_is_paired_with_before():
+    found = changes(rows_of(off=0.5, nats=3.5))
+    assert found["off"]["post_1"]["difference"] == pytest.approx(0.5)
+    assert (found["off"]["post_1"]["won"], found["off"]["post_1"]["lost"]) == (MANY / 2, 0)
+    assert found["in_context"]["post_1"]["difference"] == 0
+    assert found["text"]["post_1"]["difference"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_gate_passes_an_uplift_and_no_other():
+    def judged(rows, mode="ci", least=0.05):
+        return gate._uplift(rows[rows["probe"] == "off"], mode, least, 0.05)
+
+    assert judged(rows_of(off=0.8)).passed and not judged(rows_of(off=0.0)).passed
+    few = rows_of(off=0.005)
+    assert judged(few, "fixed", 0.004).passed and not judged(few, "ci", 0.004).passed
+    assert not judged(rows_of(off=0.8), least=0.9).passed
+    assert str(judged(rows_of(off=0.0))).startswith("FAIL")
+
+
+def test_a_run_without_consolidation_cannot_be_judged():
+    with pytest.raises(LabError, match="no consolidation"):
+        gate.uplifts("nothing")
+    with pytest.raises(LabError, match="alpha"):
+        gate.uplifts("nothing", alpha=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "met"),
+    [
+        ({}, {"consolidation"}),
+        ({"off": 0.0}, set()),
+        (FIFTY, ALL_OF_FIFTY),
+        (FIFTY | {"off": 0.85}, ALL_OF_FIFTY - {"consolidation_of_recall", "consolidation_of_rag"}),
+        (FIFTY | {"in_context": 0.8}, ALL_OF_FIFTY - {"consolidation_sanity"}),
+        (FIFTY | {"others": 0.9}, ALL_OF_FIFTY - {"consolidation_other_suites"}),
+        (FIFTY | {"nats": 3.2}, ALL_OF_FIFTY - {"consolidation_text"}),
+        (FIFTY | {"steps": 500}, set()),
+        ({"n": 200, "steps": 1200, "off": 0.6}, {"consolidation_200"}),
+    ],
+)
+def test_criteria_follow_what_was_won_and_lost_and_pool_no_numbers_of_facts_or_steps(changed, met):
+    verdicts = judge_tables(load_criteria(), [table(rows_of(**changed), rows_of("other", n=70, off=0.0, in_context=0.0))])
+    found = {one.id: one.verdict for one in verdicts}
+    assert {name for name, verdict in found.items() if verdict == "met"} == met, found
+    assert len(found) == 8
+
+
+@pytest.mark.parametrize("other", [{"restatements": 0.25}, {"distilled": 1.0}])
+def test_criteria_are_about_questions_alone(other):
+    plain, failed = rows_of(**FIFTY), rows_of("other", **FIFTY, **other, off=0.0, in_context=0.0, nats=4.0)
+    alone, both, without = (judge_tables(load_criteria(), [table(*cells)]) for cells in ([plain], [plain, failed], [failed]))
+    assert [(one.id, one.verdict) for one in both] == [(one.id, one.verdict) for one in alone]
+    assert {one.verdict for one in without} == {"not judged"}
+
+
+def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
+    cells = [rows_of("a"), rows_of("b", seed=2, off=0.5), rows_of("c", way="sparse", off=0.25, in_context=0.75)]
+    section = report.by_way(table(*cells))
+    assert section.table is not None
+    lines = section.table.set_index("way")
+    assert list(lines["questions"]) == [2 * MANY, MANY] and list(lines["worlds"]) == [MANY, MANY / 2]
+    assert list(lines["won"]) == [1.5 * MANY, MANY / 4] and list(lines["memory off, before"]) == [0, 0]
+    assert lines["after"].str.startswith(("0.75 (", "0.25 (")).all() and lines["B3 / B1"].str.startswith(("0.75", "0.25")).all()
+    assert lines.loc["sparse", TITLES["in_context"]].startswith("\u22120.25 (") and list(lines["tokens a fact"]) == [2, 2]
+    assert section.figure and section.figure.startswith(b"\x89PNG")
+
+
+def test_records_without_costs_are_reported_without_them():
+    section = report.by_way(table(rows_of().drop(columns=list(SPENT))))
+    assert section.table is not None and not [name for name in section.table if name.endswith("a fact")]
+
+
+def test_a_report_has_a_line_for_each_probe_of_each_cell():
+    _, section = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
+    assert section.table is not None and len(section.table) == 2 * len(PROBES)
+    assert set(section.table["way"]) == {"lora", "sparse"}
+    assert "+1.00 (" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")
+    asked = ~section.table["asked with"].str.startswith("plain text")
+    assert not (section.table.loc[asked, "95% interval"] == NONE).any()
+
+
+def test_its_sentence_names_what_was_won_and_lost():
+    rows = rows_of(off=0.5)
+    cell = type("Cell", (), {"slept": {"seconds": 12.0}})()
+    metrics = load_experiment("consolidation").table("consolidate").metrics(cell, rows, 1.0)  # type: ignore[misc]
+    said = CONSOLIDATION.sentence(check(), metrics)
+    assert "50% of 400" in said and "0% before" in said and "+0.0 points" in said

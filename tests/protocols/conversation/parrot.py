@@ -1,0 +1,68 @@
+"""Dialogues of our own, and a provider that is no model: it answers with words of its prompt."""
+
+from types import SimpleNamespace
+
+from hippo_core.protocols.conversation import choices as asked
+from hippo_core.protocols.conversation import phases
+from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.lines import read_lines, write_lines
+from hippo_core.protocols.conversation.techniques.base import Setting
+from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.retry import CallFailed, RetryPolicy
+
+NAMES = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frida", "Gerd", "Hanna", "Ivan", "Jana", "Karl", "Lea")
+THINGS = ("lamp", "violin", "ladder", "bicycle", "kettle", "globe", "rug", "clock", "drum", "easel", "funnel", "guitar")
+
+
+def values():
+    return [
+        {
+            "id": f"talk-{number}",
+            "turns": [
+                {"speaker": "user", "text": f"I am {name} and I own the {thing}."},
+                {"speaker": "assistant", "text": "Noted."},
+                {"speaker": "user", "text": f"My {thing} is in the US, not on the bus."},
+            ],
+            "questions": [
+                {"id": "owner", "question": f"Who owns the {thing}?", "answer": name, "entities": [name], "position": "early",
+                 "salience": "high"},
+                {"id": "place", "question": f"Where is the {thing}?", "answer": "US", "entities": ["US", thing], "position": "recent",
+                 "salience": "low", "refuted": ["bus"]},
+            ],
+        }
+        for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
+    ]  # fmt: skip
+
+
+def choices(dialogues, techniques):
+    return asked.choices(dialogues, techniques, [Budget.of("turns")], Setting(SimpleNamespace(encode_text=str.split)))
+
+
+def evaluate(raw, dialogues, out):
+    write_lines(out, found := phases.evaluate(read_lines(raw), dialogues, raw))
+    return found
+
+
+class Parrot(Provider):
+    """Says the name in its prompt, and "the US" where it is asked for a place; nothing where the dialogue is not shown."""
+
+    def __init__(self, fails=(), name="parrot", says=None):
+        super().__init__(RetryPolicy(attempts=1))
+        self.fails, self.name, self.says, self.prompts = set(fails), name, says, []
+
+    @property
+    def identity(self):
+        return self.name
+
+    def describe(self):
+        return f"the {self.name}"
+
+    def call(self, prompt, max_tokens, temperature):
+        self.prompts.append(prompt)
+        if len(self.prompts) in self.fails:
+            raise CallFailed("it is asleep")
+        if self.says:
+            return Answer(self.says(prompt))
+        name = next((name for name in NAMES if f"I am {name} " in prompt), "unknown")
+        text = name if "Who" in prompt else "In the US, I think" if "user:" in prompt else "On a bus"
+        return Answer(text, tokens_in=len(prompt.split()), tokens_out=1)

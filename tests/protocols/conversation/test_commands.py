@@ -1,0 +1,155 @@
+"""The phases: each can be run again alone, a failure is a line, a killed run goes on, scores follow what was said."""
+
+import json
+import math
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.conversation.aggregate import aggregate
+from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.execute import describe, execute
+from hippo_core.protocols.conversation.lines import appending, read_lines, write_lines
+from hippo_core.protocols.conversation.scores import answer_scores, known_entities
+from tests.protocols.conversation.parrot import NAMES, Parrot, choices, evaluate, values
+
+BOTH = ("full", "none")
+
+
+def score(text, question, dialogue):
+    found = answer_scores(text, question, known_entities(dialogue))
+    return {name: None if math.isnan(value) else value for name, value in found.items()}
+
+
+def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
+    raw, asleep = tmp_path / "raw.jsonl", Parrot(fails=(3, 7))
+    assert (first := execute(choices(dialogues, BOTH), asleep, raw)).failed == 2 and (first.asked, first.kept) == (48, 0)
+    lines = read_lines(raw)
+    assert [number for number, one in enumerate(lines, 1) if one["error"]] == [3, 7]
+    assert lines[2]["error"] == "it is asleep" and lines[2]["text"] == "" and lines[2]["tokens_in"] is None
+    again = Parrot()
+    assert (second := execute(choices(dialogues, BOTH), again, raw)).asked == 2 and (second.failed, second.kept) == (0, 46)
+    assert again.prompts == [asleep.prompts[2], asleep.prompts[6]]
+    assert len(evaluate(raw, dialogues, tmp_path / "scored.jsonl")) == 48
+
+
+def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, BOTH), parrot, raw)
+    whole = raw.read_bytes()
+    cut = whole[: len(whole) // 2]
+    raw.write_bytes(cut)
+    assert execute(choices(dialogues, BOTH), Parrot(), raw).kept == cut.count(b"\n")
+    timeless = [
+        [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0, "seal": ""} for line in text.splitlines()]
+        for text in (whole, raw.read_bytes())
+    ]
+    assert timeless[0] == timeless[1]
+
+
+def test_another_prompt_limit_or_provider_is_another_call(dialogues, parrot, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, ["full"]), parrot, raw)
+    other = [one.model_copy(update={"turns": one.turns[:2]}) for one in dialogues]
+    assert execute(choices(dialogues, ["full"]), Parrot(), raw).asked == 0
+    assert execute(choices(other, ["full"]), Parrot(), raw).asked == 24
+    assert execute(choices(dialogues, ["full"]), Parrot(), raw, max_tokens=9).asked == 24
+    assert execute(choices(dialogues, ["full"]), Parrot(name="other"), raw).asked == 24
+
+
+def test_a_dry_run_calls_and_writes_nothing(dialogues, parrot, tmp_path):
+    assert describe(choices(dialogues, BOTH), parrot, 9, 0.0).startswith("would call 48 times: the parrot (max_tokens 9, temperature 0")
+    assert not parrot.prompts
+
+
+def test_no_text_of_a_dialogue_is_recorded(dialogues, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, ["full"]), Parrot(says=lambda prompt: "x"), raw)
+    assert not any(name in raw.read_text() for name in (*NAMES, "Noted"))
+
+
+@pytest.mark.parametrize(
+    ("text", "em", "contains", "recall", "precision", "stale"),
+    [
+        ("the us", 1, 1, 0.5, 1, 0),
+        ("On the bus.", 0, 0, 0, 0, 1),
+        ("The lamp is in the US with Anna", 0, 1, 1, 2 / 3, 0),
+        ("", 0, 0, 0, None, 0),
+    ],
+)
+def test_words_are_whole_words(dialogues, text, em, contains, recall, precision, stale):
+    question = dialogues[0].questions[1]
+    found = score(text, question, dialogues[0])
+    assert found == {"em": em, "contains": contains, "entity_recall": recall, "entity_precision": precision, "stale": stale}
+
+
+@pytest.mark.parametrize(("text", "em"), [("unknown", 1), ("Unknown.", 1), ("Ben", 0)])
+def test_unknown_is_right_where_nothing_was_said(dialogues, text, em):
+    question = dialogues[0].questions[0].model_copy(update={"answerable": False, "answer": "unknown", "entities": ()})
+    assert score(text, question, dialogues[0])["em"] == em and score(text, question, dialogues[0])["entity_recall"] is None
+
+
+def table(place, title):
+    report = json.loads((place / "report.json").read_text())
+    [found] = [one for one in report["tables"] if one["title"] == title]
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
+def test_the_report_follows_the_answers(dialogues, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, BOTH), Parrot(fails=(1,)), raw)
+    aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
+    full, none = table(tmp_path, "Techniques")
+    assert (full["contains"], full["n"], full["failed"], none["contains"], none["stale"]) == ("1.00", "23", "1", "0.00", "1.00")
+    assert (full["coherence"], full["fluency"]) == ("–", "–")
+    [difference] = table(tmp_path, "Differences")
+    assert (difference["techniques"], difference["n"], difference["difference"]) == ("full (full) − none (full)", "23", "+1.00")
+    assert [row["early"] for row in table(tmp_path, "By position (n)")] == ["1.00 (11)", "0.00 (12)"]
+    turned = [{**one, "questions": [{**question, "answer": "Noted"} for question in one["questions"]]} for one in values()]
+    expected = [Dialogue.model_validate(one) for one in turned]  # other answers are expected: nothing is right any more
+    aggregate(evaluate(raw, expected, tmp_path / "scored.jsonl"), tmp_path)
+    assert [row["contains"] for row in table(tmp_path, "Techniques")] == ["0.00", "0.00"]
+    assert "no judge was asked" in (tmp_path / "report.md").read_text()
+
+
+def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, ["full"]), Parrot(says=lambda prompt: "<b>US</b> | x"), raw)
+    aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
+    [full] = table(tmp_path, "Techniques")
+    assert (full["tokens in"], full["tokens out"]) == ("– (0 of 24 known)", "–")
+
+
+def test_mistakes_are_said_with_file_and_line(dialogues, parrot, tmp_path):
+    raw = tmp_path / "raw.jsonl"
+    execute(choices(dialogues, ["full"]), parrot, raw)
+    with pytest.raises(LabError, match=r"raw.jsonl:3: no question 'owner' in a dialogue 'talk-1'"):
+        evaluate(raw, dialogues[:1], tmp_path / "scored.jsonl")
+    assert not (tmp_path / "scored.jsonl").exists()
+    raw.write_bytes(raw.read_bytes().replace(b"\n", b"\noh\n", 1))
+    with pytest.raises(LabError, match=r"raw.jsonl:2: expected a JSON object"):
+        evaluate(raw, dialogues, tmp_path / "scored.jsonl")
+    with pytest.raises(LabError, match="unknown technique 'fill'; legal: "):
+        execute(choices(dialogues, ["fill"]), parrot, tmp_path / "other.jsonl")
+    assert not (tmp_path / "other.jsonl").exists()
+
+
+def test_two_runs_do_not_write_one_file(tmp_path):
+    with appending(tmp_path / "a.jsonl"), pytest.raises(LabError, match="written by another process"), appending(tmp_path / "a.jsonl"):
+        pass
+
+
+@pytest.mark.parametrize(("was", "now"), [("Kraków", "Krakov"), (": 1,", ": 0,"), ("null", "true"), ("d1", "d2")])
+def test_a_line_that_was_altered_is_named(tmp_path, was, now):
+    path, line = tmp_path / "raw.jsonl", {"dialogue": "d1", "answer": "Kraków", "right": 1, "score": math.nan, "error": None}
+    write_lines(path, [line, line])
+    assert read_lines(path) == [{**line, "score": None}] * 2
+    first, second, _ = path.read_text().split("\n")
+    path.write_text(f"{first}\n{second.replace(was, now, 1)}\n")
+    with pytest.raises(LabError, match=r"raw\.jsonl:2 is not as it was written"):
+        read_lines(path)
+
+
+def test_a_line_that_a_person_or_an_earlier_lab_wrote_is_read(tmp_path):
+    (tmp_path / "ratings-ann.jsonl").write_text('{"answer_id": "a", "fluency": 4}\n')
+    assert read_lines(tmp_path / "ratings-ann.jsonl") == [{"answer_id": "a", "fluency": 4}]

@@ -1,0 +1,166 @@
+"""What rows of conversations come to: means, groups, pairs with corrected p, figures; and what a cell may be told."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from hippo_core.files import LabError
+from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.conversation import run
+from hippo_core.protocols.conversation.commands import app
+from hippo_core.protocols.conversation.generator import generate
+from hippo_core.protocols.conversation.lines import write_lines
+from hippo_core.protocols.conversation.phases import KEY, RAW, SCORED
+from hippo_core.protocols.conversation.protocol import ConversationParameters
+from hippo_core.protocols.conversation.report import comparisons, found, in_words
+from hippo_core.protocols.conversation.run import DIALOGUES
+from hippo_core.protocols.conversation.table import COLUMNS, by_technique
+from hippo_core.results.criteria.tables import TableRows
+
+RIGHT = {"oracle": 1.0, "none": 0.0, "recency": 0.5, "random": 0.25, "bm25": 0.75}
+
+
+@pytest.fixture
+def rows():
+    lines = []
+    for technique, right in RIGHT.items():
+        for dialogue in range(12):
+            for number in range(4):
+                question = f"d{dialogue}/{number}"
+                budget = "full" if technique == "none" else "128"
+                told = {
+                    "entry": f"{question}/{technique}/{budget}",
+                    "dialogue": f"d{dialogue}",
+                    "question": question,
+                    "technique": technique,
+                }
+                groups = {
+                    "position": ("early", "middle", "recent", "recent")[number],
+                    "salience": "high",
+                    "kind": "fact",
+                    "category": "identity",
+                }
+                score = float((number + dialogue) % 4 < round(4 * right))
+                known = {
+                    "budget": budget,
+                    **groups,
+                    "turns": 40,
+                    "distance": 35.0 - 10 * number,
+                    "em": score,
+                    "presence": 1.0,
+                    "tokens": 128.0,
+                    "ms": 1.0,
+                }
+                lines.append({**dict.fromkeys(COLUMNS, np.nan), **told, **known, "index_ms": 2.0})
+    return pd.DataFrame(lines)[list(COLUMNS)]
+
+
+def test_means_by_technique(rows):
+    means = {line["technique"]: line for line in by_technique(rows)}
+    assert {name: line["em"]["mean"] for name, line in means.items()} == RIGHT
+    assert means["bm25"]["em"]["n_worlds"] == 12 and means["bm25"]["hit_1"]["mean"] is None
+    assert "128 tokens oracle" not in in_words("m", by_technique(rows)) and "128 tokens bm25 0.75" in in_words("m", by_technique(rows))
+
+
+def test_pairs_are_corrected_over_all_of_them(rows):
+    table = comparisons(rows).set_index(["technique", "against"])
+    assert set(table.index) == {("recency", "random"), ("bm25", "random"), ("bm25", "recency")}
+    assert table.loc[("bm25", "recency"), "difference"] == 0.25
+    assert (table["holm"] >= table["p"]).all() and (table["bonferroni"] >= table["holm"]).all()
+    assert table["bonferroni"].tolist() == [min(1.0, 3 * p) for p in table["p"]]
+
+
+def test_shuffled_labels_leave_no_difference(rows):
+    """Wiring: the techniques' names exchanged at random within a question, no pair is shown."""
+    random = np.random.default_rng(0)
+    own = rows[rows["technique"].isin(["random", "recency", "bm25"])].copy()
+    own["em"] = own.groupby("question")["em"].transform(lambda values: random.permutation(values.to_numpy()))
+    assert comparisons(rows)["holm"].min() < 0.05 < comparisons(own)["holm"].min()
+
+
+def test_sections_have_tables_and_figures(rows):
+    table = TableRows("conversation", "answer", "entry", "dialogue", rows.assign(model="m", seed=1, record="r"), ("em",))
+    sections = {section.title: section for section in found([table])}
+    assert sections["Techniques"].table["exact match"].tolist()[:2] == ["0.00", "1.00"]
+    assert sections["What is answered, by tokens"].figure and sections["Lost in the middle"].figure
+    early = sections["By position"].table.set_index("technique").loc["recency", "early"]
+    assert early.startswith("0.50")
+    assert {"p, Holm", "p, Bonferroni", "d", "needed for 80% power"} <= set(sections["Which differences are shown"].table)
+    twice = TableRows("conversation", "answer", "entry", "dialogue", pd.concat([table.rows, table.rows]), ("em",))
+    assert "48 questions about 12 dialogues" in found([twice])[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"techniques": ["bm52"]}, "unknown technique 'bm52'"),
+        ({"techniques": ["bm25", "bm25"]}, "named twice"),
+        ({"techniques": ["recency@3"]}, "expected a retriever"),
+        ({"budgets": [0]}, "number of tokens from 1"),
+        ({"budgets": ["half"]}, "budgets"),
+        ({"budgets": [128, 128]}, "twice"),
+        ({"lengths": [8]}, "16 turns or more"),
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_one_line(values, says):
+    with pytest.raises(LabError) as error:
+        load_experiment("conversation").check(values, "here")
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_plan_says_what_is_not_usual():
+    experiment = load_experiment("conversation")
+    plan = experiment.plan(experiment.check({"techniques": ["bm25@3"], "n": 3}, "here"))
+    assert plan.label == "conversation n=3 techniques=bm25@3" and plan.modules == ("hippo_core.protocols.conversation.run",)
+
+
+@pytest.mark.parametrize(("own", "room"), [(False, 8), (True, 32)])
+def test_an_answer_about_ones_own_dialogues_has_more_room(tmp_path, monkeypatch, own, room):
+    (tmp_path / "d.json").write_text(generate(1, lengths=(16,))[0].model_dump_json())
+    given = {}
+    monkeypatch.setattr(run, "execute", lambda *_, max_tokens: given.update(room=max_tokens) or [])
+    monkeypatch.setattr(run, "evaluate", lambda *_: [])
+    monkeypatch.setattr(run, "table_of", lambda scored: scored)
+    told = ConversationParameters(n=1, lengths=[16], dialogues=str(tmp_path / "d.json") if own else "")
+    run.converse(SimpleNamespace(parameters=told, record=tmp_path, language_model=SimpleNamespace(spec=None)))
+    assert given == {"room": room}
+
+
+def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
+    experiment, file = load_experiment("conversation"), tmp_path / "mine.jsonl"
+    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(2, lengths=(16,))))
+    told = [experiment.check({"dialogues": str(path)}, "here") for path in (file, tmp_path)]
+    before = [experiment.plan(one).rests_on for one in told]
+    assert before == [experiment.plan(one).rests_on for one in told]
+    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(3, lengths=(16,))))
+    assert all(experiment.plan(one).rests_on != old for one, old in zip(told, before, strict=True))
+    with pytest.raises(LabError, match="no such file or folder"):
+        experiment.plan(experiment.check({"dialogues": str(tmp_path / "none.jsonl")}, "here"))
+
+
+def test_the_phases_of_a_record_run_again_alone(tmp_path):
+    """From a record's raw answers and dialogues to scores, from these to a report; other answers, other scores."""
+    dialogues = generate(12, lengths=(16,))
+    asked = [(one, question) for one in dialogues for question in one.questions]
+    told = {"lines": [], "places": [], "ranking": None, "tokens_in": 9, "tokens_out": 1, "seconds": 0.0, "select_ms": 0.0, "index_ms": 0.0}
+    told |= dict.fromkeys(KEY, "") | {"error": None}
+    raw = [
+        told
+        | {"dialogue": one.id, "question": question.id, "technique": name, "budget": "128", "text": response, "cut": response == "nobody"}
+        for one, question in asked
+        for name, response in (("bm25", question.answer), ("recency", "nobody"))
+    ]
+    (tmp_path / DIALOGUES).write_text("".join(one.model_dump_json() + "\n" for one in dialogues))
+    write_lines(tmp_path / RAW, raw)
+    runner = CliRunner()
+    assert runner.invoke(app, ["evaluate", str(tmp_path / DIALOGUES), "--out", str(tmp_path)]).exit_code == 0
+    assert runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exit_code == 0
+    said = (tmp_path / "report.md").read_text()
+    assert "| bm25 | 128 | 60 | 0 | 0 | 12 | 1.00 |" in said and "| recency | 128 | 60 | 0 | 60 | 12 | 0.00 |" in said
+    assert "bm25 (128) − recency (128) | 60 | +1.00 |" in said
+    (tmp_path / SCORED).unlink()
+    assert isinstance(runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exception, LabError)

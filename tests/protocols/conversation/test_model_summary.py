@@ -1,0 +1,76 @@
+"""The model's own summary: rolling, kept by the turns it is of, within its room."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+
+from hippo_core.protocols.conversation.budget import Budget, Room
+from hippo_core.protocols.conversation.techniques import load_technique, model_summary
+from hippo_core.protocols.conversation.techniques.base import Asked, Setting
+from tests.protocols.conversation.conftest import count
+
+LONG = 25  # turns: two steps of ten and one of five
+
+
+@pytest.fixture
+def talk(dialogue):
+    turns = [dialogue.turns[place % 8].model_copy(update={"id": str(place)}) for place in range(LONG)]
+    return dialogue.model_copy(update={"turns": tuple(turns)})
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was asked of a model that writes how many lines it read, again and again."""
+    calls = []
+
+    def write(lm, lines, tokens):
+        calls.append((list(lines), tokens))
+        return " ".join([f"{len(lines)}-lines"] * 200) if len(lines) <= lm.spec.context_limit // 20 else None
+
+    monkeypatch.setattr(model_summary, "write", write)
+    return calls
+
+
+def load_for(name, limit=1000):
+    return load_technique(
+        name, Setting(SimpleNamespace(encode=str.split, encode_text=str.split, spec=SimpleNamespace(context_limit=limit)))
+    )
+
+
+def choose(name, dialogue, budget, limit=1000, questions=("Who?",)):
+    room = Room.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+    choice = load_for(name, limit).open(dialogue)
+    return [choice(Asked(question), room) for question in questions][-1]
+
+
+def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dialogue(talk, asked):
+    choose("model_summary", talk, 40, questions=("Who?", "Where?", "When?"))
+    assert [len(lines) for lines, _ in asked] == [10, 11, 6]
+    assert asked[1][0][0].startswith("Summary: 10-lines") and asked[1][0][1:] == [turn.line for turn in talk.turns[10:20]]
+
+
+def test_a_dialogue_that_grows_costs_its_new_turns_alone(talk, asked):
+    technique = load_for("model_summary")
+    lines = tuple(turn.line for turn in talk.turns)
+    technique.rolling(lines[:20], 39)
+    technique.rolling(lines, 39)
+    assert [len(lines) for lines, _ in asked] == [10, 11, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"), [*product(("model_summary", "model_window_summary"), ("turns", 6, 12, 40)), ("model_summary", "full")]
+)
+def test_it_is_cut_to_the_room(name, budget, talk, asked):
+    chosen = choose(name, talk, budget, limit=400)
+    tokens = sum(map(count, chosen.lines))
+    assert chosen.lines[0].startswith("Summary: ") and chosen.places == tuple(range(LONG - len(chosen.places), LONG))
+    assert list(chosen.lines[1:]) == [talk.turns[place].line for place in chosen.places]
+    assert tokens <= budget if isinstance(budget, int) else count(chosen.lines[0]) <= 100
+    if budget == "turns":
+        assert len(chosen.places) == (6 if name == "model_window_summary" else 0)
+
+
+def test_what_the_model_cannot_read_at_once_is_read_in_halves(talk, asked):
+    choose("model_summary", talk, 40, limit=120)  # six lines
+    assert {len(lines) for lines, _ in asked} == {10, 5, 11, 6}

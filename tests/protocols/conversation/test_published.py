@@ -1,0 +1,146 @@
+"""Published conversations are read whole, by path: sessions, dates, evidence, categories; what contradicts itself is refused."""
+
+import json
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.conversation.published import read_published
+from hippo_core.text_files import path_of
+from tests.texts import needs
+
+LOCOMO = {
+    "sample_id": "conv-1",
+    "conversation": {
+        "speaker_a": "Ann",
+        "session_2_date_time": "9 May",
+        "session_10_date_time": "3 June",
+        "session_1_date_time": "8 May",
+        "session_10": [{"speaker": "Ann", "dia_id": "D10:1", "text": "I sold the kiln."}],
+        "session_1": [
+            {"speaker": "Ann", "dia_id": "D1:1", "text": "I bought a kiln."},
+            {"speaker": "Bob", "dia_id": "D1:2", "text": "", "blip_caption": "a blue bowl"},
+        ],
+        "session_2": [{"speaker": "Bob", "dia_id": "D2:1", "text": "I swim."}],
+        "session_3_date_time": "no session of that date",
+    },
+    "qa": [
+        {"question": "What did Ann buy and sell?", "answer": "a kiln", "evidence": ["D1:1; D10:1"], "category": 1},
+        {"question": "When did Ann buy it?", "answer": 2023, "evidence": ["D1:2", "D9:9"], "category": 2},
+        {"question": "Where does Ann swim?", "adversarial_answer": "sea", "evidence": ["D2:1"], "category": 5},
+        {"question": "Does Bob like water?", "answer": "likely", "evidence": [], "category": 3},
+    ],
+}
+LONG = {
+    "question_id": "q7",
+    "question_type": "multi-session",
+    "question": "What do I grow?",
+    "answer": "beans",
+    "haystack_session_ids": ["a", "a"],
+    "haystack_dates": ["2023/05/20", "2023/05/21"],
+    "haystack_sessions": [
+        [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}],
+        [{"role": "user", "content": "I grow beans.", "has_answer": True}],
+    ],
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(values, name="file.json"):
+        (tmp_path / name).write_text(json.dumps(values))
+        return tmp_path / name
+
+    return write
+
+
+def test_locomo_is_read_in_the_order_of_its_sessions(written):
+    [dialogue] = read_published(written([LOCOMO]))
+    assert [turn.id for turn in dialogue.turns] == ["D1:1", "D1:2", "D2:1", "D10:1"]
+    assert [turn.date for turn in dialogue.turns] == ["8 May", "8 May", "9 May", "3 June"]
+    assert dialogue.turns[1].line == "Bob: [shows a picture: a blue bowl]"
+    assert [one.evidence for one in dialogue.questions] == [("D1:1", "D10:1"), ("D1:2",), ("D2:1",), ()]
+    assert [one.kind for one in dialogue.questions] == ["multi-hop", "temporal", "adversarial", "open-domain"]
+    assert [(one.answer, one.answerable) for one in dialogue.questions[1:3]] == [("2023", True), ("unknown", False)]
+
+
+def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_path):
+    wrong = {
+        "question_id": "locomo_0_qa1",
+        "question": LOCOMO["qa"][1]["question"],
+        "correct_evidence": ["D1:1"],
+        "correct_answer": "8 May",
+    }
+    other = {"question_id": "locomo_7_qa1", "question": "of a conversation that is not in the file"}
+    path = written([LOCOMO])
+    written([wrong, other], "errors_conv_0.json")
+    for corrections in ([tmp_path], [tmp_path / "errors_conv_0.json"]):
+        [dialogue] = read_published(path, corrections)
+        assert (dialogue.questions[1].evidence, dialogue.questions[1].answer) == (("D1:1",), "8 May")
+        assert dialogue.questions[0].evidence == ("D1:1", "D10:1")
+    written([{**wrong, "question": "Another?"}], "errors_conv_0.json")
+    with pytest.raises(LabError, match=r"locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"):
+        read_published(path, [tmp_path])
+    written([{**wrong, "question_id": "locomo_0_qa99"}], "errors_conv_0.json")
+    with pytest.raises(LabError, match="has no question locomo_0_qa99"):
+        read_published(path, [tmp_path])
+    written({"a": 1}, "errors_conv_0.json")
+    with pytest.raises(LabError, match="expected a list of objects with question_id"):
+        read_published(path, [tmp_path])
+
+
+def test_longmemeval_has_a_history_a_question(written):
+    absent = {**LONG, "question_id": "q8_abs", "answer": "not said"}
+    first, second = read_published(written([LONG, absent]))
+    assert [(turn.id, turn.date, turn.speaker) for turn in first.turns] == [
+        ("0.a:0", "2023/05/20", "user"), ("0.a:1", "2023/05/20", "assistant"), ("1.a:0", "2023/05/21", "user")]  # fmt: skip
+    [question] = first.questions
+    assert (question.evidence, question.kind, question.answer, question.answerable) == (("1.a:0",), "multi-session", "beans", True)
+    assert (second.questions[0].answerable, second.questions[0].kind) == (False, "abstention")
+
+
+def without(values, *path):
+    copy = json.loads(json.dumps(values))
+    inner = copy
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([{"a": 1}], r"expected objects with conversation, qa \(LoCoMo\) or .* \(LongMemEval\), got a"),
+        ([], "expected a list of objects"),
+        ([without(LOCOMO, "conversation", "session_1", 0, "speaker")], "conversation 0, turns.0"),
+        ([without(LOCOMO, "conversation", "session_1", 0, "dia_id")], "no LoCoMo conversation .*dia_id"),
+        ([without(LOCOMO, "qa", 0, "question")], "conversation 0: no LoCoMo conversation .*question"),
+        (
+            [{**LOCOMO, "conversation": {"session_1": [{"speaker": "A", "dia_id": "D1:1", "text": "x"}] * 2}, "qa": []}],
+            "have the id 'D1:1'",
+        ),
+        ([{**LONG, "haystack_dates": ["one"]}], "question 0: no LongMemEval question"),
+        ([without(LONG, "haystack_sessions", 1, 0, "role")], "question 0, turns.2"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(written, values, said):
+    with pytest.raises(LabError, match=f"file.json.*{said}"):
+        read_published(written(values))
+
+
+def test_no_file_and_no_json_are_said(tmp_path):
+    with pytest.raises(LabError, match="cannot be read"):
+        read_published(tmp_path / "none.json")
+    (tmp_path / "page.json").write_text("<html>")
+    with pytest.raises(LabError, match="is no JSON"):
+        read_published(tmp_path / "page.json")
+
+
+@needs("locomo")
+def test_the_published_conversations_are_whole():
+    dialogues = read_published(path_of("locomo"))
+    questions = [one for dialogue in dialogues for one in dialogue.questions]
+    assert (len(dialogues), sum(len(one.turns) for one in dialogues), len(questions)) == (10, 5_882, 1_986)
+    counts = [sum(one.kind == kind for one in questions) for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")]
+    assert counts == [282, 321, 96, 841, 446] and sum(not one.evidence for one in questions) == 5

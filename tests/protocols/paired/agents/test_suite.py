@@ -1,0 +1,65 @@
+"""A suite's agent items under conditions: rows for `compare`, no-memory beside a memory of one's own."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
+from hippo_core.protocols.paired.comparison import compare_sides, side
+from hippo_core.protocols.paired.reproducing import Allowed, reproduce
+from hippo_core.protocols.paired.run_files import read_run, write_run
+from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.suite import read_suite
+from hippo_core.protocols.paired.suite_run import COLUMNS
+from hippo_core.protocols.paired.whole import run_whole, told
+from tests.protocols.paired.agents.conftest import SMOKE, WAYS, Notebook
+
+FOLLOWUP = SMOKE.with_name("agents-followup")
+SETTINGS = Settings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
+
+
+@pytest.mark.skipif(not WAYS, reason="no containment here")
+@pytest.mark.parametrize("folder", [SMOKE, FOLLOWUP], ids=lambda folder: folder.name)
+def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_path):
+    suite = read_suite(folder)
+    rows = run_tasks(suite, SETTINGS, "hippo-tiny", tmp_path, Permissions(shell=True), lambda line: None)
+    assert len(rows) == 2 * len(suite.items) and all(set(row) == set(COLUMNS) for row in rows)
+    with_memory = {row["item"] for row in rows if row["condition"] == "full-memory" and row["success"]}
+    without = {row["item"] for row in rows if row["condition"] == "no-memory" and row["success"]}
+    assert with_memory == {item.id for item in suite.items}, [row["error"] for row in rows]
+    assert without == {item.id for item in suite.items if item.type == "command_task"}
+    assert [row["place"] for row in rows] == list(range(1, len(rows) + 1))
+
+
+def test_a_dry_run_runs_nothing_and_rows_have_no_score(tmp_path):
+    rows = run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(shell=True, dry_run=True), lambda line: None)
+    assert {row["success"] for row in rows} == {None} and not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not WAYS, reason="no containment here")
+def test_without_permission_nothing_runs(tmp_path):
+    with pytest.raises(LabError, match="--allow-shell"):
+        run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(), lambda line: None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_follow_up_starts_from_what_the_sequence_left():
+    left = json.loads((FOLLOWUP / "fixtures" / "service-built" / "service.json").read_text())
+    assert left == {"name": "ledger", "port": 7431, "region": "north-2", "owner": "billing"}
+    assert Notebook([{"id": "a", "text": "the port is 1"}]).recall("port", 1) == ["a"]
+
+
+@pytest.mark.skipif(not WAYS, reason="no containment here")
+def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
+    suite, settings = read_suite(SMOKE), replace(SETTINGS, limit=1)
+    rows = run_whole(suite, settings, "hippo-tiny", tmp_path / "tasks", Permissions(shell=True), lambda line: None)
+    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": told(Permissions())}))
+    pair = compare_sides(side(run, "no-memory"), side(run, "full-memory"))
+    assert (pair.gained, pair.lost) == (1, 0)
+    [line] = pair.discordant.to_dict("records")
+    assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")
+    with pytest.raises(LabError, match="--allow-shell"):
+        reproduce(run, suite, "hippo-tiny", lambda line: None)
+    assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)).differing == ()

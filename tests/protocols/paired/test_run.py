@@ -1,0 +1,247 @@
+"""A run asks every item under every condition, each in a store of its own; what is altered in a note is altered in the answers."""
+
+import math
+import re
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.paired import memories as under_test
+from hippo_core.protocols.paired.agents.run_suite import Permissions
+from hippo_core.protocols.paired.conditions import CONDITIONS, open_condition
+from hippo_core.protocols.paired.items import Retrieval
+from hippo_core.protocols.paired.program import Program
+from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.suite import Note, read_suite
+from hippo_core.protocols.paired.suite_run import run
+from hippo_core.protocols.paired.whole import run_whole
+from tests.protocols.paired import memories, suites
+
+FAST = ("no-memory", "lexical", "full-memory", "full-context", "random-memory", "oracle-memory", "human-note")
+OWN = "tests.protocols.paired.memories:Shared"
+
+
+def rows_of(folder, **told):
+    settings = Settings(**{"conditions": FAST, "memory": OWN, "encoder": "own", **told})
+    return pd.DataFrame(run(read_suite(folder), settings, "hippo-tiny", say=lambda line: None))
+
+
+def success(rows):
+    return rows.groupby(["condition", "type"])["success"].mean()
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    return rows_of(suites.write(tmp_path_factory.mktemp("s")), repeats=2)
+
+
+def test_every_item_is_asked_once_a_condition_and_repeat(rows):
+    assert len(rows) == 26 * len(FAST) * 2
+    assert not rows.duplicated(["item", "condition", "repeat"]).any()
+
+
+def test_conditions_take_turns(rows):
+    first = rows.sort_values("place").groupby(["repeat", "item"], sort=False)["condition"].first()
+    assert first.nunique() == len(FAST)
+    again = rows.sort_values("place").groupby("repeat")["item"].apply(list)
+    assert again[1] != again[2]
+
+
+def test_the_controls_bound_what_a_memory_can_do(rows):
+    found = success(rows)
+    for condition, retrieval, grounded in (
+        ("no-memory", 0, 0),
+        ("random-memory", 0, 0),
+        ("oracle-memory", 1, 1),
+        ("lexical", 1, 1),
+        ("full-memory", 1, 1),
+    ):
+        assert (found[condition]["retrieval"], found[condition]["grounded_answer"]) == (retrieval, grounded)
+    for condition in ("full-context", "human-note"):
+        assert pd.isna(found[condition]["retrieval"]) and found[condition]["grounded_answer"] == 1
+
+
+def test_an_altered_note_alters_the_answers(tmp_path):
+    found = rows_of(suites.write(tmp_path / "s", altered="a nail in the hall"))
+    answers = found[(found["type"] == "grounded_answer") & ~found["condition"].isin(["no-memory", "random-memory"])]
+    assert answers["answer"].str.contains("a nail").all() and not answers["success"].any()
+    assert success(found)["oracle-memory"]["retrieval"] == 1
+
+
+def test_a_condition_opens_stores_of_its_own_and_leaks_nothing(tmp_path, monkeypatch):
+    """Each condition and world is told the notes of that world and no others, in a folder that nobody else has."""
+    told, folders = [], []
+    real = under_test.LabMemory.__init__
+
+    def spy(self, lm, preset, settings, notes):
+        real(self, lm, preset, settings, notes)
+        folders.append(self._memory.folder)
+        told.append({note.world for note in notes})
+        assert len(self._memory) == len(notes)
+
+    monkeypatch.setattr(under_test.LabMemory, "__init__", spy)
+    rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:2]), conditions=("lexical", "semantic"))
+    assert len(folders) == len(set(folders)) == 4
+    assert sorted(map(sorted, told)) == [[word] for word in sorted(2 * suites.WORDS[:2])]
+    assert not [folder for folder in folders if folder.exists()]
+
+
+def program(tmp_path, mode, *more):
+    script = tmp_path / "memory.py"
+    script.write_text(memories.PROGRAM)
+    return under_test.COMMAND + " ".join([sys.executable, str(script), mode, *map(str, more)])
+
+
+def test_a_program_is_taught_and_asked(tmp_path):
+    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:2])
+    found = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "good"))
+    assert found["success"].eq(1).all() and found["tokens_cached"].eq(3).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        ("garbage", "the reply to recall 1"),
+        ("version", "the reply to recall 1: schema_version: Input should be 1"),
+        ("dies", "it ended before the reply to recall 1; its last words: no more memory"),
+    ],
+)
+def test_a_broken_program_is_an_error_that_names_the_message(tmp_path, mode, says):
+    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
+    found = rows_of(folder, conditions=("full-memory", "lexical"), memory=program(tmp_path, mode))
+    broken = found[found["condition"] == "full-memory"]
+    assert broken["error"].str.contains(says, regex=False).all() and not broken["success"].any()
+    assert found[found["condition"] == "lexical"]["success"].all()
+
+
+def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
+    folder, pid = suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), tmp_path / "pid"
+    found = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "hangs", pid), timeout_s=1.0)
+    assert found["error"].str.contains("did not come within 1 s").all()
+    child = Path(f"/proc/{pid.read_text()}/stat")
+    deadline = time.monotonic() + 5
+    while child.exists() and child.read_text().split()[2] != "Z" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not child.exists() or child.read_text().split()[2] == "Z"
+
+
+@pytest.mark.parametrize(("name", "says"), [("Raises", "RuntimeError: the index is gone"), ("Invents", "recalled 'n77', which is no id")])
+def test_a_broken_class_fails_its_items_in_a_line(tmp_path, name, says):
+    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
+    found = rows_of(folder, conditions=("full-memory",), memory=f"tests.protocols.paired.memories:{name}")
+    assert found["error"].str.contains(says, regex=False).all() and not found["success"].any()
+
+
+@pytest.mark.parametrize(("name", "says"), [("Breaks", "ValueError: no index"), ("Numbers", "TypeError: 'int' object")])
+def test_a_class_that_breaks_when_it_is_made_or_returns_no_ids_fails_its_items(tmp_path, name, says):
+    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
+    found = rows_of(folder, conditions=("full-memory", "lexical"), memory=f"tests.protocols.paired.memories:{name}")
+    broken = found[found["condition"] == "full-memory"]
+    assert broken["error"].str.contains(says, regex=False).all() and found[found["condition"] == "lexical"]["success"].all()
+
+
+@pytest.mark.parametrize(
+    "name", ["os:system", "tests.protocols.paired.memories:PROGRAM", "subprocess:Popen", "builtins:print", "builtins:dict"]
+)
+def test_what_is_no_memory_class_is_refused_and_never_called(name):
+    with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall")):
+        under_test.opener(name, "hippo-tiny", "own")
+
+
+MODULE = """
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from elsewhere import Other
+Path("ran").touch()
+def make(notes): ...
+class Mine:
+    def recall(self, question, k): ...
+class Heir(Mine): ...
+class Deaf:
+    def ask(self, question): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "got"),
+    [
+        ("os:system", "builtin_function_or_method"),
+        ("subprocess:Popen", "the class Popen"),
+        ("foreign_memory:make", "a function"),
+        ("foreign_memory:Deaf", "the class Deaf"),
+        ("foreign_memory:Minne", "no such name"),
+        ("foreign_memory:Mine", None),
+        ("foreign_memory:Heir", None),
+        ("foreign_memory:Other", None),
+        ("command:PROGRAM", None),
+        ("memory/hei_nw", None),
+    ],
+)
+def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monkeypatch, name, got):
+    (tmp_path / "foreign_memory.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
+
+    def run():
+        return run_whole(suite, Settings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
+
+    if got:
+        with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall(question, k), got {got}")):
+            run()
+    else:
+        assert run() == []
+    assert not (tmp_path / "ran").exists() and "foreign_memory" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
+def test_a_memory_that_is_not_there_is_told_in_a_line(name):
+    with pytest.raises(LabError, match=r"there is no module|has no .nothing|unknown preset"):
+        under_test.check_memory(name, "own")
+
+
+def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
+    (tmp_path / "broken_memory.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LabError, match="its module cannot be imported: ZeroDivisionError"):
+        under_test.opener("broken_memory:Mine", "hippo-tiny", "own")
+
+
+@pytest.mark.parametrize(("command", "says"), [("'open", "No closing quotation"), ("a\0b", "cannot be started"), ("", "is empty")])
+def test_a_command_that_is_none_is_told_in_a_line(command, says):
+    with pytest.raises(LabError, match=says):
+        Program(command)
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"conditions": ("lexical", "lexical")}, "expected different ones"),
+        ({"conditions": ("telepathy",)}, f"legal: {', '.join(sorted(CONDITIONS))}"),
+        ({"answer_mode": "llm"}, "answer_mode llm needs profile llm"),
+        ({"profile": "cloud"}, "unknown profile 'cloud'"),
+        ({"encoder": "cloud"}, "unknown encoder 'cloud'"),
+        ({"timeout_s": math.nan}, "timeout: expected a number from 0.1 to 86400, got nan"),
+        ({"timeout_s": math.inf}, "timeout: expected a number"),
+        ({"limit": -5}, "limit: expected a number from 0 to"),
+        ({"repeats": 0}, "repeats: expected a number from 1 to"),
+    ],
+)
+def test_settings_that_are_none_are_refused(tmp_path, told, says):
+    with pytest.raises(LabError, match=says):
+        rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), **told)
+
+
+def test_random_memory_brings_no_note_that_any_label_makes_right():
+    notes = [Note(id=f"n{number}", text="A note.", tags=["key"] if number == 1 else []) for number in range(4)]
+    item = Retrieval(id="q", type="retrieval", question="Which?", top_k=3, expected_notes=["n0"], expected_tags=["key"])
+    suite: Any = SimpleNamespace(by_world={"main": notes})
+    condition = open_condition("random-memory", suite, "main", lambda name, given: None, 7)  # type: ignore[arg-type, return-value]
+    assert {passage.note for passage in condition.bring(item, 0).shown} == {"n2", "n3"}

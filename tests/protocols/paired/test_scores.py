@@ -1,0 +1,81 @@
+"""Scores follow their definitions, equal what is counted by hand or by scipy, and are None where there is nothing to score."""
+
+import math
+import random
+from itertools import permutations
+
+import pytest
+from scipy import stats
+
+from hippo_core.protocols.paired import assertions
+from hippo_core.protocols.paired.scoring import covered, ndcg, recall_at_k, reciprocal_rank
+from hippo_core.results.statistics.paired import mcnemar
+
+
+def test_what_has_no_value_is_none_and_never_one():
+    assert [recall_at_k(["a"], [], 3), reciprocal_rank(["a"], []), ndcg(["a"], [], 3), covered(["a"], [])] == [None] * 4
+    assert assertions.recall("anything", []) is None
+
+
+def test_ndcg_is_its_gain_over_that_of_the_best_order():
+    draw = random.Random(0)
+    for _ in range(100):
+        names = [f"n{number}" for number in range(draw.randint(2, 6))]
+        wanted = set(draw.sample(names, draw.randint(1, len(names))))
+        ranking, k = draw.sample(names, len(names)), draw.randint(1, len(names))
+        gains = [sum(1 / math.log2(place + 2) for place, one in enumerate(order[:k]) if one in wanted) for order in permutations(names)]
+        own = sum(1 / math.log2(place + 2) for place, one in enumerate(ranking[:k]) if one in wanted)
+        assert ndcg(ranking, wanted, k) == pytest.approx(own / max(gains), abs=1e-12)
+
+
+def test_ndcg_is_not_flattered_by_a_short_ranking():
+    assert ndcg(["a"], ["a", "b"], 5) == pytest.approx(1 / (1 + 1 / math.log2(3)))
+
+
+def test_the_reciprocal_rank_is_of_the_first_right_note():
+    assert reciprocal_rank(["x", "b", "a"], {"a", "b"}) == 0.5
+    assert reciprocal_rank(["x"], {"a"}) == 0.0
+
+
+def test_mcnemars_p_is_the_binomial_sum():
+    for gained, lost in ((0, 5), (3, 9), (7, 7), (1, 0), (20, 4)):
+        least, n = min(gained, lost), gained + lost
+        assert mcnemar(gained, lost) == pytest.approx(min(1.0, 2 * stats.binom.cdf(least, n, 0.5)), abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("text", "assertion", "said"),
+    [
+        ("The fete is on the cricket field.", "cricket field", True),
+        ("The fete is not on the cricket field.", "cricket field", False),
+        ("Not the paddock, the cricket field.", "cricket field", True),
+        ("The fete is not on the paddock but on the cricket field", "cricket field", True),
+        ("Use the lift rather than the stairs", "the stairs", False),
+        ("The stairs are no longer used", "the stairs", False),
+        ("The stairs are no longer used", "no longer used", True),
+        ("140 parcels", "40", False),
+        ("It takes 40.5 minutes", "40", False),
+        ("It takes 40.", "40", True),
+        ("at 8:12 sharp", "8:12", True),
+        ("We paired them", "pair", False),
+        ("PAIRED runs", "paired runs", True),
+        ("Don't wait for Bento", "Bento", False),
+        ("Don\u2019t wait for Bento", "Bento", False),
+        ("ask Ngozi", ["Bea", "Ngozi"], True),
+        ("It was -5 outside.", "5", False),
+        ("It was \u22125 outside.", "-5", True),
+        ("Written in C++", "C", False),
+        ("1,000 parcels of 5km", "1000 parcels of 5 km", True),
+        ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True),
+    ],
+)
+def test_what_is_denied_is_not_said(text, assertion, said):
+    assert assertions.says(text, assertion) is said
+
+
+REFUSED = [("unknown", True), ("Unknown.", True), ("", True), ("I don't know", True), ("an unknown man", False)]
+
+
+@pytest.mark.parametrize(("text", "refused"), REFUSED)
+def test_a_refusal_says_nothing_else(text, refused):
+    assert assertions.refuses(text) is refused

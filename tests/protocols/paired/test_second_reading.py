@@ -1,0 +1,73 @@
+"""What a second reader expects of a suite, and how far the labels agree with it."""
+
+import json
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.protocols.paired.doctor import examined
+from hippo_core.protocols.paired.second_reading import FILE, agreement
+from hippo_core.protocols.paired.suite import read_suite
+from tests.protocols.paired import suites
+
+
+def read(folder, **others):
+    """The suite with a second reading that agrees with it but for `others`."""
+    suite = read_suite(suites.write(folder))
+    lines = [{"id": item.id, "notes": ["n1"], "answer": f"It hangs on shelf {item.world}."} for item in suite.items]
+    lines = [line | others.get(line["id"].replace("-", "_"), {}) for line in lines]
+    (folder / FILE).write_text("# with the labels hidden\n" + "\n".join(map(json.dumps, lines)) + "\n")
+    return suite
+
+
+def test_readers_that_agree(tmp_path):
+    suite = read(tmp_path / "s")
+    found = agreement(suite)
+    assert (found.items, found.notes.mean, found.notes.n, found.other_notes, found.other_answers) == (26, 1.0, 78, (), ())
+    assert not [one for one in examined(suite) if "second reading" in one.what]
+
+
+def test_other_notes_and_answers_are_named(tmp_path):
+    others = {"amber_r": {"notes": ["n1", "n2"]}, "birch_g": {"answer": "not on shelf birch"}, "dune_r": {"stale_notes": ["n3"]}}
+    found = agreement(suite := read(tmp_path / "s", **others))
+    assert found.other_notes == ("amber-r", "dune-r") and found.other_answers == ("birch-g",)
+    assert 0.9 < found.notes.low <= found.notes.mean < found.notes.high == 1.0 and found.notes.n_worlds == 13
+    said = [one.what for one in examined(suite) if "second reading" in one.what]
+    assert said[0].endswith("2 rest on other notes: amber-r, dune-r") and said[1].endswith("1 have an answer that counts as wrong: birch-g")
+
+
+def test_what_was_not_read_is_said(tmp_path):
+    suite = read(tmp_path / "s")
+    assert agreement(read_suite(suites.write(tmp_path / "other"))) is None
+    path = suite.folder / FILE
+    path.write_text("\n".join(path.read_text().splitlines()[:-2]) + "\n")
+    assert "2 items have no second reading" in [one.what for one in examined(suite)]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"id": "nobody-r"}', "second_reading.jsonl:28 'nobody-r'"),
+        ('{"id": "amber-r", "notes": ["n1"]}', "expected an id of its own"),
+        ('{"id": "amber-r", "note": ["n1"]}', "28"),
+    ],
+)
+def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+    suite = read(tmp_path / "s")
+    (suite.folder / FILE).open("a").write(line + "\n")
+    with pytest.raises(LabError) as error:
+        agreement(suite)
+    assert says in str(error.value)
+
+
+def test_a_note_that_is_not_there_is_said(tmp_path):
+    suite = read(tmp_path / "s", amber_r={"notes": ["n9"]})
+    with pytest.raises(LabError, match=r"unknown note in .*second_reading.jsonl:2 'n9'; legal: n1, n2, n3"):
+        agreement(suite)
+
+
+def test_the_shipped_suite_was_read_a_second_time_whole():
+    suite = read_suite("data/paired/everyday")
+    found = agreement(suite)
+    assert suite.manifest.label_status == "reviewed" and found.items == len(suite.items)
+    assert found.notes.mean > 0.9 and len(found.other_notes) == 3 and len(found.other_answers) == 13  # listed in its README

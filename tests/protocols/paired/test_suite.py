@@ -1,0 +1,138 @@
+"""A suite is read as it was meant, or refused with the file and line of its first mistake; what it rests on has checksums."""
+
+import json
+
+import pytest
+
+from hippo_core.files import LabError, root
+from hippo_core.protocols.paired.doctor import examined
+from hippo_core.protocols.paired.scaffold import new_suite
+from hippo_core.protocols.paired.suite import read_suite
+from tests.protocols.paired import suites
+
+
+def test_a_new_suite_is_right_as_it_stands(tmp_path):
+    suite = read_suite(new_suite(tmp_path / "mine"))
+    assert {item.type for item in suite.items} == {"retrieval", "grounded_answer", "adversarial_stale", "resume_quality"}
+    assert not [one for one in examined(suite) if one.level == "fail" and "items, the manifest" not in one.what]
+    with pytest.raises(LabError, match="is there already"):
+        new_suite(tmp_path / "mine")
+
+
+def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert new_suite("mine") == read_suite("mine").folder == tmp_path / "mine"
+    assert not (root() / "mine").exists()
+    assert read_suite("data/paired/everyday").folder == root() / "data/paired/everyday"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            '{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}',
+            "27: expected expected_notes",
+        ),
+        ('{"id": "x", "type": "retrieval", "question": "?", "world": "nowhere"}', "27: expected a world that has notes"),
+        ('{"id": "x", "type": "riddle"}', "27: type: Input tag 'riddle'"),
+        ('{"id": "x", "type": "retrieval", "question": "?", "world": "amber", "topk": 3}', "27: topk: Extra inputs"),
+        ('{"id": "amber-r", "type": "retrieval", "question": "?", "world": "amber"}', "27: expected an id of its own"),
+        ("{", "27: expected one JSON object"),
+        ('{"id": "../x", "type": "retrieval", "question": "?"}', "27: id: String should match"),
+        ('{"id": "x", "type": "command_task", "prompt": "p", "command": "c", "fixture": "../up"}', "without '..'"),
+        (
+            '{"id": "x", "type": "adversarial_stale", "question": "?", "world": "amber", "expect": "prefer_fresh"}',
+            "expected fresh_assertions",
+        ),
+    ],
+)
+def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+    folder = suites.write(tmp_path / "s")
+    (folder / "items.jsonl").open("a").write(line + "\n")
+    with pytest.raises(LabError) as error:
+        read_suite(folder)
+    assert says in str(error.value).removeprefix(f"{folder}/items.jsonl:") and "\n" not in str(error.value)
+
+
+def test_checksums_follow_every_file_that_a_run_rests_on(tmp_path):
+    folder = suites.write(tmp_path / "s")
+    (folder / "scripts").mkdir()
+    (folder / "scripts/score.sh").write_text("true\n")
+    before = read_suite(folder).checksums
+    for name, path in (("manifest", "suite.yaml"), ("items", "items.jsonl"), ("notes", "notes.jsonl"), ("scripts", "scripts/score.sh")):
+        (folder / path).open("a").write("\n")
+        after = read_suite(folder).checksums
+        assert {one for one in after if after[one] != before[one]} == {name}
+        before = after
+    (folder / "scripts/score.sh").chmod(0o755)
+    assert read_suite(folder).checksums["scripts"] != before["scripts"]
+
+
+def test_a_link_in_a_suite_is_refused(tmp_path):
+    folder = suites.write(tmp_path / "s")
+    (folder / "fixtures").mkdir()
+    (folder / "fixtures/out").symlink_to("/etc")
+    with pytest.raises(LabError, match="is a link"):
+        read_suite(folder).checksums  # noqa: B018
+
+
+def test_the_doctor_sees_what_no_memory_could_answer(tmp_path):
+    folder = suites.write(tmp_path / "s")
+    (folder / "items.jsonl").open("a").write(
+        '{"id": "x", "type": "grounded_answer", "world": "amber", "question": "?",'
+        ' "expected_notes": ["n2"], "required_assertions": ["Olaf"]}\n'
+        '{"id": "y", "type": "retrieval", "world": "amber", "question": "!"}\n'
+    )
+    said = [one.what for one in examined(read_suite(folder)) if one.level == "fail"]
+    assert said[0] == "item x: the expected notes do not say 'Olaf'" and len(said) == 2
+    assert said[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
+
+
+OUTSIDE = ["../../private", "a/../../private", "../human_notes/../../private", "a\0b"]
+
+
+@pytest.mark.parametrize("world", OUTSIDE)
+@pytest.mark.parametrize("file", ["notes.jsonl", "items.jsonl"])
+def test_a_worlds_name_that_leads_out_of_the_suite_is_refused_with_its_line(world, file, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber", "birch"])
+    (tmp_path / "private.md").write_text("gold")
+    values = [json.loads(line) for line in (folder / file).read_text().splitlines()]
+    values[1]["world"] = world
+    (folder / file).write_text("\n".join(map(json.dumps, values)) + "\n")
+    with pytest.raises(LabError, match=rf"{file}:2: expected a world's name without '\.\.'"):
+        read_suite(folder)
+
+
+@pytest.mark.parametrize("field", ["items", "notes", "scripts"])
+@pytest.mark.parametrize("name", ["../private.md", "/etc/passwd", "human_notes/../../private.md", "a\0b"])
+def test_a_file_that_a_manifest_names_lies_in_the_suite(field, name, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber"])
+    (tmp_path / "private.md").write_text("{}")
+    with (folder / "suite.yaml").open("a") as manifest:
+        manifest.write(f"{field}: {json.dumps([name] if field == 'scripts' else name)}\n")
+    with pytest.raises(LabError, match="expected a path within the suite") as error:
+        read_suite(folder)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["suite.yaml", "items.jsonl", "notes.jsonl", "human_notes", "human_notes/amber.md", "score", "fixtures"])
+def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
+    folder = suites.write(tmp_path / "suite", worlds=["amber"])
+    path = folder / name
+    if path.exists():
+        path.rename(tmp_path / "moved")
+    else:
+        (tmp_path / "moved").mkdir()
+    path.symlink_to(tmp_path / "moved")
+    with pytest.raises(LabError, match="link"):
+        read_suite(folder)
+
+
+def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_said(tmp_path):
+    suite = read_suite(suites.write(tmp_path / "suite", worlds=["amber"]))
+    assert suite.human_note("amber") and [suite.human_note(world) for world in ("birch", "x" * 300, "a/b", "...")] == [""] * 4
+    with pytest.raises(LabError, match="expected a path within the suite"):
+        suite.human_note("../../private")
+    (suite.folder / "human_notes" / "amber.md").write_bytes(b"\xff")
+    with pytest.raises(LabError, match="no UTF-8"):
+        suite.human_note("amber")

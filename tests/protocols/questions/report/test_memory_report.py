@@ -1,0 +1,149 @@
+"""The report of a run with a memory: what it did stands in tables, sleep is a regime of its own, and criteria find their sides."""
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hippo_core.methods.base import Picture
+from hippo_core.protocols.base.qa.drawings import keep
+from hippo_core.protocols.base.reporting import write_report
+from hippo_core.protocols.questions.report import telemetry as report_telemetry
+from hippo_core.protocols.questions.report.runs import load_run
+from hippo_core.protocols.questions.report.telemetry import telemetry
+from hippo_core.results.criteria import load_criteria
+from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.records import read_rows, records_with, seal
+from hippo_core.results.summaries import RIVAL_RAGS, best_rag
+from tests.results import fake_records
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = fake_records.build_run(tmp_path_factory.mktemp("executed") / "trial", ("episodic", "episodic_cross"), n=200)
+    for regime in ("delayed", "after_sleep"):
+        record = fake_records.add_memory(folder, regime=regime, n=200)
+        keep(record, "Who met <Bo>?", [Picture("Winning units", '<svg viewBox="0 0 9 9"><circle r="4"/></svg>', f"Drawn {regime}.")])
+        seal(record)
+    rows = fake_records.make_rows("episodic", "controls/oracle", "delayed", n=200)
+    rows = rows.assign(**dict.fromkeys(RANKING_COLUMNS, 1.0))
+    fake_records.add_record(folder, "episodic", "baselines/rag_synonyms", "delayed", n=200, rows=rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(run):
+    return write_report(run, run.parent.parent / "reports" / "trial").parent
+
+
+def test_cells_that_teach_and_replay_have_no_answers_and_are_listed_apart(run):
+    assert not read_rows(run)["record"].str.contains("teach|replay").any()
+    prepared = [record.name.rsplit("-", 1)[0] for step in ("replay", "teach") for record in records_with(run, step=step)]
+    assert prepared == ["after_sleep-replay", "delayed-teach"]
+
+
+def test_what_a_memory_did_stands_in_three_tables(run, out):
+    found = telemetry(load_run(run))
+    assert [(line["place"], line["name"], line["regime"]) for line in found["recall"]] == [
+        ("episodic", "hei_nw", "delayed"),
+        ("episodic", "hei_nw", "after_sleep"),
+    ]
+    assert found["recall"][0]["requests"] == "200" and found["recall"][0]["trace_tokens"] == "14.0"
+    gate = found["gate"][0]
+    rates = [gate[name] for name in ("false_drops", "false_keeps")]
+    assert all(re.fullmatch(r"[01]\.\d+( \([01]\.\d+ to [01]\.\d+\))?|–", one) for one in rates), rates
+    assert f"| {rates[0]} | {rates[1]} | {gate['pr_auc']} |" in (out / "index.md").read_text(encoding="utf-8")
+    assert found["gate"][0]["attempts"] == "64" and found["replay"][0]["cycles"] == "1"
+    for page in ("index.html", "index.md"):
+        text = (out / page).read_text(encoding="utf-8")
+        for word in ("Memory at work", "PR-AUC", "false drops", "false keeps", "requests", "salience"):
+            assert word in text, (page, word)
+
+
+def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_path, monkeypatch):
+    cells = [
+        ("spatial", "memory/smpd", 1),
+        ("episodic", "memory/sgc_rss", 2),
+        ("episodic", "memory/hei_nw", 2),
+        ("episodic", "memory/hei_nw", 1),
+    ]
+    told = {
+        Path(str(n)): {"parameters": {"suite": suite, "preset": preset, "seed": seed}, "step": "test", "experiment": "memory"}
+        for n, (suite, preset, seed) in enumerate(cells)
+    }
+    monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(told))
+    monkeypatch.setattr(report_telemetry, "read_meta", told.get)
+    monkeypatch.setattr(report_telemetry, "read_metrics", lambda record: {"own": {"path": 0.5}})
+    lines = report_telemetry._own(SimpleNamespace(folder=tmp_path))
+    assert [(line["place"], line["name"], line["seed"]) for line in lines] == [
+        *(("episodic", "hei_nw", 1), ("episodic", "hei_nw", 2), ("episodic", "sgc_rss", 2), ("spatial", "smpd", 1))
+    ]
+
+
+def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and_right_answer(run, out):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (out / "items").glob("*--*.html")}
+    mine = next(text for name, text in pages.items() if name.startswith("memory--hei_nw--episodic--"))
+    places = [mine.index(f">{title}</th>") for title in ("Question", "Recalled (score)", "Given", "Right answer")]
+    assert places == sorted(places)
+    shown = 'Nia met a &lt;friend&gt; at the mill. <span class="quiet">(0.812)</span><br>Bo met a friend.</td>'
+    assert mine.count(shown) == 200
+    older = next(text for name, text in pages.items() if "rag_bm25" in name)
+    assert "Recalled (score)" not in older and "nan" not in older.partition("<tbody>")[2].partition("<script>")[0].split("<td>")
+
+
+def test_what_a_memory_drew_stands_on_the_page_and_in_a_file(out):
+    [file] = (out / "figures").glob("*.svg")
+    svg = file.read_text(encoding="utf-8")
+    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"') and '<circle r="4"/>' in svg
+    page, summary = ((out / name).read_text(encoding="utf-8") for name in ("index.html", "episodic/summary.md"))
+    assert page.count("data:image/svg+xml;base64,") == 1 and "hei_nw, winning units: Who met &lt;Bo&gt;?" in page
+    assert f"](../figures/{file.name})" in summary and "Drawn delayed." in summary
+
+
+def test_what_an_item_took_is_all_its_parts(run):
+    rows = load_run(run).rows
+    assert (rows["item_ms"] >= rows["latency_ms"]).all() and (rows["item_ms_first"] >= rows["item_ms"]).all()
+    mine = rows[rows["preset"] == "memory/hei_nw"]
+    assert mine["item_ms_first"].tolist() == mine[["latency_ms", "retrieval_ms", "encode_ms"]].fillna(0.0).sum(axis=1).tolist()
+
+
+def test_a_run_without_memory_has_no_such_section(tmp_path):
+    folder = fake_records.build_run(tmp_path / "executed/plain", ("episodic",), n=20)
+    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": [], "own": []}
+    page = write_report(folder, tmp_path / "reports/plain")
+    assert "Memory at work" not in page.read_text(encoding="utf-8")
+    assert "\n\n## What was not measured\n" in page.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def test_sleep_is_a_regime_in_which_only_the_memory_has_rows(out):
+    text = (out / "episodic/summary.md").read_text(encoding="utf-8")
+    asleep = text.split("## Conditions, after_sleep")[1].split("\n## ")[0]
+    assert [line.split("|")[1].strip() for line in asleep.splitlines() if line.startswith("| ")] == ["condition", "hei_nw"]
+    paired = text.split("## Paired comparisons")[1].split("\n## ")[0]
+    lines = [[cell.strip() for cell in line.split("|")[1:4]] for line in paired.splitlines() if "| after_sleep |" in line]
+    assert lines and {name for name, _, _ in lines} == {"hei_nw"}  # the others would only repeat themselves
+    glance = (out / "index.md").read_text(encoding="utf-8").split("## At a glance")[1]
+    assert "| hei_nw |" in glance and "| hei_nw, after_sleep |" in glance
+
+
+def test_criteria_of_sleep_are_judged_by_the_delayed_cell_and_the_one_after(out):
+    found = {one["id"]: one for one in json.loads((out / "criteria.json").read_text())["criteria"]}
+    for name in ("replay_one", "before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
+        assert found[name]["verdict"] != "not judged", found[name]["reason"]
+    assert len(found["replay_one"]["cells"]) == 2 and found["replay_one"]["only_a"] is not None
+    for name in ("before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
+        assert found[name]["verdict"] == "met", found[name]["reason"]
+    assert not {"replay_three", "gate_accuracy_episodic"} & found.keys()  # of settings that the run does not hold
+
+
+def test_the_best_rag_is_one_of_the_rivals_however_well_a_bound_does(run):
+    rows = load_run(run).rows
+    assert best_rag(rows[rows["suite"] == "episodic"])[0] in RIVAL_RAGS
+    assert {side.preset for side in load_criteria().groups["best_rag"]} == set(RIVAL_RAGS)
+
+
+def test_a_bound_leads_no_claim(out):
+    text = (out / "episodic/summary.md").read_text(encoding="utf-8")
+    assert "rag_synonyms brings it" not in text and "rag_synonyms puts" not in text

@@ -1,0 +1,356 @@
+"""The report: every number leads to its items, nothing unescaped, nothing made up, the same records give the same bytes."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.presets import preset_names
+from hippo_core.protocols.base.reporting import write_report
+from hippo_core.protocols.questions.report import warnings
+from hippo_core.protocols.questions.report.runs import LISTED, load_run
+from hippo_core.results.criteria import load_criteria
+from hippo_core.results.formatting import probability, quantity, share, span
+from hippo_core.results.verdicts import by_group
+from tests.results import fake_records
+
+SUITES = ("episodic", "episodic_cross")
+NASTY = '<script>alert("x")</script> | & "quoted"'
+
+
+class Page(HTMLParser):
+    """The links, ids and balance of a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links, self.ids, self.open, self.scripts, self.loads = [], set(), [], 0, []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        told = dict(attributes)
+        self.scripts += tag == "script"
+        self.loads += [told[name] for name in ("src", "srcset", "data") if told.get(name)]
+        if tag == "link":
+            self.loads.append(told.get("href"))
+        if "id" in told:
+            self.ids.add(told["id"])
+        if tag == "a" and "href" in told:
+            self.links.append(told["href"])
+        if tag not in ("meta", "br", "img", "input", "link", "circle", "line", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open and tag in self.open:
+            assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    folder = fake_records.build_run(tmp_path_factory.mktemp("executed") / "trial", SUITES)
+    rows = fake_records.make_rows("episodic", "memory/hei_nw", "delayed")
+    rows.loc[0, ["pred", "prompt", "score", "em_norm"]] = [NASTY, NASTY, 0.0, 0.0]
+    rows.loc[:, "kv_mb"] = np.nan
+    fake_records.add_record(folder, "episodic", "memory/hei_nw", "delayed", rows=rows)
+    fake_records.add_record(folder, "episodic", "baselines/rag_bm25", "delayed", split="val")
+    fake_records.add_record(folder, "episodic", "baselines/rag_bm25", "delayed", overrides=("k=5",))
+    fake_records.add_record(folder, "episodic", "memory/smpd", "delayed", failed="LabError: no <map> here\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(run) -> Path:
+    return write_report(run, run.parent.parent / "reports" / "trial").parent
+
+
+def test_the_promised_files_are_there(out):
+    names = [
+        "index.html",
+        "index.md",
+        "criteria.json",
+        "episodic/summary.md",
+        "episodic_cross/summary.md",
+        "figures/episodic_conditions.png",
+    ]
+    assert [name for name in names if not (out / name).is_file()] == []
+
+
+def test_pages_are_whole_and_load_nothing_from_elsewhere(out):
+    for path in [out / "index.html", *(out / "items").glob("*.html")]:
+        page = Page(path)
+        assert page.open == []
+        assert [one for one in page.loads if not one.startswith("data:")] == []
+        assert page.scripts == 1
+
+
+def test_every_link_leads_somewhere(out):
+    pages = {path: Page(path) for path in [out / "index.html", *(out / "items").glob("*.html")]}
+    for path, page in pages.items():
+        for link in page.links:
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            assert target.exists() or target.name == "notebook.failed.ipynb", link
+            if anchor and target in pages and "=" not in anchor:
+                assert unquote(anchor) in pages[target].ids, link
+
+
+def test_a_score_leads_to_the_items_behind_it_in_two_clicks(out):
+    links = Page(out / "index.html").links
+    first = next(link for link in links if "memory--hei_nw" in link)
+    rows = (out / first.partition("#")[0]).read_text(encoding="utf-8")
+    assert rows.count("<tr id=") == 50 and "<summary>prompt" in rows
+
+
+def test_links_to_differing_items_name_columns_that_are_there(out):
+    text = (out / "items" / "episodic.html").read_text(encoding="utf-8")
+    columns = set(re.findall(r'<th data-column="([^"]+)"', text))
+    wanted = {unquote(name) for link in Page(out / "index.html").links for name in re.findall(r"episodic\.html#a=([^&]+)&b=", link)}
+    assert wanted and wanted <= columns
+
+
+def test_answers_are_escaped_everywhere(out):
+    for path in [out / "index.html", *(out / "items").glob("*.html")]:
+        assert "<script>alert" not in path.read_text(encoding="utf-8")
+    assert any("&lt;script&gt;alert" in path.read_text(encoding="utf-8") for path in (out / "items").glob("*hei_nw*"))
+    assert "no &lt;map&gt; here" in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_what_was_not_measured_is_a_dash_and_never_nan(out):
+    for path in [out / "index.html", out / "index.md", *out.glob("*/summary.md"), *(out / "items").glob("*.html")]:
+        text = re.sub(r"base64,[A-Za-z0-9+/=]+", "", path.read_text(encoding="utf-8"))
+        assert not re.search(r"\b(nan|inf|None|NaT)\b", text, re.IGNORECASE if path.suffix == ".md" else 0), path
+    summary = (out / "episodic" / "summary.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| core \|.*\| – \| – \|", summary, re.MULTILINE)
+
+
+def test_markdown_tables_keep_their_columns(out):
+    for path in [out / "index.md", *out.glob("*/summary.md")]:
+        width = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            bars = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+            assert not (width and bars) or bars == width, f"{path}: {line}"
+            width = bars
+
+
+def test_criteria_are_all_there_and_the_page_counts_them(out):
+    criteria = json.loads((out / "criteria.json").read_text())["criteria"]
+    counts = by_group(criteria)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    for group, own in counts.items():
+        line = page.split(f"criteria, {group}:")[1].split("</div>")[0]
+        assert all(f"<b>{count}</b>{verdict}" in line for verdict, count in own.items())
+    assert sum(sum(own.values()) for own in counts.values()) == len(criteria) > 0
+
+
+def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
+    criteria = [one for one in json.loads((out / "criteria.json").read_text())["criteria"] if one["verdict"] == "not judged"]
+    [line] = [line for line in (out / "index.md").read_text(encoding="utf-8").splitlines() if "repeats its words?" in line]
+    places = [one for one in criteria if one["id"].startswith("rag_exact/")]
+    assert [one["suite"] for one in places] == ["episodic", "episodic_cross"] and line.endswith(places[0]["reason"])
+    assert line.startswith(f"- {places[0]['question']} (episodic · delayed; episodic_cross · delayed): ")
+
+
+def test_what_is_not_asked_is_counted(out):
+    asked = json.loads((out / "criteria.json").read_text())["criteria"]
+    said = f"{len(load_criteria().single()) - len(asked)} further criteria are about presets, worlds or settings"
+    assert all(said in (out / page).read_text(encoding="utf-8") for page in ("index.md", "index.html"))
+
+
+def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
+    told = (out / "index.md").read_text(encoding="utf-8")
+    table = told[told.index("On validation worlds") :].split("## ")[0]
+    assert "| rag_bm25 |" in table and "hei_nw" not in table
+    page = (out / "index.html").read_text(encoding="utf-8")
+    there = page[page.index("<summary>On validation worlds") :].split("</details>")[0]
+    assert "rag_bm25" in there and "href" not in there
+
+
+def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
+    place = tmp_path / "run"
+    for n in (8, 128, 512):
+        fake_records.add_record(place, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
+    page = write_report(place, tmp_path / "report")
+    assert 'href="#sweeps"' in page.read_text() and (tmp_path / "report/figures/sweep_1_n_facts.png").is_file()
+    told = (tmp_path / "report/index.md").read_text()
+    assert "## episodic along n_facts" in told and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in told
+
+
+def test_failed_cells_are_named_with_their_error(out):
+    text = (out / "index.md").read_text(encoding="utf-8")
+    assert "memory/smpd/episodic/50_1337" in text and "LabError: no <map> here" in text
+
+
+def test_the_same_records_give_the_same_bytes_wherever_they_lie(run, out, tmp_path):
+    copy = tmp_path / "elsewhere" / "executed" / "trial"
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(run)
+    again = write_report(copy, tmp_path / "elsewhere" / "reports" / "trial").parent
+    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    links = re.compile(rb'href="(\.\./)+[^"]*"')
+    assert [name for name in files if links.sub(b"", (out / name).read_bytes()) != links.sub(b"", (again / name).read_bytes())] == []
+
+
+def test_an_empty_run_is_one_clear_error(tmp_path):
+    with pytest.raises(LabError, match=r"no run at .* make grid"):
+        write_report(tmp_path / "none", tmp_path / "report")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LabError, match="no finished record"):
+        write_report(tmp_path / "empty", tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_report_never_lies_among_the_records(run):
+    with pytest.raises(LabError, match="name another folder"):
+        write_report(run, run / "report")
+
+
+def test_one_condition_alone_makes_a_report(tmp_path):
+    fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
+    page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
+    assert "Presets without a record in this run" in page and "seed 1337" in page
+
+
+def test_settings_part_by_size_and_suite_override_while_seeds_are_pooled(tmp_path):
+    for n, seed, overrides in ((10, 1, ()), (10, 2, ()), (20, 1, ()), (10, 1, ("n_facts=32",))):
+        fake_records.add_record(tmp_path / "run", "semantic", "baselines/core", "delayed", n=n, seed=seed, overrides=overrides)
+    run = load_run(tmp_path / "run")
+    assert run.settings == ["semantic · n=10", "semantic · n=20", "semantic · n_facts=32 · n=10"]
+    assert run.rows.groupby("setting")["cluster"].nunique().to_dict() == dict(zip(run.settings, (4, 4, 2), strict=True))
+
+
+def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
+    told = (out / "index.md").read_text(encoding="utf-8")
+    [line] = re.findall(r"Presets without a record in this run: (.*)\.$", told, re.MULTILINE)
+    assert set(line.split(", ")) <= set(preset_names()) and "memory/hei_nw_gated" in line and "baselines/core" not in line
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ({}, "EM norm"),
+        ({"score": 0.5}, "the suite's own measure"),
+        ({"score": 0.0, "em_raw": 0.0, "em_norm": 1.0}, "EM raw"),
+        ({"score": 1.0, "em_norm": 0.0, "success": 1.0}, "success"),
+        ({"score": 0.5, "em_norm": 0.0, "success": 1.0}, "the suite's own measure"),
+    ],
+)
+def test_the_score_is_named_after_what_it_is(tmp_path, scores, words):
+    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10).assign(**scores)
+    fake_records.add_record(tmp_path / "run", "episodic", "baselines/core", "delayed", n=10, rows=rows)
+    page = write_report(tmp_path / "run", tmp_path / "report")
+    assert f"<th data-sort>score ({words.replace(chr(39), '&#39;')})</th>" in page.read_text(encoding="utf-8")
+    assert f"| score ({words}) |" in (page.parent / "episodic/summary.md").read_text(encoding="utf-8")
+
+
+def test_recall_of_a_control_is_marked_as_that_of_its_memory(tmp_path):
+    place = tmp_path / "run"
+    rows = fake_records.make_rows("episodic", "baselines/rag_bm25", "delayed", n=10)
+    for preset, control in (("memory/hei_nw", "none"), ("controls/empty_store", "empty"), ("mine/newest_shuffled", "shuffled")):
+        fake_records.add_record(place, "episodic", preset, "delayed", n=10, rows=rows, control=control)
+    page = write_report(place, tmp_path / "report").read_text(encoding="utf-8")
+    assert [name for name in ("hei_nw", "empty_store", "newest_shuffled (control=shuffled)") if _marked(page, name)] == [
+        "empty_store",
+        "newest_shuffled (control=shuffled)",
+    ]
+    summary = (tmp_path / "report/episodic/summary.md").read_text(encoding="utf-8")
+    assert "‡ This control ranks facts as its memory does" in page and "‡ This control ranks facts as its memory does" in summary
+    assert re.search(r"^\| empty_store .*‡ \|", summary, re.MULTILINE)
+
+
+def _marked(page: str, name: str) -> bool:
+    called = rf'<td class="name"><span class="chip[^>]*></span>{re.escape(name)}(?: \(INVALID\))?</td>'
+    [line] = re.findall(rf'<tr>{called}<td class="n">10</td>.*', page)
+    return "‡" in line
+
+
+def test_navigation_wraps_and_colours_follow_the_readers_scheme(out):
+    """Every colour of the page is a variable that the dark scheme sets too, but for those on a colour of their own."""
+    style = re.search(r"<style>(.*?)</style>", (out / "index.html").read_text(encoding="utf-8"), re.DOTALL).group(1)
+    assert "flex-wrap: wrap" in re.search(r"nav\.top div \{[^}]*\}", style).group(0)
+    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    assert set(re.findall(r"--[\w-]+(?=:)", light)) == set(re.findall(r"--[\w-]+(?=:)", dark))
+    rest = style.replace(light, "").replace(dark, "")
+    assert set(re.findall(r"[^{};]*#[0-9a-f]{3,6}\b", rest)) <= {
+        " --shown: color-mix(in srgb, var(--c), #fff",
+        " color: #fff",
+        " background: #fff",
+    }
+    body = (out / "index.html").read_text(encoding="utf-8").split("</style>")[1]
+    assert not re.search(r'(?:fill|stroke|background|color)[=:]"?#', body)
+
+
+def test_of_many_seeds_some_are_listed_and_the_others_counted(tmp_path):
+    for seed in range(23):
+        fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=5, seed=seed)
+    page = write_report(tmp_path / "run", tmp_path / "report")
+    assert len(list((page.parent / "items").glob("*babi--*.html"))) == LISTED
+    assert all((page.parent / link.partition("#")[0]).exists() for link in Page(page).links if link.startswith("items/"))
+    text = page.read_text(encoding="utf-8")
+    assert "seed 0 to 22 (23)" in text and f"Listed are {LISTED} of 23 records" in text and "115 answers" in text
+    assert f"Listed are {LISTED} of 23 records" in (page.parent / "items" / "babi.html").read_text(encoding="utf-8")
+
+
+def test_validation_worlds_belong_to_what_they_are_drawn_like_however_many_they_are(tmp_path):
+    place = tmp_path / "run"
+    for n, split, overrides in (
+        (100, "test", ()),
+        (20, "test", ()),
+        (10, "val", ()),
+        (100, "test", ("n_facts=8",)),
+        (10, "val", ("n_facts=9",)),
+    ):
+        fake_records.add_record(place, "episodic", "baselines/rag_bm25", "delayed", n=n, split=split, overrides=overrides)
+    run = load_run(place)
+    assert run.settings == ["episodic · n=20", "episodic · n=100", "episodic · n_facts=8 · n=100"]
+    assert [len(run.validation_of(setting)) for setting in run.settings] == [10, 10, 0]
+    page = Page(write_report(place, tmp_path / "report"))
+    assert [link for link in page.links if link.startswith("items/") and not (tmp_path / "report" / link.partition("#")[0]).exists()] == []
+    assert sum("items/" in link and "val" in link for link in page.links) == 0  # no page of worlds that nothing is said about
+
+
+def test_a_run_on_the_models_own_vectors_says_so(out):
+    verdicts = json.loads((out / "criteria.json").read_text())["criteria"]
+    judged = next(one for one in verdicts if one["id"] == "rag_delayed/episodic")
+    assert "rag with the model's own vectors" in judged["reason"]
+    told = (out / "index.md").read_text(encoding="utf-8")
+    assert "episodic · delayed · rag with the model's own vectors" in told and "Retrieval with a published encoder" in told
+
+
+def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):
+    calm = load_run(run).rows.query("setting == 'episodic_cross'").assign(flags="", refusal=0.0)
+    assert not [text for text in warnings.warnings(calm, calm[:0]) if "oracle" not in text]
+    loud = calm.assign(score=np.where(calm["condition"] == "controls/oracle", 0.0, 1.0), refusal=1.0, flags="truncated")
+    said = " ".join(warnings.warnings(loud, calm[:0]))
+    assert all(
+        word in said
+        for word in ("Saturated", "refuses 100%", "oldest facts were left out", "without the facts, where chance", "oracle: 0.00")
+    )
+
+
+def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
+    rows = load_run(run).rows.query("setting == 'episodic_cross' and condition == 'baselines/core'")
+    assert warnings.warnings(rows, rows) == []
+    assert "below the range" in " ".join(warnings.warnings(rows.assign(score=0.0, chance=0.5), rows.assign(score=1.0)))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (share(float("nan")), "–"),
+        (share(-0.049, sign=True), "−0.05"),
+        (share(0.001, sign=True), "0.00"),
+        (share(0.9412, 0.94, 0.945), "0.941"),
+        (span(0.1, None), "–"),
+        (probability(0.0004), "< 0.001"),
+        (quantity(1234.5), "1,234"),
+        (quantity(0.0), "0"),
+        (quantity(9.521), "9.52"),
+    ],
+)
+def test_numbers_have_the_digits_they_deserve(said, expected):
+    assert said == expected

@@ -1,0 +1,99 @@
+"""Held-out words are reported apart: each question in its group and no other, with number and interval, and nothing of too few."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hippo_core.protocols.base.reporting import write_report
+from hippo_core.protocols.questions.report.slices import slices
+from hippo_core.results.formatting import share, span
+from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.statistics.interval import cluster_interval
+from hippo_core.results.summaries import labelled
+from tests.results import fake_records
+
+WORDS = ("", "new_synonym", "new_template", "new_template;new_synonym")  # of paraphrases, in turn
+GROUPS = ["neither", "held-out synonym", "held-out question form", "both", "unseen name", "seen names"]
+
+
+def rows_of(preset, n=480):
+    """Two questions in five right; a fourth are paraphrases, of which a fourth each have these words; of five worlds one has new names."""
+    rows = fake_records.make_rows("episodic", preset, "delayed", n=n)
+    number = rows["idx"].to_numpy()
+    words = np.where(rows["rung"] == "paraphrase", np.array(WORDS, object)[(number // 4) % 4], "")
+    new = (number // 5) % 5 == 0
+    joined = [";".join(filter(None, [word, "new_name" if one else ""])) for word, one in zip(words, new, strict=True)]
+    right = (np.random.default_rng(n).random(n) < 0.4).astype(float)
+    return rows.assign(slices=joined, score=right, **dict.fromkeys(RANKING_COLUMNS, 1.0 - right))
+
+
+def of_run(rows, preset="memory/hei_nw"):
+    """The rows with the columns of a run."""
+    return labelled(rows.assign(preset=preset))
+
+
+def masks(rows):
+    """The groups, told another way."""
+    said = [set(text.split(";")) - {""} for text in rows["slices"]]
+    apart = [frozenset(one - {"new_name"}) for one in said]
+    names = dict(zip(GROUPS, [*({*word.split(";")} - {""} for word in WORDS)], strict=False))
+    found = {group: np.array([one == names[group] for one in apart]) & (rows["rung"] == "paraphrase") for group in GROUPS[:4]}
+    new = np.array(["new_name" in one for one in said])
+    return found | {"unseen name": new, "seen names": ~new}
+
+
+def test_each_group_has_its_share_interval_and_number():
+    rows = rows_of("memory/hei_nw")
+    table = slices(of_run(rows))
+    assert table["groups"] == GROUPS
+    assert [line["measure"] for line in table["lines"]] == ["answers right", "recall@1"]
+    for line, column in zip(table["lines"], ("score", "recall_1"), strict=True):
+        for cell, mask in zip(line["cells"], masks(rows).values(), strict=True):
+            due = cluster_interval(rows[column][mask], rows["world"][mask])
+            assert cell == {"mean": share(due.mean, due.low, due.high), "interval": span(due.low, due.high), "n": str(due.n)}
+    assert "questions with the cue paraphrase;" in table["note"]
+
+
+def test_small_groups_show_their_number_alone():
+    rows = rows_of("memory/hei_nw", n=240)
+    [line, _] = slices(of_run(rows))["lines"]
+    counts = [int(mask.sum()) for mask in masks(rows).values()]
+    assert min(counts) < 20 <= max(counts)
+    assert [(cell["mean"] == "–", cell["interval"] == "–", cell["n"]) for cell in line["cells"]] == [
+        (n < 20, n < 20, str(n)) for n in counts
+    ]
+    [line, _] = slices(of_run(rows.assign(world="w")))["lines"]
+    assert {cell["mean"] for cell in line["cells"]} == {"–"}
+
+
+def test_memories_and_rags_are_shown_and_nothing_else_is():
+    kinds = ("memory/hei_nw", "baselines/rag_bm25", "baselines/core", "controls/oracle", "ablations/hopfield")
+    rows = [of_run(rows_of("memory/hei_nw"), preset) for preset in kinds]
+    table = slices(pd.concat(rows, ignore_index=True))
+    assert [line["name"] for line in table["lines"]] == ["rag_bm25", "rag_bm25", "hei_nw", "hei_nw"] and table["of_memory"]
+    assert not slices(rows[1])["of_memory"]
+    assert slices(rows[2]) is None
+    assert slices(rows[0].assign(slices="")) is None
+
+
+def test_what_was_not_measured_has_no_line():
+    rows = rows_of("memory/hei_nw").assign(recall_1=np.nan)
+    assert [line["measure"] for line in slices(of_run(rows))["lines"]] == ["answers right"]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    run = tmp_path_factory.mktemp("executed") / "words"
+    for suite, presets in (("episodic", ("memory/hei_nw", "baselines/rag_bm25")), ("episodic_cross", ("baselines/rag_bm25",))):
+        for preset in presets:
+            fake_records.add_record(run, suite, preset, "delayed", n=120, rows=rows_of(preset, n=120))
+    return write_report(run, tmp_path_factory.mktemp("reports")).parent
+
+
+def test_each_page_has_them_and_the_first_one_where_a_memory_was_asked(out):
+    index = (out / "index.md").read_text(encoding="utf-8").split("## Held-out words and names")[1].split("\n## ")[0]
+    assert "### episodic\n" in index and "episodic_cross" not in index
+    line = next(line for line in index.splitlines() if line.startswith("| hei_nw | delayed | answers right | – | – | 8 |"))
+    assert line in (out / "episodic/summary.md").read_text(encoding="utf-8")
+    assert "| rag_bm25 | delayed | recall@1 |" in (out / "episodic_cross/summary.md").read_text(encoding="utf-8")
+    assert (out / "index.html").read_text(encoding="utf-8").count("<summary>Held-out words and names") == 2

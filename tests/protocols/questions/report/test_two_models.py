@@ -1,0 +1,95 @@
+"""A run of two models, three sizes of world and two encoders: what may be compared is, and nothing else is mixed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hippo_core.protocols.base.reporting import write_report
+from hippo_core.protocols.questions.report.runs import load_run
+from hippo_core.results import summaries
+from hippo_core.results.conditions import ordered
+from hippo_core.results.figures.palette import look
+from tests.protocols.questions.report.test_report import Page
+from tests.results import fake_records
+
+
+@pytest.fixture(scope="module")
+def two_models(tmp_path_factory) -> Path:
+    """A run in which only the rags say an encoder, worlds of three sizes are told apart, and a second model is asked one suite."""
+    place = tmp_path_factory.mktemp("executed") / "both"
+    presets = ("baselines/span_short", "baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid", "controls/oracle")
+    for model, suite, overrides in (
+        ("small", "episodic", ()),
+        ("large", "episodic", ()),
+        ("large", "episodic", ("n_facts=128",)),
+        ("large", "episodic", ("n_facts=8",)),
+        ("large", "babi", ()),
+    ):
+        for preset in presets:
+            told = overrides + ("encoder=minilm",) * (preset in fake_records.ENCODED)
+            for split in ("test", "val") if "rag" in preset else ("test",):
+                fake_records.add_record(place, suite, preset, "delayed", split=split, overrides=told, model=model)
+    fake_records.add_record(place, "babi", "baselines/rag_dense", "delayed", model="large")
+    fake_records.add_record(place, "babi", "baselines/rag_bm25", "delayed", overrides=("preset.k=5",), model="large")
+    return place
+
+
+def test_models_and_world_sizes_are_told_apart_and_an_encoder_is_part_of_the_condition(two_models):
+    run = load_run(two_models)
+    large = ["episodic", "episodic · n_facts=8", "episodic · n_facts=128", "babi"]
+    assert run.settings == [*(f"large · {name}" for name in large), "small · episodic"]
+    assert list(run.settings_of("large").values()) == large
+    rows = run.rows[run.rows["setting"] == "large · babi"]
+    rags = [name for name in ordered(rows["condition"]) if "rag" in name]
+    assert rags == [
+        "baselines/rag_bm25",
+        "baselines/rag_bm25 (k=5)",
+        "baselines/rag_dense",
+        "baselines/rag_dense (minilm)",
+        "baselines/rag_hybrid (minilm)",
+    ]
+    assert len({look(name).colour for name in rags}) == 4  # a variant looks like its preset, another encoder does not
+
+
+def test_every_condition_of_a_setting_pairs_with_every_other(two_models):
+    run = load_run(two_models)
+    for setting in run.settings:
+        rows = run.rows[run.rows["setting"] == setting]
+        names = ordered(rows["condition"])
+        found = [summaries.pair(rows, (a, "delayed"), (b, "delayed")) for a in names for b in names if a != b]
+        assert {one and (one.n, one.n_worlds) for one in found} == {(50, 10)}
+
+
+def test_the_best_rag_of_a_setting_has_a_published_encoder_or_none(two_models):
+    run = load_run(two_models)
+    rows = run.rows[run.rows["setting"] == "large · babi"]
+    worst = rows.assign(score=rows["condition"].isin(["baselines/rag_dense", "baselines/rag_bm25 (k=5)"]).astype(float))
+    assert summaries.best_rag(worst) == ("baselines/rag_bm25", False)
+    assert summaries.best_rag(rows, run.validation_of("large · babi"))[1]
+    assert not summaries.best_rag(rows, run.validation_of("small · episodic").query("preset != 'baselines/rag_hybrid'"))[1]
+    own = rows[rows["condition"].isin(["baselines/rag_dense", "controls/oracle"])]
+    assert summaries.best_rag(own) == ("baselines/rag_dense", False)
+    assert summaries.best_rag(own.query("preset == 'controls/oracle'")) == (None, False)
+
+
+def test_a_report_of_two_models_mixes_nothing(two_models, tmp_path):
+    page = write_report(two_models, tmp_path / "report")
+    text = page.read_text(encoding="utf-8")
+    assert text.index("<h3>large</h3>") < text.index("<h3>small</h3>")
+    assert len(re.findall(r'id="[^"]+"', text)) == len(set(re.findall(r'id="[^"]+"', text)))
+    assert Page(page).open == []
+    told = (tmp_path / "report" / "index.md").read_text(encoding="utf-8")
+    assert "## Verdicts on small: " in told and "| small | episodic |" in told
+    assert "| large | episodic | episodic · n_facts=8 | episodic · n_facts=128 | babi |" in told
+    assert "- small: no record of the suites babi." in told
+    assert "rag_dense (minilm)" in (tmp_path / "report" / "small-episodic" / "summary.md").read_text(encoding="utf-8")
+    verdicts = json.loads((tmp_path / "report" / "criteria.json").read_text())["criteria"]
+    counts = {
+        model: [one["n"] for one in verdicts if one["id"] == "rag_delayed/episodic" and one["model"] == model]
+        for model in ("large", "small")
+    }
+    assert counts == {"large": [50], "small": [50]}
+    assert {one["model"] for one in verdicts if one["suite"] == "babi"} == {"large"}
+    assert not any("own vectors" in one["reason"] for one in verdicts)

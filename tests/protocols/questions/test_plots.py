@@ -1,0 +1,240 @@
+"""Figures: fixed looks and order, claims from numbers, chance lines, the same bytes for the same rows."""
+
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+
+from hippo_core.protocols.questions.figures import plots, titles
+from hippo_core.results import summaries
+from hippo_core.results.conditions import base, is_bound, ordered
+from hippo_core.results.figures import drawing
+from hippo_core.results.figures.palette import look, looks
+from tests.results import fake_records
+
+FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
+
+
+def rows_of(suite: str = "episodic", presets: tuple[str, ...] = fake_records.PRESETS) -> pd.DataFrame:
+    cells = []
+    for preset in presets:
+        windowed = preset in fake_records.WINDOWED and suite != "episodic_cross"
+        for regime in ("immediate", "delayed") if windowed else ("delayed",):
+            cells.append(fake_records.make_rows(suite, preset, regime).assign(preset=preset, regime=regime, seed=1337))
+    return pd.concat(cells, ignore_index=True)
+
+
+def test_order_is_baselines_then_memories_then_controls_whatever_comes_in():
+    assert ordered(reversed(looks())) == list(looks())
+    assert ordered(["controls/oracle", "memory/new", "baselines/new"]) == ["baselines/new", "memory/new", "controls/oracle"]
+
+
+def test_looks_differ_in_colour_and_controls_alone_are_hollow():
+    assert len({one.colour for one in looks().values()}) == len(looks())
+    assert {name for name, one in looks().items() if one.hollow} == {name for name in looks() if name.startswith("controls/")}
+
+
+@pytest.mark.parametrize("family", ["baselines", "memory"])
+def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
+    group = [one for name, one in looks().items() if name.startswith(family)]
+    assert len({one.marker for one in group}) == len(group)
+    assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
+
+
+CONTROLS_OF_ONES_OWN = (
+    "memory/hei_nw (control=shuffled)",
+    "memory/hei_nw (control=empty)",
+    "mine/newest (control=shuffled)",
+    "mine/newest_random (control=random)",
+    "controls/mine",
+)
+
+
+@pytest.mark.parametrize("name", CONTROLS_OF_ONES_OWN)
+def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_controls(name):
+    mine, memory = look(name), look(base(name).removesuffix("_random"))
+    assert mine.hollow and is_bound(name) and ordered([name, "memory/smpd"]) == ["memory/smpd", name]
+    if base(name) != "controls/mine":
+        assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
+    assert mine.colour not in {one.colour for one in looks().values()}
+    assert mine.label == name.split("/")[1]
+
+
+def test_settings_that_switch_a_control_off_make_none():
+    assert look("memory/hei_nw (control=none)").marker == look("memory/hei_nw").marker
+    assert not is_bound("memory/hei_nw (control=none)")
+
+
+def test_spare_looks_are_those_of_no_listed_preset():
+    names = [f"mine/memory_{number}" for number in range(40)]
+    spare = {look(name).colour for name in names}
+    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in looks().values())
+    assert spare.isdisjoint(look(f"{name} (control=empty)").colour for name in names)
+
+
+def test_every_look_can_be_drawn():
+    """Letters are markers too, and no format strings."""
+    panel = plt.figure().add_subplot()
+    table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
+    for place, one in enumerate(looks().values()):
+        drawing.bars(panel, [place], table, one, across=True)
+        panel.plot([0, 1], [place, place], marker=one.marker, linestyle=one.line)
+    panel.figure.canvas.draw()
+
+
+def test_a_variant_keeps_the_look_of_its_preset():
+    plain, variant = look("baselines/rag_bm25"), look("baselines/rag_bm25 (k=5)")
+    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_bm25 (k=5)")
+
+
+def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_in_order_of_its_numbers():
+    plain, variant = look("baselines/rag_dense (minilm)"), look("baselines/rag_dense (minilm, k=5)")
+    assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_dense (minilm, k=5)")
+    names = ["baselines/rag_dense", "baselines/rag_dense (minilm)", *(f"baselines/rag_dense (minilm, k={k})" for k in (3, 10))]
+    assert ordered(reversed(names)) == names
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_same_rows_in_any_order_give_the_same_picture(draw):
+    rows = rows_of()
+    assert drawing.png(draw(rows)) == drawing.png(draw(rows.sample(frac=1, random_state=1)))
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_every_axis_of_proportions_shows_all_of_0_to_1(draw):
+    for panel in draw(rows_of()).axes:
+        low, high = panel.get_xlim() if draw is plots.conditions_overview else panel.get_ylim()
+        assert low <= 0 and high >= 1
+
+
+def test_conditions_without_a_window_stand_in_both_panels_and_no_panel_is_made_up():
+    both, one = plots.conditions_overview(rows_of()), plots.conditions_overview(rows_of("episodic_cross"))
+    assert [panel.get_title(loc="left") for panel in both.axes] == ["immediate", "delayed"]
+    assert [panel.get_title(loc="left") for panel in one.axes] == ["delayed"]
+    assert all(f"{0.14:.2f}" in "".join(text.get_text() for text in panel.texts) for panel in both.axes)
+
+
+def test_one_condition_alone_can_be_drawn():
+    rows = rows_of(presets=("baselines/core",))
+    assert all(drawing.png(draw(rows)) for draw in FIGURES if draw is not plots.recall_at_k)
+    assert drawing.png(plots.accuracy_by(rows, "distance"))
+
+
+def test_the_title_tells_the_numbers_of_the_rows():
+    rows = rows_of()
+    right = rows[(rows["preset"] == "baselines/span_short") & (rows["regime"] == "immediate")]["score"].mean()
+    assert f"span_short gets {100 * right:.0f}% right with the facts in its prompt" in titles.overview(rows)
+
+
+def test_a_fall_is_claimed_only_where_intervals_do_not_overlap():
+    flat = rows_of(presets=("baselines/rag_bm25",)).assign(score=lambda rows: (rows.index % 3 > 0).astype(float))
+    steep = flat.assign(score=(flat["rung"] != "noisy").astype(float))
+    assert titles.ladder(flat) == "rag_bm25 gets 62% on exact cues and 67% on noisy ones"
+    assert "falls from 100% on exact cues to 0% on noisy ones" in titles.ladder(steep)
+
+
+def test_a_memory_is_set_against_the_best_retrieval_where_they_are_clearly_apart_and_by_most():
+    def title(wrong):
+        both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
+        missed = both["preset"].eq("baselines/rag_bm25") & both["rung"].isin(wrong)
+        return titles.ladder(both.assign(score=(~missed).astype(float)))
+
+    assert title(["noisy"]) == "On noisy cues hei_nw gets 100% right, rag_bm25 0%"
+    assert title([]) == "hei_nw and rag_bm25: no clear difference on any kind of cue"
+
+
+def test_the_marks_of_many_rankings_stay_at_their_k_and_off_the_names():
+    (panel,) = plots.recall_at_k(many_rows()).axes
+    marks = np.concatenate([np.asarray(line.get_xdata()) for line in panel.lines])
+    assert np.abs(marks - marks.round()).max() < 0.3
+    assert marks.max() < panel.get_xlim()[1] < min(text.get_position()[0] for text in panel.texts)
+
+
+@pytest.mark.parametrize("draw", [plots.recall_at_k, plots.tokens_against_accuracy])
+def test_the_names_of_many_conditions_stay_beside_the_panel_and_apart(draw):
+    figure = draw(many_rows())
+    for panel in figure.axes:
+        names = sorted(text.get_position()[1] for text in panel.texts if not text.get_text().startswith("chance"))
+        assert names[0] >= -0.03 and names[-1] <= 1.03
+        assert min(np.diff(names)) * panel.get_window_extent().height / figure.dpi / 1.06 > 0.19
+
+
+def test_a_difference_is_told_from_pairs_where_the_bars_of_each_overlap():
+    """One question of five more in nearly every world, half of which are easy: the bars are wide, the difference is not."""
+    both = pd.concat(
+        fake_records.make_rows("episodic", preset, "delayed", n=75).assign(preset=preset, regime="delayed", seed=1337)
+        for preset in ("baselines/rag_bm25", "memory/hei_nw")
+    )
+    place, world = both["item_id"].str[-1].astype(int), both["world"].str[-2:].astype(int)
+    right = np.where(world % 2, 4, 1) + (both["preset"].eq("memory/hei_nw") & (world > 1))
+    both = both.assign(score=(place < right).astype(float), rung=np.where(world == 14, "noisy", "exact"))
+    few = summaries.estimate(both[both["rung"] == "exact"], ["condition"]).set_index("condition")
+    assert few.loc["memory/hei_nw", "low"] < few.loc["baselines/rag_bm25", "high"]
+    assert titles.ladder(both).startswith("On exact cues hei_nw gets")
+
+
+def test_a_score_between_right_and_wrong_is_not_told_as_answers_right():
+    rows = rows_of()
+    half = rows.assign(score=0.5 * rows["score"])
+    assert "right" not in titles.overview(half) and "gets a score of 0." in titles.overview(half)
+    told = [panel.get_xlabel() for panel in plots.conditions_overview(half).axes]
+    assert set(told) == {"mean score"} and plots.conditions_overview(rows).axes[0].get_xlabel() == "share of answers right"
+
+
+def test_a_control_ranks_as_its_memory_does_and_has_no_line_of_recall():
+    rows = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw")).assign(**{f"recall_{k}": 1.0 for k in (1, 3, 5, 10)})
+    empty = rows[rows["preset"] == "memory/hei_nw"].assign(preset="controls/empty_store")
+    told = [text.get_text() for text in plots.recall_at_k(pd.concat([rows, empty])).axes[0].texts]
+    assert len(told) == 2 and not any("empty_store" in text for text in told)
+
+
+def test_a_memory_is_set_against_the_best_retrieval_by_its_tokens_where_no_prompt_is_long():
+    both = rows_of(presets=("baselines/rag_bm25", "memory/hei_nw"))
+    memory = both["preset"].eq("memory/hei_nw")
+    both = both.assign(score=memory.astype(float), prompt_tokens=np.where(memory, 60, 90))
+    assert titles.cost(both) == "hei_nw reads 0.7 times the tokens of rag_bm25 and gets 100% right against 0%"
+
+
+def test_unscored_rows_are_left_out_not_counted_as_wrong():
+    rows = rows_of(presets=("baselines/core",))
+    rows.loc[rows["score"] == 0, "score"] = np.nan
+    table = summaries.estimate(rows, ["condition", "regime"])
+    assert (table["mean"] == 1).all() and (table["n"] < 50).all()
+
+
+@pytest.mark.parametrize("heights", [[0.5, 0.5, 0.5], [0.99, 1.0, 0.98], [0.1, 0.9, 0.12, 0.11]])
+def test_labels_are_moved_apart_in_order_and_stay_on_the_axis(heights):
+    placed = drawing._spread(heights, 0.1)
+    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(placed)))
+    assert max(placed) <= max(1.0, max(heights) + 0.1 * len(heights))
+    assert list(np.argsort(placed, kind="stable")) == list(np.argsort(heights, kind="stable"))
+
+
+def many_rows() -> pd.DataFrame:
+    """Rags with an encoder, each with one fact and with the preset's number of them, beside all other conditions."""
+    rows = rows_of()
+    encoded = rows["preset"].isin(fake_records.ENCODED)
+    each = [rows[encoded].assign(condition=rows["preset"] + told) for told in (" (minilm)", *(f" (minilm, k={k})" for k in (1, 3, 5, 10)))]
+    return pd.concat([rows[~encoded].assign(condition=rows["preset"]), *each], ignore_index=True)
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_long_labels_stay_inside_the_picture(draw):
+    figure = draw(many_rows())
+    figure.draw_without_rendering()
+    width, height = figure.canvas.get_width_height()
+    boxes = {text.get_text(): text.get_window_extent() for text in figure.findobj(Text) if text.get_visible() and text.get_text()}
+    assert [words for words, box in boxes.items() if box.x0 < 0 or box.x1 > width or box.y0 < 0 or box.y1 > height] == []
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_panels_keep_their_width_beside_names_of_many_settings(draw):
+    rows = many_rows()
+    asleep = rows[rows["preset"] == "baselines/rag_bm25"].assign(regime="after_sleep")
+    told = asleep.assign(condition="baselines/rag_bm25 (replay.cycles=3, replay.noise_level=0.4)")
+    figure = draw(pd.concat([rows, asleep, told], ignore_index=True))
+    assert min(panel.get_position().width * drawing.WIDTH for panel in figure.axes) > 0.7

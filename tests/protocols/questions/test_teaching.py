@@ -1,0 +1,189 @@
+"""Teaching: traces and decisions are written together or not at all."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from hippo_core.files import LabError
+from hippo_core.methods.base import Memory, Observation, Query, Retrieved
+from hippo_core.methods.episodic.gate import TERMS
+from hippo_core.methods.episodic.writing import Writer
+from hippo_core.methods.presets import load_preset
+from hippo_core.protocols.questions import run
+from hippo_core.store import TraceStore, store_path
+from hippo_core.store.trace import Decision, Statement
+from hippo_core.suites import get_suite
+from hippo_core.suites.datasets.build import worlds
+from tests.protocols.questions.conftest import SESSION
+
+TOLD = [Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]
+
+
+@dataclass(frozen=True)
+class Sure:
+    """A gate that writes everything; `why` is what it says for the second statement."""
+
+    why: float
+
+    def decide(self, statement, features, duplicate_of=None):
+        why = self.why if statement.source == "f1" else 1.0
+        return Decision(statement, 1.0, {"sure": why}, {}, "insert" if duplicate_of is None else "aggregate", duplicate_of)
+
+
+NOTES = [
+    Observation(Statement(f"n{number}", world, text, number), provenance=provenance)
+    for number, (world, text, provenance) in enumerate(
+        (
+            ("w1", "Lea lives in Rome.", "monday"),
+            ("w1", "Otto keeps the key in the blue jar.", "tuesday"),
+            ("w1", "lea lives in Rome", "wednesday"),
+            ("w2", "Mia sold the boat to Jan.", "tuesday"),
+            ("w1", "Ivo painted the fence green.", "monday"),
+            ("w2", "Mia sold the old boat to Jan.", "monday"),  # less of a novelty behind the other
+        )
+    )
+]
+CALIBRATION = {"mean": dict.fromkeys(TERMS, 0.0), "sd": dict.fromkeys(TERMS, 1.0), "tau": 0.0, "samples": 1}
+
+
+@pytest.fixture(params=["open", "gated", "plain"])
+def memory(request, hippo):
+    """HEI-NW without a gate, with one, and a memory that keeps texts."""
+    if request.param == "plain":
+        return Plain(hippo, Memory.Settings())
+    preset = load_preset("memory/hei_nw", {"episodic.use_gate": request.param == "gated"})
+    return preset.method(hippo, preset.settings)
+
+
+class Plain(Memory):
+    """Every statement is kept; nothing is asked of it here."""
+
+
+def held(store, world):
+    """What a store holds of a world, whatever its ids are."""
+    places = {trace.id: place for place, trace in enumerate(store.traces(world))}
+    traces = [replace(trace, id=places[trace.id]) for trace in store.traces(world)]
+    decisions = [replace(one, trace_id=None if one.trace_id is None else places[one.trace_id]) for one in store.decisions(world)]
+    return traces, decisions
+
+
+def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
+    preset = load_preset("memory/hei_nw")
+    method = preset.method(hippo, preset.settings)
+    with TraceStore.create(tmp_path, SESSION, method.identity()) as store:
+        for why, due in ((math.nan, 0), (1.0, 2)):
+            method._writes = Writer(method.components, store, Sure(why), protects_pins=True)
+            if due:
+                method.teach(TOLD, store)
+            else:
+                with pytest.raises(LabError, match="sure is nan"):
+                    method.teach(TOLD, store)
+            assert len(store.traces()) == due
+        assert [(trace.source, trace.evidence) for trace in store.traces()] == [("f0", 2), ("f1", 1)]
+        assert [decision.action for decision in store.decisions()] == ["insert", "insert", "aggregate"]
+
+
+def test_what_is_told_one_by_one_is_what_is_taught_together(memory, tmp_path):
+    with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as together:
+        for world in ("w1", "w2"):
+            memory.teach([one for one in NOTES if one.statement.world == world], together, CALIBRATION)
+        memory.forget()
+        with TraceStore.create(tmp_path / "b", SESSION, memory.identity()) as apart:
+            for one in sorted(NOTES, key=lambda one: one.statement.world):
+                memory.write(one, apart, CALIBRATION)
+                memory.forget()  # as another process would begin
+            assert all(alike(held(apart, world), held(together, world)) for world in ("w1", "w2"))
+
+
+def alike(one, other):
+    """Equal but for the last digits of S, which hang on what was read together."""
+    (traces, decisions), (their_traces, their_decisions) = one, other
+    told = [[replace(d, S=0.0, contributions={}, raw={}) for d in some] for some in (decisions, their_decisions)]
+    kept = [[replace(trace, salience=0.0) for trace in some] for some in (traces, their_traces)]
+    same = kept[0] == kept[1] and told[0] == told[1]
+    numbers = [[*(d.S for d in ds), *(trace.salience for trace in ts)] for ts, ds in (one, other)]
+    return same and numbers[0] == pytest.approx(numbers[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("chosen", [{"provenance": "tuesday"}, {"provenance": "monday"}, {"provenance": "wednesday"}, {"ids": (2,)}])
+def test_a_store_from_which_was_deleted_equals_one_that_was_never_told(memory, tmp_path, chosen):
+    """Its rows, its codes, what it recalls; and the words of what went are in its file no more."""
+    with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as store:
+        store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
+        for one in NOTES:
+            memory.write(one, store, CALIBRATION)
+        by_id = {trace.source for trace in store.traces() if trace.id in chosen.get("ids", ())}
+        gone = [one for one in NOTES if one.provenance == chosen.get("provenance") or one.statement.source in by_id]
+        assert memory.delete(store, calibration=CALIBRATION, **chosen) == len(gone)
+        memory.forget()
+        left = [one for one in NOTES if one not in gone]
+        with TraceStore.create(tmp_path / "b", SESSION, memory.identity()) as never:
+            for one in left:
+                memory.write(one, never, CALIBRATION)
+            for world in ("w1", "w2"):
+                assert alike(held(store, world), held(never, world))
+                assert ranked(memory, store.traces(world)) == ranked(memory, never.traces(world))
+    told = {one.statement.text for one in left}
+    words = b"".join(path.read_bytes() for path in (tmp_path / "a").rglob("*.sqlite"))
+    assert not [one for one in gone if one.statement.text not in told and one.statement.text.encode() in words]
+
+
+def ranked(memory, traces):
+    """What a cue brings, by source; nothing of a memory that recalls nothing."""
+    if isinstance(memory, Plain):
+        return []
+    taught = tuple(one.statement.source for one in NOTES)
+    return [trace.source for trace in memory.open(traces)(Query("Where does Otto keep the key?", taught)).ranking or ()]
+
+
+def test_a_statement_whose_decision_cannot_be_logged_leaves_no_trace(memory, tmp_path, monkeypatch):
+    def fails(decisions):
+        raise LabError("no room is left")
+
+    with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
+        with monkeypatch.context() as patch, pytest.raises(LabError, match="no room"):
+            patch.setattr(store, "log", fails)
+            memory.write(NOTES[0], store, CALIBRATION)
+        assert not store.traces() and not store.decisions()
+        memory.write(NOTES[0], store, CALIBRATION)
+        assert len(store.traces()) == len(store.decisions()) == 1
+
+
+class Counted(Plain):
+    """A memory with numbers of its own: how long what it was told is, and how many traces it was asked with."""
+
+    columns: ClassVar = {"teach": ("letters",), "test": ("held",)}
+
+    def write(self, observation, store, calibration=None):
+        return replace(super().write(observation, store, calibration), columns={"letters": len(observation.statement.text)})
+
+    def open(self, traces, questions=()):
+        return lambda query: Retrieved(tuple(traces[:1]), columns={"held": len(traces)})
+
+
+def test_the_numbers_of_a_memory_s_own_reach_its_rows(hippo, tmp_path):
+    memory, suite = Counted(hippo, Counted.Settings()), get_suite("episodic")
+    told = list(worlds("episodic", "default", 5, 1337, "val", hippo.spec.context_limit))
+    taught = run.teach(memory, suite, told, [], tmp_path, SESSION)
+    assert taught["letters"].tolist() == [len(fact.text) for world in told for fact in world.facts]
+    asked = run.test(memory, suite, told, "delayed", {"": store_path(tmp_path, SESSION, "counted")})
+    assert asked["held"].tolist() == [len(world.facts) for world in told for _ in world.items]
+
+
+def test_what_is_written_already_is_read_once_whoever_decides(hippo, tmp_path, monkeypatch):
+    preset = load_preset("memory/hei_nw", {"episodic.use_gate": True})
+    memory, reads, usual = preset.method(hippo, preset.settings), [], TraceStore.traces
+    monkeypatch.setattr(TraceStore, "traces", lambda store, world=None: reads.append(world) or usual(store, world))
+    with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
+        for number in range(4):
+            memory.write(replace(NOTES[1], statement=Statement(f"{number}", "w1", f"Otto keeps key {number}.", number)), store, CALIBRATION)
+        assert reads == ["w1"]
+        assert (
+            memory.write(replace(NOTES[1], statement=Statement("5", "w1", "Otto keeps key 2.", 5)), store, CALIBRATION).action
+            == "aggregate"
+        )
+        store.decay(0.1)  # something else changes it
+        memory.write(NOTES[0], store, CALIBRATION)
+        assert reads == ["w1", "w1"]
