@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from hippo_core.files import LabError, root
-from hippo_core.protocols.base.experiment import OURS
+from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.protocols.consolidation.table import TITLES, changes
 from hippo_core.results import quoted
 from hippo_core.results.figures.sides import described
@@ -241,7 +241,7 @@ def test_every_make_target_that_is_named_exists():
 def test_every_experiment_and_preset_that_is_run_exists():
     for path, text in PAGES.items():
         for name, words in re.findall(r"\.venv/bin/hippo run ([\w.:]+)([^`\n]*)", text):
-            assert name in OURS or ":" in name, (path.name, name)
+            assert name in names_of_ours() or ":" in name, (path.name, name)
             for preset in re.findall(r"preset=(\S+)", words):
                 file = f"params/presets/{preset}.yaml"
                 assert (root() / file).is_file() or f"# {file}\n" in text, (path.name, preset)

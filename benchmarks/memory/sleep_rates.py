@@ -15,11 +15,12 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
+from hippo_core.plugins import member
 from hippo_core.protocols.consolidation.run import reading
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import WAYS, make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.train import train
 
 FACTS, STEPS, SEED = 20, 100, 1337
@@ -54,5 +55,6 @@ if __name__ == "__main__":
     print("| way | rate | uplift | reading lost | last loss | s |\n|---|--:|--:|--:|--:|--:|")
     for name in sys.argv[1:] or ("sparse", "kv_prefix"):
         for times in TIMES:
-            uplift, lost, loss, seconds = slept(model, val, name, times * WAYS[name].rate)
-            print(f"| {name} | {times * WAYS[name].rate:g} | {uplift:+.2f} | {lost:+.3f} | {loss:.2f} | {seconds:.0f} |", flush=True)
+            rate = times * member("hippo_core.training.consolidation.update_rules", name, "way").rate
+            uplift, lost, loss, seconds = slept(model, val, name, rate)
+            print(f"| {name} | {rate:g} | {uplift:+.2f} | {lost:+.3f} | {loss:.2f} | {seconds:.0f} |", flush=True)

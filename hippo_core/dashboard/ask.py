@@ -31,7 +31,7 @@ from hippo_core.files import LabError, in_a_line
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item
-from hippo_core.suites import OURS
+from hippo_core.suites import suite_names
 from hippo_core.suites.types import Item
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class AskPanel:
         self.model = w.Dropdown(options=model_names(), value=model, description="model")
         presets = live_presets()
         self.preset = w.Dropdown(options=[*presets, *([preset] if preset not in presets else [])], value=preset, description="memory")
-        self.source = w.Dropdown(options=[OWN, *OURS], value=OWN, description="told")
+        self.source = w.Dropdown(options=[OWN, *suite_names()], value=OWN, description="told")
         self.world = w.Dropdown(options=[], description="world", layout={"display": "none"})
         self.sentences = w.Textarea(value=EXAMPLE, placeholder="a sentence a line", layout={"width": "auto", "height": "150px"})
         self.file = w.FileUpload(accept=".txt,.md", description="a file", tooltip="a text file, a sentence a line")

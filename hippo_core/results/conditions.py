@@ -8,13 +8,10 @@ from pathlib import Path
 from hippo_core.files import LabError, root
 from hippo_core.methods.base import Method
 from hippo_core.methods.presets import load_preset, looks_of_presets
+from hippo_core.suites import suite_names
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
 REGIMES = ("immediate", "delayed", "after_sleep")
-SUITES = (
-    *("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "mixed", "babi", "consolidation"),
-    "relations",
-)
 
 
 def condition_name(preset: str, *marks: str) -> str:
@@ -73,7 +70,8 @@ def is_bound(condition: str) -> bool:
 
 def suite_position(suite: str) -> tuple[int, str]:
     """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
-    return (SUITES.index(suite) if suite in SUITES else len(SUITES)), suite
+    names = suite_names()
+    return (names.index(suite) if suite in names else len(names)), suite
 
 
 def ignores_window(condition: str) -> bool:

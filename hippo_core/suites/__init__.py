@@ -7,52 +7,49 @@ from typing import Any
 from pydantic import ValidationError
 
 from hippo_core.files import LabError, read_yaml, root, unknown
-from hippo_core.plugins import imported, is_path
+from hippo_core.plugins import imported, is_path, members
 from hippo_core.suites.folder import folder_suite, is_own
 from hippo_core.suites.types import Settings, Suite
 
-SUITES = {
-    "episodic": "hippo_core.suites.episodic:EPISODIC",
-    "episodic_multi": "hippo_core.suites.multi:EPISODIC_MULTI",
-    "episodic_cross": "hippo_core.suites.episodic:EPISODIC_CROSS",
-    "episodic_capacity": "hippo_core.suites.episodic:EPISODIC_CAPACITY",
-    "semantic": "hippo_core.suites.semantic:SEMANTIC",
-    "relations": "hippo_core.suites.relations:RELATIONS",
-    "spatial": "hippo_core.suites.spatial:SPATIAL",
-    "mixed": "hippo_core.suites.mixed:MIXED",
-    "babi": "hippo_core.suites.babi:BABI",
-    "consolidation": "hippo_core.suites.consolidation:CONSOLIDATION",
-}
-READ = {  # of files, not drawn: of data/notes, and of the user's folder (data/README.md)
-    "notes": "hippo_core.suites.notes:NOTES",
-    "squad": "hippo_core.suites.natural.squad:SQUAD",
-    "hotpotqa": "hippo_core.suites.natural.hotpotqa:HOTPOTQA",
-    "twowiki": "hippo_core.suites.natural.twowiki:TWOWIKI",
-    "factconsolidation": "hippo_core.suites.natural.factconsolidation:FACTCONSOLIDATION",
-}
-OURS = {**SUITES, **READ}
 PROFILES = ("base", "default", "hard")
+
+
+def suite_names() -> tuple[str, ...]:
+    """The names of the lab's own suites, in the order of tables: each is a `Suite` in a module of this folder."""
+    return tuple(members(__name__, "Suite"))
+
+
+def drawn_suites() -> tuple[str, ...]:
+    """The names of those whose worlds are drawn. The others read files: of data/notes, or of the user's folder (data/README.md)."""
+    return tuple(name for name in suite_names() if get_suite(name).make_world)
+
+
+def asks_of(name: str) -> str:
+    """What the questions of a suite of ours take, in the words of a figure; "" where it does not say, and of the user's own."""
+    found = members(__name__, "Suite").get(name)
+    return found.said.get("asks", "") if found else ""
 
 
 def get_suite(name: str) -> Suite:
     """The suite of this name, or the user's own: `folder:PATH`, or `package.module:NAME`."""
     if is_own(name):
         return folder_suite(name)
-    path = OURS.get(name, name)
+    ours = members(__name__, "Suite")
+    path = ours[name].path if name in ours else name
     if not is_path(path):
-        raise unknown("suite", name, [*OURS, "folder:PATH", "package.module:NAME"])
+        raise unknown("suite", name, [*ours, "folder:PATH", "package.module:NAME"])
     suite = imported(path, f"suite {path}")
     if not isinstance(suite, Suite):
         raise LabError(f"suite {path} is no hippo_core.suites.types.Suite")
-    if name not in OURS and (suite.name in OURS or not suite.name.replace("_", "").replace("-", "").isalnum()):
-        raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(OURS)}")
+    if name not in ours and (suite.name in ours or not suite.name.replace("_", "").replace("-", "").isalnum()):
+        raise LabError(f"suite {path} is called {suite.name!r}; expected letters, digits, - and _, and none of {', '.join(ours)}")
     return replace(suite, module=path.partition(":")[0])
 
 
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
     """What the profile says; of the user's own suites, where no file says otherwise, `default` says nothing."""
     path = root() / f"params/suites/{get_suite(suite_name).name}.yaml"
-    profiles = {"default": {}} if suite_name not in OURS and not path.is_file() else read_yaml(path)
+    profiles = {"default": {}} if suite_name not in suite_names() and not path.is_file() else read_yaml(path)
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):
         raise LabError(f"{path}: expected profiles ({', '.join(PROFILES)}), each a mapping of settings")
     if profile not in profiles:

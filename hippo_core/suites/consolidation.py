@@ -102,5 +102,5 @@ def _choices(kind: str) -> int:
 
 
 CONSOLIDATION = Suite(
-    "consolidation", "events of many worlds that one model is to learn", ConsolidationSettings, make_world, has_window=False
+    "consolidation", "events of many worlds that one model is to learn", ConsolidationSettings, make_world, has_window=False, order=10
 )

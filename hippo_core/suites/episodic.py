@@ -328,10 +328,24 @@ def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldS
 
 
 DECISIVE = {"hide": hide_named, "tells": tells_named}
-EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world, **DECISIVE)
+EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world, **DECISIVE, order=1, asks="one fact")
 EPISODIC_CROSS = Suite(
-    "episodic_cross", "journeys told in earlier sessions", EpisodicSettings, make_cross_world, has_window=False, **DECISIVE
+    "episodic_cross",
+    "journeys told in earlier sessions",
+    EpisodicSettings,
+    make_cross_world,
+    has_window=False,
+    **DECISIVE,
+    order=3,
+    asks="journeys of earlier days",
 )
 EPISODIC_CAPACITY = Suite(
-    "episodic_capacity", "a story longer than the context", CapacitySettings, make_capacity_world, uses_context_limit=True, **DECISIVE
+    "episodic_capacity",
+    "a story longer than the context",
+    CapacitySettings,
+    make_capacity_world,
+    uses_context_limit=True,
+    **DECISIVE,
+    order=4,
+    asks="a story too long to read",
 )

@@ -308,4 +308,6 @@ MIXED = Suite(
     score_path=score_path,
     reads=lambda settings: [*semantic.SEMANTIC.reads(settings.relations), *spatial.SPATIAL.reads(settings.ways)],
     altered=altered,
+    order=8,
+    asks="facts and ways joined",
 )

@@ -236,4 +236,6 @@ EPISODIC_MULTI = Suite(
     make_world,
     hide=hide_named,
     tells=tells_named,
+    order=2,
+    asks="the last of several",
 )

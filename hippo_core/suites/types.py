@@ -149,3 +149,5 @@ class Suite:
     split_rule: str = ""  # what is in which split, of suites that read files
     folder: Path | None = None  # of the user's own, where the suite is one
     module: str = ""  # from which it was taken, written by `get_suite`
+    order: int = 1000  # its place in tables, in which suites with the same stand by their modules
+    asks: str = ""  # what its questions take, in the words of a figure

@@ -12,8 +12,8 @@ from hippo_core.dashboard.ask import AskPanel
 from hippo_core.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.dashboard.sleep import WAYS
 from hippo_core.files import LabError, seal, write_sealed
+from hippo_core.plugins import members
 from hippo_core.training.consolidation.lineage import LINEAGE, read_lineage
-from hippo_core.training.consolidation.update_rules import WAYS as ALL
 from tests.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little
 
@@ -129,6 +129,6 @@ def test_the_lines_that_do_the_same_say_that_the_memory_is_off(panel):
     setup = Setup(recall=False)
     assert "recall=False" in python(own_sentences(TOLD), setup, QUESTION)
     assert "memory off" in command(own_sentences(TOLD), setup, 5)
-    assert set(WAYS.values()) <= set(ALL)
+    assert set(WAYS.values()) <= set(members("hippo_core.training.consolidation.update_rules"))
     with pytest.raises(LabError, match="unknown way"):
         list(panel.bench.sleep(own_sentences(TOLD), setup, "surgery", 1))

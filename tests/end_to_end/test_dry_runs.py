@@ -11,7 +11,7 @@ from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import check_rows
-from hippo_core.suites import SUITES, get_suite
+from hippo_core.suites import drawn_suites, get_suite
 from hippo_core.suites.datasets.build import worlds
 
 UNTAUGHT = [
@@ -25,7 +25,7 @@ ALL = ("episodic", "mixed")  # suites for every method; on the others the same c
 EACH_KIND = {f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25")} | {"controls/oracle", "controls/random_facts"}
 CASES = [
     (suite, preset.name, regime)
-    for suite, preset, regime in product(SUITES, UNTAUGHT, ("immediate", "delayed"))
+    for suite, preset, regime in product(drawn_suites(), UNTAUGHT, ("immediate", "delayed"))
     if (regime == "delayed" or (not preset.method.ignores_window and get_suite(suite).has_window))
     and (suite in ALL or preset.name in EACH_KIND)
 ]

@@ -11,7 +11,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.lab.run import notebook_files
-from hippo_core.protocols.base.experiment import OURS, load_experiment
+from hippo_core.protocols.base.experiment import load_experiment, names_of_ours
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
@@ -84,7 +84,7 @@ def test_cells_are_short_and_define_nothing(path):
         assert len(source.splitlines()) <= LONGEST
 
 
-@pytest.mark.parametrize("name", list(OURS))
+@pytest.mark.parametrize("name", names_of_ours())
 def test_a_notebook_that_asks_and_its_checks_know_the_same_parameters(name):
     experiment = load_experiment(name)
     assert notebook_files.defaults(FOLDER / f"{experiment.notebook}.ipynb") == experiment.parameters().model_dump()

@@ -17,7 +17,7 @@ from hippo_core.lab.run.preflight import require_threads
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.parameters import assignments
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
-from hippo_core.suites import SUITES
+from hippo_core.suites import drawn_suites
 
 
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
@@ -47,7 +47,7 @@ def run_single(name: str, words: Sequence[str], again: bool) -> int:
 def build_datasets(words: Sequence[str]) -> int:
     """Build the data sets of every suite, or of the one that `suite=` names."""
     values: dict[str, Any] = {"run_id": "datasets", **assignments(words)}
-    suites = [values.pop("suite")] if "suite" in values else list(SUITES)
+    suites = [values.pop("suite")] if "suite" in values else list(drawn_suites())
     answer = load_experiment("answer")
     cells = [cells_of(answer.plan(answer.check({**values, "suite": suite}, "datasets")).needs["data"])[-1] for suite in suites]
     execute.fix_threads(1)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hippo_core.files import LabError, UnknownName, root, unknown
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.protocols.base.experiment import OURS, Experiment, experiment_of, load_experiment
+from hippo_core.protocols.base.experiment import Experiment, experiment_of, experiments, load_experiment
 from hippo_core.protocols.base.parameters import PLACE, Positive
 
 PLURALS = {"models": "model", "seeds": "seed"}  # of fields that every experiment has
@@ -116,7 +116,7 @@ def _block(block: Mapping[str, Any], where: str) -> Block:
     if named is not None and not isinstance(named, str):
         raise LabError(f"{where}: experiment: expected a name or a module path, got {named!r}")
     experiment = load_experiment(named) if named else None
-    possible = [experiment] if experiment else [load_experiment(name) for name in OURS]
+    possible = [experiment] if experiment else experiments()
     fields = {name: info for one in possible for name, info in one.parameters.model_fields.items() if name not in PLACE}
     others = PLURALS | {other: name for one in possible for other, name in one.axes.items()}
     axes: dict[str, list[Any]] = {name: list(values) for one in possible for name, values in one.axis_defaults.items()}

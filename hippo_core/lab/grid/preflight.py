@@ -1,6 +1,6 @@
 """Before a grid runs: each of its memories answers a few validation questions, with its store and with it hidden, and must keep the
-contract of a meaningful run (protocols/questions/report/contract.py): the store is not empty, the memory is asked, the model does not refuse
-most questions, and what is stored is worth something. A grid of hours that could show nothing is so stopped after minutes.
+contract of a meaningful run (protocols/questions/report/contract.py): the store is not empty, the memory is asked, the model does not
+refuse most questions, and what is stored is worth something. A grid of hours that could show nothing is so stopped after minutes.
 """
 
 from collections.abc import Sequence

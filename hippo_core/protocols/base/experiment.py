@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.files import LabError, unknown
 from hippo_core.models import checksums
 from hippo_core.models.spec import load_spec, validated
-from hippo_core.plugins import imported, is_path
+from hippo_core.plugins import imported, is_path, members
 from hippo_core.protocols.base.cell import OpenCell
 from hippo_core.protocols.base.parameters import Parameters, require_run_id
 from hippo_core.protocols.base.plan import CellPlan
@@ -27,16 +27,7 @@ if TYPE_CHECKING:
     from hippo_core.results.report.sections import Section
 
 NOT_COMPARED = ("run_id", "record_dir", "threads", "dry_run", "cell", "record")  # columns that tell no cells apart that matter
-OURS = {
-    "answer": "hippo_core.protocols.questions.answer:ANSWER",
-    "memory": "hippo_core.protocols.questions.memory:MEMORY",
-    "consolidation": "hippo_core.protocols.consolidation.protocol:CONSOLIDATION",
-    "sleeps": "hippo_core.protocols.consolidation.sleeps:SLEEPS",
-    "cache": "hippo_core.protocols.cache.protocol:CACHE",
-    "paired": "hippo_core.protocols.paired.protocol:PAIRED",
-    "forgetting": "hippo_core.protocols.forgetting.protocol:FORGETTING",
-    "conversation": "hippo_core.protocols.conversation.protocol:CONVERSATION",
-}
+PROTOCOLS = "hippo_core.protocols"  # each experiment of ours is an `Experiment` in a folder of it
 
 
 def checked(experiment: "Experiment", values: dict[str, Any], where: str) -> Any:
@@ -191,12 +182,18 @@ class Experiment:
             table.require(where)
 
 
+def names_of_ours() -> tuple[str, ...]:
+    """The names of the lab's own experiments, read from the source of the protocols."""
+    return tuple(members(PROTOCOLS, "Experiment"))
+
+
 @cache
 def load_experiment(name: str) -> Experiment:
     """The experiment of this name or module path; LabError with what is legal otherwise, and where its parts do not fit together."""
-    if name not in OURS and not is_path(name):
-        raise unknown("experiment", name, [*OURS, "package.module:NAME"])
-    experiment = imported(OURS.get(name, name), f"experiment {name}")
+    ours = members(PROTOCOLS, "Experiment")
+    if name not in ours and not is_path(name):
+        raise unknown("experiment", name, [*ours, "package.module:NAME"])
+    experiment = imported(ours[name].path if name in ours else name, f"experiment {name}")
     if not isinstance(experiment, Experiment):
         raise LabError(f"experiment {name} is no hippo_core.extend.Experiment")
     experiment.require()
@@ -205,9 +202,9 @@ def load_experiment(name: str) -> Experiment:
 
 def experiment_of(values: Mapping[str, Any]) -> Experiment:
     """The one of ours that a grid's values are of where their block names none."""
-    return next(one for one in map(load_experiment, OURS) if one.suits(values))
+    return next(one for one in experiments() if one.suits(values))
 
 
-def experiments(names: Sequence[str] = tuple(OURS)) -> list[Experiment]:
-    """The experiments of these names."""
-    return [load_experiment(name) for name in names]
+def experiments(names: Sequence[str] = ()) -> list[Experiment]:
+    """The experiments of these names; all of ours unless given."""
+    return [load_experiment(name) for name in names or names_of_ours()]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from hippo_core.files import COMMAND, LabError
-from hippo_core.protocols.base.experiment import OURS, Experiment, load_experiment
+from hippo_core.protocols.base.experiment import Experiment, load_experiment, names_of_ours
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import as_of_now, read_meta, read_table, records_with
 from hippo_core.results.report import Group
@@ -31,7 +31,7 @@ def write_report(run: Path, out: Path, own: Collection[str] = ()) -> Path:
 
 def _require_allowed(run: Path, own: Collection[str]) -> None:
     named = {str(read_meta(record)["experiment"]) for record in records_with(run, dry_run=True)}
-    if strange := sorted(named - set(OURS) - set(own)):
+    if strange := sorted(named - set(names_of_ours()) - set(own)):
         flags = " ".join(f"--allow-import {shlex.quote(name)}" for name in strange)
         raise LabError(
             f"records of {run.name} name experiments that the lab does not ship: {', '.join(strange)}; to import this code, having "

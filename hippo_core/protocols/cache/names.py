@@ -35,23 +35,3 @@ Bits = Literal["all", "sign", "exponent", "mantissa", "each"]  # each: a fault f
 Task = Literal["text", "choice", "needle", "traces", "cloze", "sst2", "wikitext2"]
 Press = Literal["streaming_llm", "knorm"]
 Family = Literal["A", "B", "C"]
-DefenceName = Literal[
-    "none",
-    "reset",
-    "masking",
-    "smoothing",
-    "clipping",
-    "detect_clear",
-    "rms_outlier",
-    "median",
-    "ecc",
-    "ecc_equal",
-    "learned",
-    "wiener",
-    "wiener_layer",
-    "episodic",
-    "episodic_random",
-    "episodic_oldest",
-    "episodic_gold",
-    "recompute",
-]

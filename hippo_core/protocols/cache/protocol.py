@@ -18,7 +18,8 @@ from hippo_core.protocols.base.cell import OpenCell
 from hippo_core.protocols.base.experiment import Experiment, checked, no_sentence, planned
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.cache.names import LOTO, Bits, DefenceName, Family, Format, Held, Kind, Parts, Task, Times
+from hippo_core.protocols.cache import defences
+from hippo_core.protocols.cache.names import LOTO, Bits, Family, Format, Held, Kind, Parts, Task, Times
 from hippo_core.protocols.cache.table import MEASURE, REMOVE, TRAIN
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class CacheParameters(Parameters):
     n: Positive = 40
     kinds: list[Kind] = Field(default=["gaussian", "contiguous_overwrite"], min_length=1)
     severities: list[Severity] = Field(default=[0.25, 0.5, 1.0], min_length=1)
-    defences: list[DefenceName] = Field(default=["reset", "clipping", "recompute"])
+    defences: list[str] = Field(default=["reset", "clipping", "recompute"])
     layers: list[int] | None = None
     heads: list[int] | None = None
     times: Times = "all_past"
@@ -90,7 +91,8 @@ def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mappi
     cell, usual = planned(experiment, parameters, needs), CacheParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "step")}
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
-    return replace(cell, label=" ".join(["cache", parameters.step, *said]))
+    modules = dict.fromkeys([*cell.modules, *(one.module for one in defences.found(parameters.defences))])
+    return replace(cell, label=" ".join(["cache", parameters.step, *said]), modules=tuple(modules))
 
 
 def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
@@ -106,6 +108,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
         given = getattr(parameters, name)
         if len(set(given)) < len(given):
             raise LabError(f"{where}: {name} names one of {given} twice")
+    defences.found(parameters.defences)
     first, end = parameters.window
     if not 0 <= first < end:
         raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")

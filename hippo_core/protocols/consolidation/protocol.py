@@ -1,12 +1,13 @@
 """The experiment `consolidation`: it needs the store that a memory was taught, and asks before and after the model slept on it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from hippo_core.methods.episodic.settings import Policy
-from hippo_core.protocols.consolidation.sleeping import SleepingParameters, sleeping
+from hippo_core.protocols.consolidation.sleeping import SLEEPING, SleepingParameters
 from hippo_core.protocols.consolidation.table import ROWS, TITLES
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 class ConsolidationParameters(SleepingParameters):
     """What `04_consolidation` can be told."""
 
-    way: Literal["lora", "gated_lora", "kv_prefix", "sparse"] = "lora"
     cycles: Annotated[int, Field(ge=1, le=3)] = 1
     policy: Policy = "uniform"
     replay: bool = True  # False: nothing is trained, so that nothing may change
@@ -53,5 +53,14 @@ def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     return found(tables)
 
 
-RUN = "hippo_core.protocols.consolidation.run"
-CONSOLIDATION = sleeping("consolidation", ConsolidationParameters, RUN, ROWS, sentence, figure, sections)
+CONSOLIDATION = replace(
+    SLEEPING,
+    name="consolidation",
+    notebook="04_consolidation",
+    parameters=ConsolidationParameters,
+    run="hippo_core.protocols.consolidation.run",
+    tables=(ROWS,),
+    sentence=sentence,
+    figure=figure,
+    sections=sections,
+)

@@ -4,7 +4,7 @@ teach <- sleep
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,27 +14,28 @@ from pydantic import Field
 
 from hippo_core.files import LabError
 from hippo_core.methods.presets import Preset
+from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.base.qa.cell import AskingCell
 from hippo_core.protocols.base.qa.parameters import AskingParameters, check, forget, resolve
 from hippo_core.protocols.base.qa.plan import AXES, STORE, asking_plan, dataset_plan
-from hippo_core.results.records.table import Table
 from hippo_core.store.paths import existing
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-    from hippo_core.results.criteria import TableRows
-    from hippo_core.results.report.sections import Section
+
+UPDATE_RULES = "hippo_core.training.consolidation.update_rules"
 
 
 class SleepingParameters(AskingParameters):
-    """What every such notebook can be told. An experiment adds `way`, into the model."""
+    """What every such notebook can be told."""
 
     suite: str = "consolidation"
     preset: str = "memory/hei_nw"
+    way: str = "lora"  # into the model: a file of hippo_core/training/consolidation/update_rules
     wordings: Positive = 40  # questions that are made of a trace
     restatements: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of questions in whose place a trace is restated as a whole
     distilled: Annotated[float, Field(ge=0, le=1)] = (
@@ -85,42 +86,40 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     return replace(
         cell,
         kind=f"{parameters.way}-{step}",
+        modules=(*cell.modules, found_member(UPDATE_RULES, parameters.way, "way").module),
         label=" ".join([cell.label, parameters.way, *changed]),
         rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
         expected=None,
     )
 
 
+def check_sleep(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
+    """The parameters, if they are right and there is such a way into the model; LabError with what is legal otherwise."""
+    parameters: Any = check(experiment, values, where)
+    way = found_member(UPDATE_RULES, parameters.way, f"{where}: way")
+    if way.said.get("of_groups") and "groups" not in type(parameters).model_fields:
+        raise LabError(f"{where}: way={parameters.way} learns in groups; take another, or the experiment sleeps")
+    return parameters
+
+
 def variants(experiment: Experiment, values: dict[str, Any], where: str) -> Iterable[Any]:
     """The parameters of a grid's values."""
     values = {name: value for name, value in values.items() if name not in ("regime", "encoder")}
-    yield check(experiment, values, where)
+    yield check_sleep(experiment, values, where)
 
 
-def sleeping(
-    name: str,
-    parameters: type[SleepingParameters],
-    run: str,
-    rows: Table,
-    sentence: Callable[[Any, Mapping[str, Any]], str],
-    figure: "Callable[[Any, pd.DataFrame], bytes]",
-    sections: "Callable[[Sequence[TableRows]], Sequence[Section]]",
-) -> Experiment:
-    """An experiment in which a model sleeps: of one table, `rows`, in the notebook `04_` with its name. The others are `Experiment`'s."""
-    return Experiment(
-        name=name,
-        notebook=f"04_{name}",
-        parameters=parameters,
-        run=run,
-        tables=(rows,),
-        cell=SleepingCell,
-        checks=check,
-        plans=plan,
-        variants=variants,
-        always_said=("suite", "preset", "model", "n", "seed", "way"),
-        axes=AXES,
-        sentence=sentence,
-        figure=figure,
-        sections=sections,
-        forget=forget,
-    )
+# Of both experiments in which a model sleeps: what they do not say themselves.
+SLEEPING = Experiment(
+    name="",
+    notebook="",
+    parameters=SleepingParameters,
+    run="",
+    tables=(),
+    cell=SleepingCell,
+    checks=check_sleep,
+    plans=plan,
+    variants=variants,
+    always_said=("suite", "preset", "model", "n", "seed", "way"),
+    axes=AXES,
+    forget=forget,
+)

@@ -1,12 +1,13 @@
 """The experiment `sleeps`: it needs the store that a memory was taught, and the model sleeps on one group of its facts after another."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from hippo_core.protocols.base.parameters import Positive
-from hippo_core.protocols.consolidation.sleeping import SleepingParameters, sleeping
+from hippo_core.protocols.consolidation.sleeping import SLEEPING, SleepingParameters
 from hippo_core.protocols.consolidation.sleeps_table import ROWS
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ class SleepsParameters(SleepingParameters):
     """What `04_sleeps` can be told."""
 
     n: Positive = 100
-    way: Literal["lora", "gated_lora", "gated_groups", "kv_prefix", "gated_prefixes", "sparse"] = "lora"
     groups: Positive = 10  # of new facts, a sleep each
     group_size: Positive | None = None  # worlds a group; None: all worlds, in equal parts
     rehearse_earlier: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a step's questions that are about earlier groups
@@ -58,4 +58,14 @@ def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     return found(tables)
 
 
-SLEEPS = sleeping("sleeps", SleepsParameters, "hippo_core.protocols.consolidation.stream", ROWS, sentence, figure, sections)
+SLEEPS = replace(
+    SLEEPING,
+    name="sleeps",
+    notebook="04_sleeps",
+    parameters=SleepsParameters,
+    run="hippo_core.protocols.consolidation.stream",
+    tables=(ROWS,),
+    sentence=sentence,
+    figure=figure,
+    sections=sections,
+)

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from hippo_core.files import in_a_line
 from hippo_core.protocols.conversation.budget import FULL, Budget, Room
 from hippo_core.protocols.conversation.dialogue import Dialogue, Question
-from hippo_core.protocols.conversation.techniques import load_technique, require
+from hippo_core.protocols.conversation.techniques import found, load_technique
 from hippo_core.protocols.conversation.techniques.base import Asked, Chosen, Setting, timed
-from hippo_core.providers import Provider
+from hippo_core.providers.base import Provider
 from hippo_core.text import on_one_line
 
 # the specification's instruction, and what lets an answer be compared
@@ -48,7 +48,7 @@ class Choice:
 def choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: Setting) -> Iterator[Choice]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
     `setting.lm` counts the tokens of a budget, whoever answers. LabError, before anything is asked, for an unknown technique."""
-    require(techniques)
+    found(techniques)
     return _choices(dialogues, techniques, budgets, setting)
 
 

@@ -16,7 +16,7 @@ from hippo_core.protocols.conversation.choices import Row, calls, choices
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.scores import known_entities, scored
 from hippo_core.protocols.conversation.techniques.base import Setting, timed
-from hippo_core.providers import Answer, Provider
+from hippo_core.providers.base import Answer, Provider
 
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from hippo_core.files import LabError, sha256
+from hippo_core.methods.presets import load_preset
+from hippo_core.models import checksums
 from hippo_core.protocols.base.experiment import Experiment, checked, planned
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.base.plan import CellPlan
@@ -15,7 +17,7 @@ from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.generator import LENGTHS
 from hippo_core.protocols.conversation.located import files
 from hippo_core.protocols.conversation.table import ROWS
-from hippo_core.protocols.conversation.techniques import require
+from hippo_core.protocols.conversation.techniques import found
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +48,7 @@ class ConversationParameters(Parameters):
 def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every technique and budget is one and none is named twice; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
-    require(parameters.techniques)
+    found(parameters.techniques)
     budgets = [Budget.of(one) for one in parameters.budgets]
     if len(set(budgets)) < len(budgets):
         raise LabError(f"{where}: budgets names one of {parameters.budgets} twice")
@@ -61,7 +63,12 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name != "threads"}
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     read = {f"dialogues {path}": sha256(path) for path in files(Path(parameters.dialogues))} if parameters.dialogues else {}
-    return replace(cell, label=" ".join(["conversation", *said]), rests_on={**cell.rests_on, **read})
+    techniques = found(parameters.techniques)
+    presets = [load_preset(one.said["preset"]) for one in techniques if "preset" in one.said]
+    recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
+    rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
+    modules = dict.fromkeys([*cell.modules, *(one.module for one in techniques), *(name for one in presets for name in one.modules)])
+    return replace(cell, label=" ".join(["conversation", *said]), rests_on=rests_on, modules=tuple(modules))
 
 
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 from hippo_core.files import LabError, sha256
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.models.spec import validated
+from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters, Positive, require_run_id
 from hippo_core.protocols.base.plan import CellPlan
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FILE = ".jsonl"  # how the name of a task of one's own ends
 RUN = "hippo_core.protocols.forgetting.run"
+LEARNERS = "hippo_core.protocols.forgetting.learners"
 Share = Annotated[float, Field(ge=0, le=1)]
 TASKS = ["copy", "reverse", "majority", "parity"]  # last what 128 strings do not teach: learnt by heart, it would hinder all that follow
 
@@ -33,7 +35,7 @@ class ForgettingParameters(Parameters):
     fc1: Positive | None = None  # band of the MLP's first matrix that is kept, in hidden units; None: all of it
     fc2: Positive | None = None  # likewise of its second
     sort: Annotated[int, Field(ge=0)] = 0  # places over which each block's output is mixed; 0: none
-    method: Literal["none", "replay", "forever", "generative", "joint", "scratch", "ewc", "l2", "lwf", "lora"] = "none"
+    method: str = "none"
     tasks: list[str] = TASKS  # in the order in which they are learnt; a path that ends in .jsonl is a task of one's own
     control: Literal["none", "one_token", "shuffled"] = "none"
     subset: Annotated[float, Field(gt=0, le=1)] = 1.0  # share of each task's training items that is learnt from
@@ -63,6 +65,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Forgett
         raise LabError(f"{where}: expected different tasks, at least one, got {parameters.tasks}")
     if missing := [task for task in files(parameters) if not Path(task).is_file()]:
         raise LabError(f"{where}: no such task file: {missing[0]}")
+    found_member(LEARNERS, parameters.method, f"{where}: method")
     return parameters
 
 
@@ -86,7 +89,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         condition="forgetting",
         step="forget",
         rests_on={f"task {path}": sha256(Path(path)) for path in files(parameters)},
-        modules=(experiment.run,),
+        modules=(experiment.run, found_member(LEARNERS, parameters.method, "method").module),
     )
 
 

@@ -16,7 +16,8 @@ import torch
 from hippo_core.files import LabError, home, made_folder, remove_made, seal, sha256, write_bytes
 from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
-from hippo_core.protocols.forgetting import checkpoint
+from hippo_core.plugins import found_member
+from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import Place
 from hippo_core.protocols.forgetting.learner import Learner
 from hippo_core.protocols.forgetting.learners import MethodSettings, make_method
@@ -229,7 +230,8 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """Go through the phases; the rows. A killed run of the same parameters and code goes on where it stopped. The record gets the
     curve (`curve.jsonl`)."""
     values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
-    code = {name: sha256(path) for name, path in closure([__name__]).items()}
+    learner = found_member(learners.__name__, cell.parameters.method, "method").module
+    code = {name: sha256(path) for name, path in closure([__name__, learner]).items()}
     folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
     course = Course(cell.parameters, folder, say)
     board = home() / BOARDS / cell.parameters.method / folder.name

@@ -132,4 +132,5 @@ BABI = Suite(
     stream=stream,
     files=files,
     split_rule="test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
+    order=9,
 )

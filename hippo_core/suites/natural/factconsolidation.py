@@ -56,7 +56,7 @@ def _gold(question: str, answer: str, facts: list[Fact]) -> tuple[str, ...]:
 
 
 FACTCONSOLIDATION = Suite(
-    NAME,
+    "factconsolidation",
     "facts that later ones replace, and questions about one and about several of them",
     ReadSettings,
     answer_budget=16,
@@ -64,4 +64,5 @@ FACTCONSOLIDATION = Suite(
     stream=stream,
     files=lambda settings: (POOL, *QUESTIONS.values()),
     split_rule=ALL_TEST,
+    order=15,
 )

@@ -71,4 +71,5 @@ HOTPOTQA = Suite(
     stream=stream,
     files=lambda settings: (FILE,),
     split_rule=ALL_TEST,
+    order=13,
 )

@@ -254,4 +254,6 @@ RELATIONS = Suite(
     hide=hide,
     tells=tells,
     reads=lambda settings: files(*SPLIT_PARTS, *FURTHER_PARTS),
+    order=6,
+    asks="joined facts in other words",
 )

@@ -442,4 +442,6 @@ SEMANTIC = Suite(
     tells=tells,
     reads=files_of("semantic"),
     altered=altered,
+    order=5,
+    asks="joined facts",
 )

@@ -94,4 +94,6 @@ SPATIAL = Suite(
     tells=tells,
     reads=files_of("spatial"),
     altered=altered,
+    order=7,
+    asks="ways on a map",
 )

@@ -7,12 +7,14 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.models.kv import encode
+from hippo_core.plugins import members
+from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
-from hippo_core.protocols.cache.defences import OURS, load_defence
+from hippo_core.protocols.cache.defences import load_defence
 from hippo_core.protocols.cache.hamming import checks, mend
 from tests.protocols.cache.conftest import SHAPE, cache
 
-STRANGERS = [name for name in OURS if name not in ("learned", "recompute", "wiener", "wiener_layer")]
+STRANGERS = [name for name in members(defences.__name__) if name not in ("learned", "recompute", "wiener", "wiener_layer")]
 HARMLESS = ("none", "reset", "masking", "ecc", "episodic", "episodic_gold")
 
 

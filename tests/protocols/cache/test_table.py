@@ -5,6 +5,8 @@ import math
 import pandas as pd
 import pytest
 
+from hippo_core.files import LabError
+from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.report import found, in_words, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
@@ -85,3 +87,15 @@ def test_a_training_is_said_in_words():
     examined = {"clean": 0.01, "gaussian": 1.0, "gaussian bare": 2.0, "bitflip": 3.0, "bitflip bare": 2.0}
     said = training_in_words({"examined": examined, "numbers": 1234, "steps": 9})
     assert "1,234 numbers, 9 steps" in said and "2.00 nats" in said and "nearer for 1 of 2" in said
+
+
+def test_a_cell_rests_on_the_defences_that_it_measures():
+    experiment = load_experiment("cache")
+
+    def modules(*names):
+        return experiment.plan(experiment.check({"defences": list(names)}, "here")).modules
+
+    folder = "hippo_core.protocols.cache.defences"
+    assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.reset", f"{folder}.ecc")
+    with pytest.raises(LabError, match="unknown defence 'reste'"):
+        modules("reste")

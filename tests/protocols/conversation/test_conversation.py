@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from hippo_core.files import LabError
 from hippo_core.protocols.base.experiment import load_experiment
-from hippo_core.protocols.conversation import run
+from hippo_core.protocols.conversation import protocol, run
 from hippo_core.protocols.conversation.commands import app
 from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
@@ -115,7 +115,21 @@ def test_a_wrong_parameter_is_one_line(values, says):
 def test_the_plan_says_what_is_not_usual():
     experiment = load_experiment("conversation")
     plan = experiment.plan(experiment.check({"techniques": ["bm25@3"], "n": 3}, "here"))
-    assert plan.label == "conversation n=3 techniques=bm25@3" and plan.modules == ("hippo_core.protocols.conversation.run",)
+    assert plan.label == "conversation n=3 techniques=bm25@3"
+
+
+def test_a_cell_rests_on_its_techniques_alone_and_on_the_presets_that_they_show(monkeypatch):
+    experiment = load_experiment("conversation")
+
+    def plan(*names):
+        return experiment.plan(experiment.check({"techniques": list(names)}, "here"))
+
+    run, folder = "hippo_core.protocols.conversation.run", "hippo_core.protocols.conversation.techniques"
+    assert plan("bm25", "none").modules == (run, f"{folder}.selective", f"{folder}.none") and "presets" not in plan("bm25").rests_on
+    taught = plan("hei_nw")
+    assert {f"{folder}.memories", "hippo_core.methods.episodic"} <= set(taught.modules)
+    monkeypatch.setattr(protocol.checksums, "fitted", lambda *_: "other weights")
+    assert plan("hei_nw").rests_on["presets"] != taught.rests_on["presets"]
 
 
 @pytest.mark.parametrize(("own", "room"), [(False, 8), (True, 32)])

@@ -5,14 +5,21 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.files import LabError
+from hippo_core.plugins import members
+from hippo_core.protocols.conversation import techniques
 from hippo_core.protocols.conversation.budget import Budget
-from hippo_core.protocols.conversation.techniques import OURS, RETRIEVERS, load_technique, parsed, require
+from hippo_core.protocols.conversation.techniques import found, load_technique, parsed
 from hippo_core.protocols.conversation.techniques.base import Asked
 from hippo_core.protocols.conversation.techniques.compression import compressed
 from tests.protocols.conversation.conftest import count
 
 OWN_TESTS = ("memories", "model_summary")  # modules that need a model
-WHOLE = [name for name in OURS if OURS[name][0].split(":")[0] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")]
+OURS = members(techniques.__name__)
+WHOLE = [
+    name
+    for name, one in OURS.items()
+    if one.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")
+]
 LEA, OMAR = Asked("In which city does Lea live?", "0", (4,)), Asked("Which instrument does Omar play?", "1", (2,))
 
 
@@ -96,9 +103,9 @@ def test_a_budget_below_one_turn_is_said(dialogue, room):
 
 
 def test_names_of_techniques():
-    assert parsed("bm25@6") == ("bm25", 6) and set(RETRIEVERS) < set(OURS)
+    assert parsed("bm25@6") == ("bm25", 6) and parsed("hei_nw@3") == ("hei_nw", 3)
     for wrong, says in (("bm52", "legal: actr"), ("recency@3", "expected a retriever"), ("bm25@0", "number of turns")):
         with pytest.raises(LabError, match=says):
-            require([wrong])
+            found([wrong])
     with pytest.raises(LabError, match="named twice"):
-        require(["bm25", "bm25"])
+        found(["bm25", "bm25"])

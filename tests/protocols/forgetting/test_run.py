@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from hippo_core.files import LabError, made_folder
-from hippo_core.protocols.forgetting import run, transformer
-from hippo_core.protocols.forgetting.learners import METHODS, forever
+from hippo_core.plugins import members
+from hippo_core.protocols.forgetting import learners, run, transformer
+from hippo_core.protocols.forgetting.learners import forever
 from hippo_core.protocols.forgetting.tasks import Batch, make_task
 from hippo_core.protocols.forgetting.transformer import PRESETS, Shape, initial, load_shape, logits
 
@@ -346,7 +347,7 @@ def test_a_curve_that_is_damaged_is_not_gone_on_with(course, damaged):
 
 
 def test_every_method_goes_through_the_phases(course):
-    for method in METHODS:
+    for method in members(learners.__name__):
         rows = rows_of(course(method, method=method, steps=2, inits=1))
         assert len(rows) == 6 and rows["loss"].notna().all(), method
 

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from hippo_core.files import LabError, root, sha256
-from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
+from hippo_core.suites import PROFILES, drawn_suites, get_suite, settings_for
 from hippo_core.suites.babi import public
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds, write_dataset
@@ -26,7 +26,7 @@ def elsewhere(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", drawn_suites())
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_same_arguments_give_the_same_worlds(suite, split):
     one, again = (list(worlds(suite, "default", 12, 7, split)) for _ in range(2))
@@ -35,14 +35,14 @@ def test_the_same_arguments_give_the_same_worlds(suite, split):
     assert one != list(worlds(suite, "default", 12, 8, split))
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", drawn_suites())
 def test_a_larger_n_begins_with_the_same_worlds(suite):
     few, many = (list(worlds(suite, "default", n, 7, "test")) for n in (20, 40))
     whole = few[:-1]
     assert many[: len(whole)] == whole
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", drawn_suites())
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_of_every_suite_draws(suite, profile):
     assert sum(len(world.items) for world in worlds(suite, profile, 7, 1337, "val")) == 7
@@ -53,7 +53,7 @@ def test_train_worlds_stream_without_end():
     assert [world.id for world in islice(stream, 3)] == ["train-00000", "train-00001", "train-00002"]
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", drawn_suites())
 def test_what_is_written_is_what_is_read(elsewhere, suite):
     for split in ("val", "test"):
         assert load_dataset(suite, n=10, seed=3, split=split) == list(worlds(suite, "default", 10, 3, split))

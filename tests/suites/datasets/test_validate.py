@@ -5,14 +5,14 @@ from itertools import product
 
 import pytest
 
-from hippo_core.suites import PROFILES, SUITES, get_suite, settings_for
+from hippo_core.suites import PROFILES, drawn_suites, get_suite, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")
 FEWER = {"mixed": 20}  # questions: its parts are suites of their own
-PLACES = [*product(SUITES, PROFILES), ("episodic", "surprising")]
+PLACES = [*product(drawn_suites(), PROFILES), ("episodic", "surprising")]
 
 
 @pytest.mark.parametrize(("suite", "profile"), PLACES)

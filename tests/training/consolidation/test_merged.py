@@ -11,11 +11,12 @@ from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
+from hippo_core.plugins import members
 from hippo_core.results.records.sealed import seal
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.merged import merge
-from hippo_core.training.consolidation.update_rules import WAYS, make_way
+from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.training.consolidation.test_live import TRACES
 from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
@@ -61,7 +62,7 @@ def test_a_merged_model_answers_as_the_attached_one(name, learnt, lm, tmp_path):
         merge(folder, tmp_path / "out")
 
 
-@pytest.mark.parametrize("name", sorted(WAYS.keys() - {"lora", "sparse"}))
+@pytest.mark.parametrize("name", sorted(members("hippo_core.training.consolidation.update_rules").keys() - {"lora", "sparse"}))
 def test_what_is_no_weights_is_refused(name, learnt, tmp_path):
     folder, _ = learnt(name)
     with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it (acts on some questions|is keys and values)"):

@@ -14,10 +14,11 @@ from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
+from hippo_core.plugins import members
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
-from hippo_core.training.consolidation.update_rules import WAYS, gated, groups, make_way
+from hippo_core.training.consolidation.update_rules import gated, groups, make_way
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.lora import LoRA
 from tests.training.consolidation.conftest import TEXTS
@@ -26,6 +27,7 @@ RANK = 2
 QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
 SECOND = ("At dawn, Zora bought a kite at the castle.",)
 OF_SLEEPS = ("gated_groups", "gated_prefixes")
+WAYS = tuple(members("hippo_core.training.consolidation.update_rules"))
 EVERY = pytest.mark.parametrize("name", WAYS)
 
 

@@ -17,41 +17,19 @@ recompute       the model runs the text again: the ceiling
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from hippo_core.files import unknown
-from hippo_core.plugins import imported
-from hippo_core.protocols.cache.defences.base import Defence, Setting
+from hippo_core.plugins import Member, found_member, member
 
-OURS = {
-    "none": "none:Nothing",
-    "reset": "reset:Reset",
-    "masking": "masking:Masking",
-    "smoothing": "smoothing:Smoothing",
-    "clipping": "clipping:Clipping",
-    "detect_clear": "detect_clear:DetectClear",
-    "rms_outlier": "rms_outlier:RMSOutlier",
-    "median": "median:Median",
-    "ecc": "ecc:ECC",
-    "ecc_equal": "ecc:Equal",
-    "learned": "learned:Learned",
-    "wiener": "wiener:Wiener",
-    "wiener_layer": "wiener:ByLayer",
-    "episodic": "episodic:Episodic",
-    "episodic_random": "episodic:Random",
-    "episodic_oldest": "episodic:Oldest",
-    "episodic_gold": "episodic:Gold",
-    "recompute": "recompute:Recompute",
-}
+if TYPE_CHECKING:
+    from hippo_core.protocols.cache.defences.base import Defence, Setting
 
 
-def require(names: Sequence[str]) -> None:
-    """LabError where one of these is no defence."""
-    for name in names:
-        if name not in OURS:
-            raise unknown("defence", name, OURS)
+def found(names: Sequence[str]) -> list[Member]:
+    """The defences of these names, which are not loaded; LabError for an unknown one."""
+    return [found_member(__name__, name, "defence") for name in names]
 
 
-def load_defence(name: str, setting: Setting) -> Defence:
+def load_defence(name: str, setting: "Setting") -> "Defence":
     """The defence of this name; LabError for an unknown one."""
-    require([name])
-    return imported(f"hippo_core.protocols.cache.defences.{OURS[name]}", f"defence {name}")(setting)
+    return member(__name__, name, "defence")(setting)

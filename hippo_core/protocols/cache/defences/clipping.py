@@ -8,6 +8,8 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class Clipping(Defence):
+    name = "clipping"
+
     def repair(self, damaged: Damaged) -> KV:
         clean = self.setting.clean
         x = torch.where(damaged.kv.isnan(), clean.mean, damaged.kv)

@@ -8,6 +8,8 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class DetectClear(Defence):
+    name = "detect_clear"
+
     def repair(self, damaged: Damaged) -> KV:
         strange = self.setting.clean.strangeness(damaged.kv) > self.setting.clean.threshold
         return torch.where(strange, 0.0, damaged.kv)

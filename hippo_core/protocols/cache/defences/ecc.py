@@ -21,6 +21,7 @@ from hippo_core.protocols.cache.hamming import byte_checks, checks, mend, mend_b
 
 
 class ECC(Defence):
+    name = "ecc"
     word = torch.int64
     checks: Callable[[Tensor], Tensor] = staticmethod(checks)
     mend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = staticmethod(mend)
@@ -62,6 +63,7 @@ class ECC(Defence):
 
 
 class Equal(ECC):
+    name = "ecc_equal"
     word = torch.uint8
     checks = staticmethod(byte_checks)
     mend = staticmethod(mend_bytes)

@@ -26,6 +26,8 @@ PAIRS = 200  # of different clean texts, that say how alike two may be
 
 
 class Episodic(Defence):
+    name = "episodic"
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._folder = TemporaryDirectory(prefix="hippo-cache-")
@@ -70,6 +72,8 @@ class Episodic(Defence):
 class Random(Episodic):
     """As many spans, drawn."""
 
+    name = "episodic_random"
+
     def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
         count = len(by_span(wrong))
         order = torch.randperm(count, generator=generator_of("spans", self.setting.seed, damaged.address))
@@ -79,6 +83,8 @@ class Random(Episodic):
 class Oldest(Episodic):
     """The oldest spans."""
 
+    name = "episodic_oldest"
+
     def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
         return torch.arange(count := len(by_span(wrong))) < self.allowed(count)
 
@@ -86,6 +92,7 @@ class Oldest(Episodic):
 class Gold(Episodic):
     """Told which cache it is and where the damage is: the bound of what the store can bring."""
 
+    name = "episodic_gold"
     told = True
 
     def recalled(self, damaged: Damaged) -> str:

@@ -9,6 +9,8 @@ from hippo_core.protocols.cache.repair import load_repair
 
 
 class Learned(Defence):
+    name = "learned"
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         if setting.checkpoint is None:

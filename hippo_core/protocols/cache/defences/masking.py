@@ -5,6 +5,7 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class Masking(Defence):
+    name = "masking"
     told = True
 
     def repair(self, damaged: Damaged) -> KV:

@@ -8,6 +8,8 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class Median(Defence):
+    name = "median"
+
     def repair(self, damaged: Damaged) -> KV:
         clean, x = self.setting.clean, damaged.kv
         known = torch.where(x.isnan(), clean.mean, x)

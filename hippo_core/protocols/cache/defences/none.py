@@ -5,3 +5,5 @@ from hippo_core.protocols.cache.defences.base import Defence
 
 class Nothing(Defence):
     """Repairs nothing."""
+
+    name = "none"

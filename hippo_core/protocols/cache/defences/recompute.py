@@ -13,6 +13,8 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
 
 
 class Recompute(Defence):
+    name = "recompute"
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.reads = setting.budget < 1

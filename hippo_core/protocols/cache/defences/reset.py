@@ -7,6 +7,7 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class Reset(Defence):
+    name = "reset"
     told = True
 
     def repair(self, damaged: Damaged) -> KV:

@@ -9,6 +9,8 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 
 class RMSOutlier(Defence):
+    name = "rms_outlier"
+
     def repair(self, damaged: Damaged) -> KV:
         return torch.where(self.suspicion(damaged, damaged.kv) > 3, self.setting.clean.mean, damaged.kv)
 

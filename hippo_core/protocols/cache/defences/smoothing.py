@@ -10,6 +10,8 @@ MIXED = 0.3
 
 
 class Smoothing(Defence):
+    name = "smoothing"
+
     def repair(self, damaged: Damaged) -> KV:
         smooth = [damaged.kv[:, :, :, 0]]
         for token in range(1, damaged.kv.shape[3]):

@@ -12,6 +12,7 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
 
 
 class Wiener(Defence):
+    name = "wiener"
     by_layer = False
 
     def __init__(self, setting: Setting) -> None:
@@ -26,4 +27,5 @@ class Wiener(Defence):
 
 
 class ByLayer(Wiener):
+    name = "wiener_layer"
     by_layer = True

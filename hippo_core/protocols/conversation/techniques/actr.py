@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
+from types import MappingProxyType
 
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.entities import content, names
@@ -84,9 +85,12 @@ def uses_of(turns: Sequence[Sequence[Turn]]) -> list[list[float]]:
 class ACTR(Retriever):
     """Ranks passages by activation. Options: those of `ACTRSettings`."""
 
+    name = "actr"
+    options: Mapping[str, float] = MappingProxyType({})
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.settings = ACTRSettings(**setting.options)
+        self.settings = ACTRSettings(**{**self.options, **setting.options})
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         settings, now = self.settings, float(sum(map(len, turns)))
@@ -105,3 +109,17 @@ class ACTR(Retriever):
             return [place for place in order if settings.threshold is None or active[place] >= settings.threshold]
 
         return rank
+
+
+class ACTRBase(ACTR):
+    """By base level alone, without spreading."""
+
+    name = "actr_base"
+    options = MappingProxyType({"weight": 0.0})
+
+
+class ACTRNoise(ACTR):
+    """With noise on every activation."""
+
+    name = "actr_noise"
+    options = MappingProxyType({"noise": 0.25})

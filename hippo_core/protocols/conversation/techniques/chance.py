@@ -10,6 +10,8 @@ from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Cho
 class Chance(Technique):
     """Shows a random sample of the turns."""
 
+    name = "random"
+
     def open(self, dialogue: Dialogue) -> Choose:
         def choose(asked: Asked, room: Room) -> Chosen:
             order = list(range(len(dialogue.turns)))

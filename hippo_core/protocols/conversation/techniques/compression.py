@@ -10,6 +10,8 @@ from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Cho
 class Compression(Technique):
     """Shows the newest turns without function words; turns without any other word are left out."""
 
+    name = "compression"
+
     def open(self, dialogue: Dialogue) -> Choose:
         lines = {place: line for place, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
 

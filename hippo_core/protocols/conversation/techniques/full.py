@@ -8,6 +8,8 @@ from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Cho
 class Full(Technique):
     """Shows every turn."""
 
+    name = "full"
+
     def open(self, dialogue: Dialogue) -> Choose:
         def choose(asked: Asked, room: Room) -> Chosen:
             return turns_of(dialogue, range(len(dialogue.turns)))

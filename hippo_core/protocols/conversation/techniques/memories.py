@@ -13,11 +13,12 @@ from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
 
 
 class LabMemory(Retriever):
-    """Ranks passages as a memory recalls them. Options: `preset`, and `settings` that replace its own."""
+    """Ranks passages as the memory of a preset recalls them. Options: `settings` that replace the preset's own."""
+
+    preset: str
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
-        options = self.setting.options
-        memory = Memory(self.setting.lm, options["preset"], options.get("settings"))
+        memory = Memory(self.setting.lm, self.preset, self.setting.options.get("settings"))
         taught = {one.id: number for number, one in enumerate(memory.teach(passages))}
 
         def rank(question: str) -> Sequence[int]:
@@ -27,3 +28,24 @@ class LabMemory(Retriever):
 
         weakref.finalize(rank, memory.close)
         return rank
+
+
+class EpisodicTechnique(LabMemory):
+    """As the episodic memory recalls."""
+
+    name = "hei_nw"
+    preset = "memory/hei_nw"
+
+
+class RelationalTechnique(LabMemory):
+    """As the relational memory recalls."""
+
+    name = "sgc_rss"
+    preset = "memory/sgc_rss"
+
+
+class CombinedTechnique(LabMemory):
+    """As the three memories together recall."""
+
+    name = "all"
+    preset = "memory/all"

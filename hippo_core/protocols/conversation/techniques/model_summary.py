@@ -28,6 +28,7 @@ HEAD = "Summary:"
 class ModelSummary(Technique):
     """Shows what the model wrote of all turns."""
 
+    name = "model_summary"
     window = 0.0
 
     def __init__(self, setting: Setting) -> None:
@@ -79,6 +80,7 @@ class ModelSummary(Technique):
 class ModelWindowSummary(ModelSummary):
     """Shows the last turns in half of the room, and before them what the model wrote of all others."""
 
+    name = "model_window_summary"
     window = WINDOW
 
 

@@ -5,3 +5,5 @@ from hippo_core.protocols.conversation.techniques.base import Technique
 
 class Nothing(Technique):
     """Shows nothing."""
+
+    name = "none"

@@ -7,5 +7,7 @@ from hippo_core.protocols.conversation.techniques.base import Choose, Technique,
 class Oracle(Technique):
     """Shows the evidence."""
 
+    name = "oracle"
+
     def open(self, dialogue: Dialogue) -> Choose:
         return lambda asked, room: turns_of(dialogue, room.fill(asked.evidence), asked.evidence)

@@ -10,6 +10,8 @@ LEAST = 3
 class Pruning(Technique):
     """Shows the newest turns that have a name or a number in them and at least LEAST content words."""
 
+    name = "pruning"
+
     def open(self, dialogue: Dialogue) -> Choose:
         told = [place for place, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= LEAST and names(turn.text)]
         return lambda asked, room: turns_of(dialogue, room.fill(reversed(told)))

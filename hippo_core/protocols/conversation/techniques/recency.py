@@ -8,6 +8,8 @@ from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Cho
 class Recency(Technique):
     """Shows the newest turns."""
 
+    name = "recency"
+
     def open(self, dialogue: Dialogue) -> Choose:
         def choose(asked: Asked, room: Room) -> Chosen:
             return turns_of(dialogue, newest(room, range(len(dialogue.turns))))

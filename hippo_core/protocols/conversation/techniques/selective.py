@@ -23,16 +23,20 @@ from hippo_core.store.trace import Trace
 
 Scorer = Literal["bm25", "embedding", "key"]
 Scores = Callable[[str], np.ndarray]
+RECENT = 0.25  # the weight of recency where a technique has one
 WINNERS = 64  # units of a key, as the episodic memory's
 
 
 class Selective(Retriever):
     """Ranks passages by likeness and recency. Options: scorer, recency (w, 0 to 1), threshold."""
 
+    scorer: Scorer
+    recency = 0.0
+
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.scorer: Scorer = setting.options.get("scorer", "bm25")
-        self.recency: float = setting.options.get("recency", 0.0)
+        self.scorer = setting.options.get("scorer", self.scorer)
+        self.recency: float = setting.options.get("recency", self.recency)
         self.threshold: float | None = setting.options.get("threshold")
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
@@ -44,6 +48,41 @@ class Selective(Retriever):
             return [place for place in ranked(total) if self.threshold is None or total[place] >= self.threshold]
 
         return rank
+
+
+class BM25(Selective):
+    """By words."""
+
+    name = "bm25"
+    scorer = "bm25"
+
+
+class RecentBM25(BM25):
+    """By words, the newer the better."""
+
+    name = "bm25_recent"
+    recency = RECENT
+
+
+class Embedding(Selective):
+    """By MiniLM's vectors."""
+
+    name = "embedding"
+    scorer = "embedding"
+
+
+class RecentEmbedding(Embedding):
+    """By MiniLM's vectors, the newer the better."""
+
+    name = "embedding_recent"
+    recency = RECENT
+
+
+class KeyRanking(Selective):
+    """By the sparse key on the model's states."""
+
+    name = "key"
+    scorer = "key"
 
 
 def scaled(scores: np.ndarray) -> np.ndarray:

@@ -44,6 +44,7 @@ def rolling(end: int, words: Sequence[frozenset[str]], room: Room) -> tuple[int,
 class Summary(Technique):
     """Shows a rolling summary of all turns."""
 
+    name = "summary"
     window = 0.0
 
     def open(self, dialogue: Dialogue) -> Choose:
@@ -67,4 +68,5 @@ class Summary(Technique):
 class WindowSummary(Summary):
     """Shows the last turns in half of the room, and before them a rolling summary of all others."""
 
+    name = "window_summary"
     window = WINDOW

@@ -39,6 +39,7 @@ class Method:
     Phases count from 0, as tasks do. `tensors` and `notes` are all that it remembers; they lie in a checkpoint.
     """
 
+    name = "none"
     strength = 0.0
 
     def __init__(self, learner: Learner, settings: MethodSettings) -> None:

@@ -16,6 +16,8 @@ DAYS = (1, 2, 4, 7, 15, 30)  # Ebbinghaus's, as in the paper; a day is as far as
 class Forever(Replay):
     """Rehearses the store for CYCLE steps whenever a day comes."""
 
+    name = "forever"
+
     def __init__(self, learner: Learner, settings: MethodSettings) -> None:
         super().__init__(learner, settings)
         self._morning()

@@ -17,6 +17,7 @@ NUCLEUS = 0.9  # prompts are drawn from the likeliest tokens that have this much
 class Generative(Method):
     """Adds strength times the loss of prompts, and the loss of items that the model wrote of earlier tasks."""
 
+    name = "generative"
     strength = 1.0
 
     def begin(self, phase: int) -> None:

@@ -6,5 +6,7 @@ from hippo_core.protocols.forgetting.learners.base import Method
 class Joint(Method):
     """Every phase learns all tasks up to its own, in equal parts."""
 
+    name = "joint"
+
     def tasks(self, phase: int) -> list[int]:
         return list(range(phase + 1))

@@ -15,6 +15,8 @@ QUICKER = 3.0  # times the rate of the model, as updates begin at 0
 class LoRA(Method):
     """Learns W + B A with A `(rank, columns)` and B `(rows, rank)` of every matrix in a block; B begins at 0."""
 
+    name = "lora"
+
     def learnt_weights(self, phase: int) -> int:
         return sum(self.settings.rank * sum(shape) for shape in self._matrices().values()) if phase else super().learnt_weights(phase)
 

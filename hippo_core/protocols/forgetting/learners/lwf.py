@@ -14,6 +14,7 @@ TEMPERATURE = 2.0  # of both answers, as in the paper
 class LwF(Method):
     """Adds strength times the divergence from what the model said before the phase, of each item under the cue of one earlier task."""
 
+    name = "lwf"
     strength = 1.0
 
     def penalty(self, vectors: torch.Tensor, phase: int, items: torch.Tensor, models: Sequence[int]) -> torch.Tensor:

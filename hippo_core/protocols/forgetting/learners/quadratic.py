@@ -17,6 +17,7 @@ EXAMINED = 64  # training items by which the information is estimated
 class L2(Method):
     """Adds strength / 2 times the squared distance to the weights of the last phase."""
 
+    name = "l2"
     strength = 3.0
 
     def penalty(self, vectors: torch.Tensor, phase: int, items: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
@@ -38,6 +39,7 @@ class L2(Method):
 class EWC(L2):
     """Adds strength / 2 times the squared distance, each weight times its information."""
 
+    name = "ewc"
     strength = 1e6
 
     def importance(self, phase: int) -> torch.Tensor:

@@ -23,6 +23,8 @@ CYCLE = 10  # steps for which what was drawn is rehearsed
 class Replay(Method):
     """Rehearses what it stored of earlier tasks."""
 
+    name = "replay"
+
     def __init__(self, learner: Learner, settings: MethodSettings) -> None:
         super().__init__(learner, settings)
         of_each = range(len(learner.seeds))

@@ -7,6 +7,8 @@ from hippo_core.protocols.forgetting.transformer import initial
 class Scratch(Method):
     """Every phase begins with the weights of the very beginning."""
 
+    name = "scratch"
+
     def begin(self, phase: int) -> None:
         learner = self.learner
         learner.learn([initial(learner.shape, seed) for seed in learner.seeds])

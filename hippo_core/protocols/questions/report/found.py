@@ -20,21 +20,12 @@ from hippo_core.results.figures.palette import Look, look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims
+from hippo_core.suites import asks_of
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
 TOGETHER = "memory/all"
 STRONG = ("baselines/rag_fitted", "baselines/rag_head", "baselines/rag_sum", "baselines/rag_rerank")
-ASKS = {  # what the questions of a suite take, in the words of the figure
-    "episodic": "one fact",
-    "episodic_multi": "the last of several",
-    "episodic_cross": "journeys of earlier days",
-    "episodic_capacity": "a story too long to read",
-    "semantic": "joined facts",
-    "relations": "joined facts in other words",
-    "spatial": "ways on a map",
-    "mixed": "facts and ways joined",
-}
 NAMED = 4  # settings named one by one in a sentence; of more only how many, and from where to where
 
 
@@ -100,7 +91,7 @@ def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> Le
     a, b = sides
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return Lead(name, a, b, rag or "", table, difference, low, high, ASKS.get(str(rows["suite"].iloc[0]), ""))
+    return Lead(name, a, b, rag or "", table, difference, low, high, asks_of(str(rows["suite"].iloc[0])))
 
 
 def _compared(found: Sequence[Lead]) -> str:

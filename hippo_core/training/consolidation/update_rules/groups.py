@@ -90,6 +90,7 @@ class GatedGroups(Grouped, LoRA):
     """`rank` is that of the updates of one sleep."""
 
     name = "gated_groups"
+    of_groups = True
 
     def add(self) -> None:
         with beginning():
@@ -109,6 +110,7 @@ class GatedPrefixes(Grouped, KVPrefix):
     """`rank` times eight tokens a sleep, begun from what it is told: a cartridge a sleep."""
 
     name = "gated_prefixes"
+    of_groups = True
     no_weights = KVPrefix.no_weights
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
