@@ -65,10 +65,13 @@ def member(package: str, name: str, what: str, made: str = "") -> Any:
 
 
 def found_member(package: str, name: str, what: str, made: str = "") -> Member:
-    """The member of this name; LabError with the names that there are otherwise."""
+    """The member of this name, or one's own of this module path; neither is loaded. LabError with what is legal otherwise."""
     known = members(package, made)
+    if is_path(name):
+        located(name, f"{what} {name}")
+        return Member(name, {})
     if name not in known:
-        raise unknown(what, name, known)
+        raise unknown(what, name, [*known, "package.module:NAME"])
     return known[name]
 
 

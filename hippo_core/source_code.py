@@ -12,6 +12,7 @@ from threading import Lock
 from hippo_core.files import has_checkout, root
 
 TYPES_ONLY = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}  # conditions that no run meets
+FACE = "hippo_core.extend"  # whoever imports a name from it imports the module that has it
 INSTALLED = {"site-packages", "dist-packages"}  # folders of what the lock pins
 _one_at_a_time = Lock()
 
@@ -64,8 +65,18 @@ def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             source = ".".join([*start, *([node.module] if node.module else [])])
-            names |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+            if source == FACE:
+                names |= {found for alias in node.names for found in _behind(alias.name)}
+            else:
+                names |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
     return frozenset(names)
+
+
+def _behind(name: str) -> tuple[str, ...]:
+    """The modules behind a name of the face that users' code imports."""
+    from hippo_core.extend import where
+
+    return (module, f"{module}.{name}") if (module := where().get(name)) else ()
 
 
 def forget() -> None:

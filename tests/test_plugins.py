@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hippo_core import extend
 from hippo_core.files import LabError
-from hippo_core.plugins import member, members
+from hippo_core.plugins import found_member, member, members
 from hippo_core.protocols.base.experiment import names_of_ours
-from hippo_core.source_code import parsed
+from hippo_core.source_code import closure, parsed
 from hippo_core.suites import suite_names
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
@@ -74,3 +75,24 @@ def test_members_are_named_without_loading_torch():
         "defences.found(['reset', 'ecc']); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_ones_own_is_a_member_by_its_module_path(package):
+    (package / "mine.py").write_text(ONE)
+    assert found_member("hippo_core.protocols.cache.defences", "found_here.mine:First", "defence").module == "found_here.mine"
+    with pytest.raises(LabError, match=r"there is no module 'found_here\.other'"):
+        found_member("hippo_core.protocols.cache.defences", "found_here.other:First", "defence")
+
+
+def test_the_face_for_ones_own_code_has_what_it_lists_and_loads_a_name_alone():
+    assert len(extend.where()) > 30 and all(getattr(extend, name) is not None for name in extend.where())
+    code = "import sys; from hippo_core.extend import Suite; sys.exit(Suite.__name__ != 'Suite' or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    with pytest.raises(AttributeError, match=r"hippo_core\.extend has no 'Suit'; it has ANSWER"):
+        _ = extend.Suit
+
+
+def test_a_record_follows_the_module_behind_the_face_and_no_other(package):
+    (package / "mine.py").write_text("from hippo_core.extend import words\n")
+    files = closure(["found_here.mine"])
+    assert "hippo_core.retrieval.lexicon" in files and "hippo_core.extend" not in files and "hippo_core.methods.base" not in files

@@ -8,7 +8,8 @@ from pathlib import Path
 from hippo_core.files import LabError, root
 from hippo_core.methods.base import Method
 from hippo_core.methods.presets import load_preset, looks_of_presets
-from hippo_core.suites import suite_names
+from hippo_core.plugins import ORDER
+from hippo_core.suites import said_of
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
 REGIMES = ("immediate", "delayed", "after_sleep")
@@ -70,8 +71,7 @@ def is_bound(condition: str) -> bool:
 
 def suite_position(suite: str) -> tuple[int, str]:
     """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
-    names = suite_names()
-    return (names.index(suite) if suite in names else len(names)), suite
+    return said_of(suite).get("order", ORDER), suite
 
 
 def ignores_window(condition: str) -> bool:

@@ -24,10 +24,10 @@ def drawn_suites() -> tuple[str, ...]:
     return tuple(name for name in suite_names() if get_suite(name).make_world)
 
 
-def asks_of(name: str) -> str:
-    """What the questions of a suite of ours take, in the words of a figure; "" where it does not say, and of the user's own."""
+def said_of(name: str) -> Mapping[str, Any]:
+    """What a suite of ours says of itself in constants (`order`, `asks`); nothing of the user's own."""
     found = members(__name__, "Suite").get(name)
-    return found.said.get("asks", "") if found else ""
+    return found.said if found else {}
 
 
 def get_suite(name: str) -> Suite:

@@ -168,5 +168,4 @@ NOTES = Suite(
     stream=stream,
     reads=lambda settings: [root() / FOLDER / f"{name}.yaml" for name in names()],
     split_rule=f"val: {', '.join(sorted(VALIDATION))}; test: the other files of {FOLDER}; train: none",
-    order=11,
 )

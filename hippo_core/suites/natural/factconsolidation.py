@@ -64,5 +64,4 @@ FACTCONSOLIDATION = Suite(
     stream=stream,
     files=lambda settings: (POOL, *QUESTIONS.values()),
     split_rule=ALL_TEST,
-    order=15,
 )

@@ -71,5 +71,4 @@ HOTPOTQA = Suite(
     stream=stream,
     files=lambda settings: (FILE,),
     split_rule=ALL_TEST,
-    order=13,
 )

@@ -133,5 +133,4 @@ SQUAD = Suite(
     stream=stream,
     files=lambda settings: (FILE,),
     split_rule="by article, in order of the SHA-256 of the titles: train 30, val 6, test 12",
-    order=12,
 )

@@ -49,5 +49,4 @@ TWOWIKI = Suite(
     stream=stream,
     files=lambda settings: (PASSAGES, QUESTIONS),
     split_rule=ALL_TEST,
-    order=14,
 )

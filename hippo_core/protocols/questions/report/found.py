@@ -20,7 +20,7 @@ from hippo_core.results.figures.palette import Look, look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims
-from hippo_core.suites import asks_of
+from hippo_core.suites import said_of
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
@@ -91,7 +91,7 @@ def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> Le
     a, b = sides
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return Lead(name, a, b, rag or "", table, difference, low, high, asks_of(str(rows["suite"].iloc[0])))
+    return Lead(name, a, b, rag or "", table, difference, low, high, said_of(str(rows["suite"].iloc[0])).get("asks", ""))
 
 
 def _compared(found: Sequence[Lead]) -> str:
