@@ -35,9 +35,9 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache.defences.base import Clean
 from hippo_core.protocols.cache.defences.clipping import Clipping
+from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.presses import press
 from hippo_core.protocols.cache.probes import windows
-from hippo_core.protocols.cache.protocol import CacheParameters
 from hippo_core.protocols.cache.repair import Repair, RepairSettings
 
 PROMPT, WRITTEN, KNOWN = 128, 32, 4

@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from hippo_core.models.matmul import quicken_products
-from hippo_core.protocols.forgetting.protocol import ForgettingParameters
+from hippo_core.protocols.forgetting.parameters import ForgettingParameters
 from hippo_core.protocols.forgetting.run import EVERY, LEARNT, Course
 from hippo_core.protocols.forgetting.tasks import VOCABULARY, make_task
 

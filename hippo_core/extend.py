@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # the list: `where` reads it
     from hippo_core.protocols.cache.defences.base import Defence as Defence
     from hippo_core.protocols.conversation.techniques.base import Retriever as Retriever
     from hippo_core.protocols.conversation.techniques.base import Technique as Technique
-    from hippo_core.protocols.questions.answer import ANSWER as ANSWER
+    from hippo_core.protocols.questions.protocol import ANSWER as ANSWER
     from hippo_core.results.records.table import Table as Table
     from hippo_core.results.report.sections import Section as Section
     from hippo_core.results.report.sections import measures as measures

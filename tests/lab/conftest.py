@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 IMPORTS = (
     *("pandas", "pyarrow.pandas_compat", "scrapbook", "IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.suites.datasets.build", "hippo_core.suites.lexicon", "hippo_core.results.records"),
-    *("hippo_core.protocols.questions.answer", "hippo_core.protocols.questions.memory", "hippo_core.methods.presets"),
+    *("hippo_core.protocols.questions.protocol", "hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
 )
 WHOLE = os.environ.get("FAULT_ROUNDS", "1") != "1"
 

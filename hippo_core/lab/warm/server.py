@@ -31,7 +31,7 @@ MODULES = (
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.evaluation.run", "hippo_core.protocols.questions.run"),
-    *("hippo_core.protocols.questions.answer", "hippo_core.protocols.questions.memory", "hippo_core.methods.presets"),
+    *("hippo_core.protocols.questions.protocol", "hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
     *(
         f"hippo_core.methods.{name}"
         for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")

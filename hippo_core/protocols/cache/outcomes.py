@@ -23,7 +23,7 @@ def groups(rows: Frame) -> list[tuple[str, Frame]]:
 
     Cells that measured other defences than most are a group of their own: what saw a few faults is not compared with what saw all.
     """
-    from hippo_core.protocols.cache.protocol import usual_of
+    from hippo_core.protocols.cache.parameters import usual_of
 
     told = [name for name in AXES if name in rows]
     found = []

@@ -1,14 +1,30 @@
-"""The experiment `consolidation`: it needs the store that a memory was taught, and asks before and after the model slept on it."""
+"""The experiments in which a model sleeps: `consolidation`, on all facts of a store, and `sleeps`, on one group after another."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from hippo_core.methods.episodic.settings import Policy
-from hippo_core.protocols.consolidation.sleeping import SLEEPING, SleepingParameters
+from hippo_core.plugins import found_member
+from hippo_core.protocols.base.experiment import Experiment, load_experiment
+from hippo_core.protocols.base.parameters import Parameters
+from hippo_core.protocols.base.plan import CellPlan
+from hippo_core.protocols.base.qa.cell import AskingCell
+from hippo_core.protocols.base.qa.parameters import AskingParameters, forget, resolve
+from hippo_core.protocols.base.qa.plan import AXES, STORE, asking_plan, dataset_plan
+from hippo_core.protocols.consolidation.parameters import (
+    UPDATE_RULES,
+    ConsolidationParameters,
+    SleepingParameters,
+    SleepsParameters,
+    check_sleep,
+    variants,
+)
+from hippo_core.protocols.consolidation.sleeps_table import ROWS as SLEEPS_ROWS
 from hippo_core.protocols.consolidation.table import ROWS, TITLES
+from hippo_core.store.paths import existing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,17 +33,58 @@ if TYPE_CHECKING:
     from hippo_core.results.report.sections import Section
 
 
-class ConsolidationParameters(SleepingParameters):
-    """What `04_consolidation` can be told."""
+class SleepingCell(AskingCell):
+    """A cell that consolidates."""
 
-    cycles: Annotated[int, Field(ge=1, le=3)] = 1
-    policy: Policy = "uniform"
-    replay: bool = True  # False: nothing is trained, so that nothing may change
-    other_suites: Annotated[int, Field(ge=0)] = 20  # questions of each suite that no sleep practises (bAbI, spatial), facts in the prompt
-    lost: Annotated[float, Field(ge=0, le=1)] = 0.1  # of reading on validation lessons; a cycle that loses more is rolled back
+    slept: Mapping[str, Any]  # what the sleep took, once it is done
+
+    @cached_property
+    def store(self) -> Path:
+        """The file of the store that was taught."""
+        memory: Any = self.resolved.preset.method
+        return existing(self.sources[STORE] / STORE, self.parameters.of_teaching().session(memory), memory.algorithm())
+
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
 
-def sentence(parameters: ConsolidationParameters, metrics: Mapping[str, Any]) -> str:
+def plan(experiment: Experiment, parameters: Any) -> CellPlan:
+    """The cell with these parameters, behind the one that taught the store."""
+    resolved, fields, step = resolve(parameters), type(parameters).model_fields, experiment.tables[0].step
+    taught = load_experiment("memory").plan(parameters.of_teaching())
+    needs = {"data": dataset_plan(resolved), STORE: taught}
+    own = {name: getattr(parameters, name) for name in fields if name not in Parameters.model_fields}
+    shared = {*AskingParameters.model_fields, "way"}
+    changed = [f"{name}={value}" for name, value in own.items() if name not in shared and value != fields[name].default]
+    cell = asking_plan(experiment, resolved, needs, step)
+    return replace(
+        cell,
+        kind=f"{parameters.way}-{step}",
+        modules=(*cell.modules, found_member(UPDATE_RULES, parameters.way, "way").module),
+        label=" ".join([cell.label, parameters.way, *changed]),
+        rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
+        expected=None,
+    )
+
+
+# Of both experiments in which a model sleeps: what they do not say themselves.
+SLEEPING = Experiment(
+    name="",
+    notebook="",
+    parameters=SleepingParameters,
+    run="",
+    tables=(),
+    cell=SleepingCell,
+    checks=check_sleep,
+    plans=plan,
+    variants=variants,
+    always_said=("suite", "preset", "model", "n", "seed", "way"),
+    axes=AXES,
+    forget=forget,
+)
+
+
+def consolidation_in_words(parameters: ConsolidationParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     last = list(metrics["metrics"]["off"])[-1]
     before, after = (metrics["metrics"]["off"][stage] for stage in ("pre", last))
@@ -38,7 +95,7 @@ def sentence(parameters: ConsolidationParameters, metrics: Mapping[str, Any]) ->
     return f"With its memory off {parameters.model} {right}, {before['mean']:.0%} before; {lost}."
 
 
-def figure(parameters: ConsolidationParameters, rows: "pd.DataFrame") -> bytes:
+def figure_of_consolidation(parameters: ConsolidationParameters, rows: "pd.DataFrame") -> bytes:
     """Accuracy of every probe before and after (PNG)."""
     from hippo_core.protocols.consolidation import figures as consolidation
     from hippo_core.results.figures import drawing
@@ -46,7 +103,7 @@ def figure(parameters: ConsolidationParameters, rows: "pd.DataFrame") -> bytes:
     return drawing.png(consolidation.before_and_after(rows, TITLES))
 
 
-def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
+def sections_of_consolidation(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: every probe before and after, by way."""
     from hippo_core.protocols.consolidation.report import found
 
@@ -60,7 +117,50 @@ CONSOLIDATION = replace(
     parameters=ConsolidationParameters,
     run="hippo_core.protocols.consolidation.run",
     tables=(ROWS,),
-    sentence=sentence,
-    figure=figure,
-    sections=sections,
+    sentence=consolidation_in_words,
+    figure=figure_of_consolidation,
+    sections=sections_of_consolidation,
+)
+
+
+def sleeps_in_words(parameters: SleepsParameters, metrics: Mapping[str, Any]) -> str:
+    """The result in words, from its numbers."""
+    found, damage, slept = metrics["stream"]["score"], metrics["damage"], metrics["sleep"]
+    reading, text = (damage[probe]["difference"] for probe in ("in_context", "text"))
+    lost = f"reading other facts changed by {100 * reading:+.1f} points, plain text by {text:+.3f} nats a token"
+    who = f"With its memory off {parameters.model} answers {found['just_learnt']:.0%} of a group's questions just after its sleep"
+    if parameters.apart:
+        return f"{who} ({parameters.way}, each from the unchanged model), {found['before']:.0%} before; after the last {lost}."
+    kept = "none of the first group had been learnt"
+    if found["first_group_kept"] is not None:
+        kept = f"of what was right in the first group {found['first_group_kept']:.0%} still is"
+    end = f"and {found['at_the_end']:.0%} of all after {slept['sleeps']} sleeps in a row ({parameters.way})"
+    return f"{who}, {end}, {found['before']:.0%} before; {kept}; {lost}."
+
+
+def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> bytes:
+    """Accuracy on each group after each sleep, as a heat map (PNG)."""
+    from hippo_core.protocols.consolidation.sleeps_table import matrix
+    from hippo_core.results.figures import drawing, sleeps
+
+    return drawing.png(sleeps.heat_map(matrix(rows)))
+
+
+def sections_of_sleeps(tables: "Sequence[TableRows]") -> "Sequence[Section]":
+    """What a report says: all cells side by side, and the matrix of each."""
+    from hippo_core.protocols.consolidation.sleeps_report import found
+
+    return found(tables)
+
+
+SLEEPS = replace(
+    SLEEPING,
+    name="sleeps",
+    notebook="04_sleeps",
+    parameters=SleepsParameters,
+    run="hippo_core.protocols.consolidation.stream",
+    tables=(SLEEPS_ROWS,),
+    sentence=sleeps_in_words,
+    figure=figure_of_sleeps,
+    sections=sections_of_sleeps,
 )

@@ -2,17 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from hippo_core.files import LabError, unknown
-from hippo_core.methods.presets import load_preset
-from hippo_core.plugins import is_path, located
-from hippo_core.protocols.base.experiment import Experiment, checked, planned
-from hippo_core.protocols.base.parameters import Parameters
+from hippo_core.protocols.base.experiment import Experiment, planned
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY, RETRIEVAL
+from hippo_core.protocols.paired.conditions import MEMORY
+from hippo_core.protocols.paired.parameters import PairedParameters, check, fill, modules_of
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.table import ROWS
 
@@ -23,45 +18,6 @@ if TYPE_CHECKING:
     from hippo_core.results.report.sections import Section
 
 RUN = "hippo_core.protocols.paired.run"
-ANSWERS = "smollm2-135m"  # the model of the profile llm where none is named
-COMMAND = "command:"
-
-
-class PairedParameters(Parameters):
-    """What `09_paired_evaluation` can be told."""
-
-    suite: str = "data/paired/everyday"
-    conditions: list[str] = Field(default=list(CONDITIONS), min_length=1)
-    memory: str = "memory/hei_nw"
-    profile: Literal["offline", "llm"] = "offline"
-    answer_mode: Literal["auto", "deterministic", "llm"] = "auto"
-    encoder: Literal["minilm", "own"] = "minilm"
-    repeats: Annotated[int, Field(ge=0, le=100)] = 0
-    n: Annotated[int, Field(ge=0)] = 0
-
-
-def fill(values: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The values with a model that answers, where the profile asks for one and none is named."""
-    if values.get("profile") == "llm" and "model" not in values:
-        return {**values, "model": ANSWERS}, f"model={ANSWERS} answers, as none is named"
-    return values, ""
-
-
-def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
-    """The parameters, if every name in them is right and the suite can be read; LabError with what is legal otherwise."""
-    parameters = checked(experiment, values, where)
-    for name in parameters.conditions:
-        if name not in CONDITIONS:
-            raise unknown("condition", name, CONDITIONS)
-    if len(set(parameters.conditions)) < len(parameters.conditions):
-        raise LabError(f"{where}: conditions names one of {parameters.conditions} twice")
-    if parameters.profile == "offline" and parameters.answer_mode == "llm":
-        raise LabError(f"{where}: answer_mode llm needs profile=llm; offline no model answers")
-    if parameters.memory.startswith(COMMAND):
-        raise LabError(f"{where}: a cell runs no program; ask one by `hippo paired run SUITE --memory '{parameters.memory}'`")
-    _modules(parameters)
-    read_suite(parameters.suite)
-    return parameters
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -75,17 +31,10 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         label=" ".join(["paired", suite.manifest.name, *said]),
         kind="paired",
         folder=("paired", suite.manifest.name, f"{parameters.model.replace('/', '-')}_{parameters.seed}"),
-        modules=(experiment.run, *_modules(parameters)),
+        modules=(experiment.run, *modules_of(parameters)),
         rests_on={**cell.rests_on, "suite": suite.checksums},
         encoders=("minilm",) if parameters.encoder == "minilm" and _encoded(parameters) else (),
     )
-
-
-def _modules(parameters: Any) -> list[str]:
-    """The modules of what the conditions recall by. LabError for an unknown memory."""
-    names = [RETRIEVAL[name] for name in parameters.conditions if name in RETRIEVAL]
-    names += [parameters.memory] if MEMORY in parameters.conditions else []
-    return [located(name, f"memory {name}") if is_path(name) else load_preset(name, {}).path.partition(":")[0] for name in names]
 
 
 def _encoded(parameters: Any) -> bool:

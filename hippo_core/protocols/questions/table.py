@@ -11,7 +11,7 @@ from hippo_core.results.records.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hippo_core.protocols.questions.memory import MemoryCell
+    from hippo_core.protocols.questions.protocol import MemoryCell
 
 TEACH_COLUMNS = (
     *("fact_id", "world", "time", "S", "surprise", "novelty", "reward", "pin", "contributions"),

@@ -18,7 +18,8 @@ from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
 from hippo_core.protocols.base.qa import parameters as parameters_module
 from hippo_core.protocols.base.qa.parameters import resolve
-from hippo_core.protocols.questions.memory import MEMORY, MemoryParameters, canonical
+from hippo_core.protocols.questions.parameters import MemoryParameters
+from hippo_core.protocols.questions.protocol import MEMORY, canonical
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab

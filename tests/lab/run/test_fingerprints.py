@@ -43,7 +43,7 @@ FOLLOW = {  # which cells follow a file
     "suites/babi/telling.py": set(),
     "lab/grid/expand.py": set(),
     "lab/run/execute.py": set(),
-    "protocols/questions/memory.py": set(),  # what a cell is told is in its id anyway
+    "protocols/questions/protocol.py": set(),  # what a cell is told is in its id anyway
     "protocols/questions/figures/plots.py": set(),
     "results/report/writing.py": set(),
     "protocols/questions/report/tables.py": set(),

@@ -7,7 +7,7 @@ from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.protocols.base.qa import parameters as parameters_module
-from hippo_core.protocols.questions.memory import MEMORY
+from hippo_core.protocols.questions.protocol import MEMORY
 
 COMPOSITE = "method: hippo_core.methods.composite:Composite\ndelivery: kv\n"
 BOTH = f"{COMPOSITE}parts: {{episodic: memory/hei_nw, gated: memory/hei_nw_gated}}\n"

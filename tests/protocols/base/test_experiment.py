@@ -16,7 +16,7 @@ from hippo_core.methods.base import Method
 from hippo_core.protocols.base.experiment import Experiment, experiments, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.questions.answer import ANSWER
+from hippo_core.protocols.questions.protocol import ANSWER
 from hippo_core.results.records import Table
 from hippo_core.results.records.read import ITEM
 

@@ -9,7 +9,8 @@ from hippo_core.files import LabError, root, write_json
 from hippo_core.protocols.cache import ablations, artifacts
 from hippo_core.protocols.cache import outcomes as protocol
 from hippo_core.protocols.cache.page import page
-from hippo_core.protocols.cache.protocol import CACHE, CacheParameters
+from hippo_core.protocols.cache.parameters import CacheParameters
+from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.table import TRAIN, task_metrics
 
 SCORES = {("clean", "none"): 1.0, ("clean", "clipping"): 1.0, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.6}

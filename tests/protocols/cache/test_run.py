@@ -17,7 +17,8 @@ from hippo_core.protocols.cache import damage, probes, run
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences.none import Nothing
 from hippo_core.protocols.cache.names import Task
-from hippo_core.protocols.cache.protocol import CACHE, CacheParameters
+from hippo_core.protocols.cache.parameters import CacheParameters
+from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee, logits
 from hippo_core.protocols.cache.stability import drift, stability
 from hippo_core.protocols.cache.table import CLEAN, recovered

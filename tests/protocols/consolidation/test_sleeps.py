@@ -8,7 +8,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.protocols.consolidation import sleeps_report as report
-from hippo_core.protocols.consolidation.sleeps import SLEEPS
+from hippo_core.protocols.consolidation.protocol import SLEEPS
 from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, ROWS, damage, half_life, matrix, stream
 from hippo_core.results.criteria.tables import TableRows
 

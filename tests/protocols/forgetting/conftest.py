@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.protocols.forgetting import run
 from hippo_core.protocols.forgetting.learners import quadratic
-from hippo_core.protocols.forgetting.protocol import ForgettingParameters
+from hippo_core.protocols.forgetting.parameters import ForgettingParameters
 from hippo_core.protocols.forgetting.run import Course
 from hippo_core.protocols.forgetting.transformer import PRESETS, Shape
 

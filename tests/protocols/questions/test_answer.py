@@ -16,7 +16,8 @@ from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.kv_storage import KVStorage
-from hippo_core.protocols.questions.answer import AnswerParameters, sentence
+from hippo_core.protocols.questions.parameters import AnswerParameters
+from hippo_core.protocols.questions.protocol import answers_in_words
 from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
 from hippo_core.results.scores import check_rows
 from hippo_core.store.trace import Trace
@@ -161,8 +162,8 @@ def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(load
     metrics = asked_metrics(table, "episodic", 5, 1, "controls/oracle", 1.0)
     assert metrics["metrics"]["episodic"]["n_cut"] == cut.sum()
     parameters = AnswerParameters(suite="episodic", preset="controls/oracle")
-    assert f"; {cut.sum()} answers cut by the limit of new tokens" in sentence(parameters, metrics)
-    assert "cut by" not in sentence(parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0))
+    assert f"; {cut.sum()} answers cut by the limit of new tokens" in answers_in_words(parameters, metrics)
+    assert "cut by" not in answers_in_words(parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0))
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv"])

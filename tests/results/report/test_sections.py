@@ -12,7 +12,7 @@ from hippo_core.lab.grid import summary
 from hippo_core.protocols.base import reporting
 from hippo_core.protocols.base.experiment import Experiment, plain_sections
 from hippo_core.protocols.base.parameters import Parameters
-from hippo_core.protocols.questions.answer import ANSWER
+from hippo_core.protocols.questions.protocol import ANSWER
 from hippo_core.results.criteria import TableRows, load_criteria
 from hippo_core.results.records import Table, begin_record, finish_record, read_meta, seal
 from hippo_core.results.records.table import mean_by_cluster

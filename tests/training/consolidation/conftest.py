@@ -12,8 +12,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.consolidation import run
-from hippo_core.protocols.consolidation.protocol import ConsolidationParameters
-from hippo_core.protocols.consolidation.sleeping import SleepingParameters
+from hippo_core.protocols.consolidation.parameters import ConsolidationParameters, SleepingParameters
 from hippo_core.protocols.questions.run import teach
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite

@@ -4,7 +4,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.protocols.consolidation import stream
-from hippo_core.protocols.consolidation.sleeps import SleepsParameters
+from hippo_core.protocols.consolidation.parameters import SleepsParameters
 from hippo_core.protocols.consolidation.sleeps_table import ROWS
 from hippo_core.results.frames import Frame
 from hippo_core.suites.types import World

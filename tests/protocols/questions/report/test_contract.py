@@ -10,7 +10,7 @@ from hippo_core.dashboard.ablate import AblatePanel
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.lab.cli.commands import app
 from hippo_core.lab.grid import summary
-from hippo_core.protocols.questions.answer import ANSWER
+from hippo_core.protocols.questions.protocol import ANSWER
 from hippo_core.protocols.questions.report.contract import is_invalid, marked, said, valid, violations
 from hippo_core.results.report import write_report
 from tests.results.fake_records import add_record, make_rows

@@ -1,44 +1,94 @@
-"""The experiment `memory`: one cell teaches a store, one replays it, one asks with it; each in a process of its own.
-
-    teach <- test (immediate, delayed)
-    teach <- replay <- test (after_sleep)
-
-A composite is taught nothing itself: its test stands behind the teach or replay cell of each of its parts, the same that a test of the part
-alone needs.
-
-What a teach or a replay cell does not depend on is no part of its parameters: its preset is the one at the bottom of what the tested
-preset extends, its overrides are those of the settings that its step reads. So a memory's controls, and the ablations of its recall,
-are tested on one taught store.
-"""
+"""The experiments that ask questions: `answer`, of methods that need no teaching, and `memory`, which teaches, replays and tests."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import COMMAND, LabError, root, sha256
+from hippo_core.evaluation.table import ITEMS
+from hippo_core.files import sha256
 from hippo_core.methods.base import Step
-from hippo_core.methods.presets import Preset
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.base.qa.cell import AskingCell
-from hippo_core.protocols.base.qa.parameters import AskingParameters, Resolved, is_taught, resolve
-from hippo_core.protocols.base.qa.plan import STORE, asking_plan, dataset_plan
-from hippo_core.protocols.questions import answer
+from hippo_core.protocols.base.qa.kv_size import kv_size
+from hippo_core.protocols.base.qa.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve, with_model
+from hippo_core.protocols.base.qa.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, STORE, asking_plan, dataset_plan, plan, variants
+from hippo_core.protocols.questions.parameters import REGIMES, AnswerParameters, MemoryParameters
 from hippo_core.protocols.questions.table import REPLAY, TEACH, TEST
-from hippo_core.store.paths import existing, require_free
+from hippo_core.store.paths import existing
+from hippo_core.suites.folder import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hippo_core.methods.base import Memory
+    from hippo_core.results.report import Part
 
 
-def sentence(parameters: "MemoryParameters", metrics: Mapping[str, Any]) -> str:
+def answers_in_words(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
+    """The result as a sentence, from its numbers."""
+    means = metrics["metrics"][parameters.suite]
+    overrides = f" ({', '.join(parameters.overrides)})" if parameters.overrides else ""
+    if means["em"] is None:
+        return f"{parameters.preset}{overrides} on {parameters.suite} ({parameters.regime}): nothing could be scored."
+    cut = f"; {means['n_cut']} answers cut by the limit of new tokens (max_new_tokens gives more room)" if means.get("n_cut") else ""
+    who = f"{parameters.model} with {parameters.preset}{overrides}"
+    if is_own(parameters.suite):
+        n, found, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
+        facts = "" if found is None else f"right fact found {round(found * n)} of {n}, "
+        return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}{cut}."
+    right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
+    bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
+    chance = "" if means["chance"] is None else f"; a guess gets {means['chance']:.0%}"
+    return f"{right}, {parameters.regime}{bounds}{chance}{cut}."
+
+
+def figure_of_answers(parameters: AskingParameters, rows: "pd.DataFrame") -> bytes:
+    """Accuracy by rung of the cue, or by kind of question where the suite has one rung only (PNG)."""
+    from hippo_core.protocols.questions.figures import plots
+    from hippo_core.results.figures import drawing
+
+    by = "rung" if len(set(rows["rung"])) > 1 else "kind"
+    right = f"answers {rows['score'].mean():.0%} of {rows['score'].count()} {parameters.suite} questions right"
+    title = f"{parameters.preset.split('/')[-1]} {right}"
+    return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
+
+
+def pages(run: Path, out: Path) -> "Sequence[Part]":
+    """The pages of a report about all answers of a run, whichever experiment that asks they are of."""
+    from hippo_core.protocols.questions.report import write_pages
+
+    return write_pages(run, out)
+
+
+ANSWER = Experiment(
+    name="answer",
+    notebook="02_baseline",
+    parameters=AnswerParameters,
+    run="hippo_core.evaluation.run",
+    tables=(ITEMS,),
+    cell=AskingCell,
+    fills=with_model,
+    checks=check,
+    plans=plan,
+    variants=variants,
+    always_said=ALWAYS_SAID,
+    axes=AXES,
+    axis_defaults=AXIS_DEFAULTS,
+    suits=lambda values: not is_taught(values["preset"]),
+    sentence=answers_in_words,
+    figure=figure_of_answers,
+    kv_size=kv_size,
+    pages=(pages,),
+    forget=forget,
+)
+
+
+def memory_in_words(parameters: "MemoryParameters", metrics: Mapping[str, Any]) -> str:
     """The result as a sentence, from its numbers."""
     if parameters.step == "test":
-        return answer.sentence(parameters, metrics)
+        return answers_in_words(parameters, metrics)
     who = f"{parameters.model} with {parameters.preset}"
     if parameters.step == "teach":
         [gate] = metrics["gates"].values()
@@ -50,56 +100,14 @@ def sentence(parameters: "MemoryParameters", metrics: Mapping[str, Any]) -> str:
     return f"{who} replayed {telemetry['items']} traces of {parameters.suite} in {telemetry['cycles']} cycles{recalled}."
 
 
-def figure(parameters: "MemoryParameters", rows: "pd.DataFrame") -> bytes:
+def figure_of_memory(parameters: "MemoryParameters", rows: "pd.DataFrame") -> bytes:
     """Accuracy by rung or kind of a test; of a cell that teaches or replays, how salience is spread (PNG)."""
     if parameters.step == "test":
-        return answer.figure(parameters, rows)
+        return figure_of_answers(parameters, rows)
     from hippo_core.protocols.questions.figures import salience
     from hippo_core.results.figures import drawing
 
     return drawing.png(salience.FIGURES[parameters.step](rows))
-
-
-REGIMES: dict[Step, str] = {"teach": "delayed", "replay": "after_sleep"}  # that cells of these steps count as
-
-
-class MemoryParameters(AskingParameters):
-    """What `03_memory` can be told. The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as
-    `after_sleep`."""
-
-    preset: str = "memory/hei_nw"
-    step: Step = "test"
-    store_dir: str = ""  # a folder of stores, from the lab's root; empty: each lies in the record of the cell that wrote it
-    session_id: str = ""  # the name of the store; empty: the memory's and the run's
-    persist: bool = False  # True: what is taught or replayed is put into store_dir; False: store_dir is read
-
-    def check_preset(self, preset: Preset) -> None:
-        if not preset.taught:
-            raise LabError(f"preset {preset.name} is no memory, so that nothing can be taught: {COMMAND} run answer preset={preset.name}")
-        if preset.settings.memories and (self.step != "test" or self.store_dir):
-            parts = ", ".join(f"preset={part.name}" for part in preset.parts.values())
-            raise LabError(
-                f"preset {preset.name} has no store of its own: step={self.step} and store_dir are for its parts; {COMMAND} run memory "
-                f"with {parts}, or test it without store_dir, which brings their stores"
-            )
-        if "replay" not in preset.method.steps and (self.step == "replay" or (self.step, self.regime) == ("test", "after_sleep")):
-            raise LabError(f"preset {preset.name} has no replay, so that nothing sleeps: use step=test regime=delayed")
-        if self.persist and self.step == "test":
-            raise LabError("a test writes nothing that could be kept: persist=true goes with step=teach or step=replay")
-        if self.persist and not self.store_dir:
-            raise LabError("persist=true needs a folder to put the store into: give store_dir=FOLDER")
-        if self.persist:
-            memory: Any = preset.method
-            require_free(self.folder, self.session(memory), memory.algorithm())
-
-    def session(self, memory: "Memory | type[Memory]") -> str:
-        """The name of the store that the cells of a run share: `hei_smoke` for HEI-NW's in the run smoke."""
-        return self.session_id or f"{memory.algorithm().partition('_')[0]}_{self.run_id}"
-
-    @property
-    def folder(self) -> Path:
-        """That of the user's own stores."""
-        return root() / self.store_dir
 
 
 class MemoryCell(AskingCell):
@@ -165,7 +173,7 @@ def own_store(resolved: Resolved) -> Path | None:
     return existing(parameters.folder, parameters.session(memory), memory.algorithm())
 
 
-def plan(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
+def plan_memory(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
     """The cell with these parameters, behind those that wrote the stores that it reads."""
     resolved = canonical(resolve(parameters))
     step, own = parameters.step, own_store(resolved)
@@ -176,20 +184,20 @@ def plan(experiment: Experiment, parameters: MemoryParameters) -> CellPlan:
     stores = {}
     for name, part in parts_of(resolved).items():
         writer: Step = "replay" if asleep and "replay" in part.preset.method.steps else "teach"
-        stores[need(name)] = plan(experiment, canonical(part, writer).parameters)
+        stores[need(name)] = plan_memory(experiment, canonical(part, writer).parameters)
     return asking_plan(experiment, resolved, {**data, **stores} if step == "test" else stores, step)
 
 
 MEMORY = replace(
-    answer.ANSWER,
+    ANSWER,
     name="memory",
     notebook="03_memory",
     parameters=MemoryParameters,
     run="hippo_core.protocols.questions.run",
     tables=(TEST, TEACH, REPLAY),
     cell=MemoryCell,
-    plans=plan,
+    plans=plan_memory,
     suits=lambda values: is_taught(values["preset"]),
-    sentence=sentence,
-    figure=figure,
+    sentence=memory_in_words,
+    figure=figure_of_memory,
 )

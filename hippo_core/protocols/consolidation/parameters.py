@@ -1,31 +1,17 @@
-"""What experiments share in which a model sleeps on the store that a memory was taught: parameters, the open cell, the plan, the rest.
+"""What experiments in which a model sleeps can be told, and what of it is refused."""
 
-teach <- sleep
-"""
-
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from hippo_core.files import LabError
+from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import Preset
 from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
-from hippo_core.protocols.base.parameters import Parameters, Positive
-from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.base.qa.cell import AskingCell
-from hippo_core.protocols.base.qa.parameters import AskingParameters, check, forget, resolve
-from hippo_core.protocols.base.qa.plan import AXES, STORE, asking_plan, dataset_plan
-from hippo_core.store.paths import existing
-
-if TYPE_CHECKING:
-    pass
-
+from hippo_core.protocols.base.parameters import Positive
+from hippo_core.protocols.base.qa.parameters import AskingParameters, check
 
 UPDATE_RULES = "hippo_core.training.consolidation.update_rules"
 
@@ -59,40 +45,6 @@ class SleepingParameters(AskingParameters):
         return memory(**shared, step="teach")
 
 
-class SleepingCell(AskingCell):
-    """A cell that consolidates."""
-
-    slept: Mapping[str, Any]  # what the sleep took, once it is done
-
-    @cached_property
-    def store(self) -> Path:
-        """The file of the store that was taught."""
-        memory: Any = self.resolved.preset.method
-        return existing(self.sources[STORE] / STORE, self.parameters.of_teaching().session(memory), memory.algorithm())
-
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
-
-def plan(experiment: Experiment, parameters: Any) -> CellPlan:
-    """The cell with these parameters, behind the one that taught the store."""
-    resolved, fields, step = resolve(parameters), type(parameters).model_fields, experiment.tables[0].step
-    taught = load_experiment("memory").plan(parameters.of_teaching())
-    needs = {"data": dataset_plan(resolved), STORE: taught}
-    own = {name: getattr(parameters, name) for name in fields if name not in Parameters.model_fields}
-    shared = {*AskingParameters.model_fields, "way"}
-    changed = [f"{name}={value}" for name, value in own.items() if name not in shared and value != fields[name].default]
-    cell = asking_plan(experiment, resolved, needs, step)
-    return replace(
-        cell,
-        kind=f"{parameters.way}-{step}",
-        modules=(*cell.modules, found_member(UPDATE_RULES, parameters.way, "way").module),
-        label=" ".join([cell.label, parameters.way, *changed]),
-        rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
-        expected=None,
-    )
-
-
 def check_sleep(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if they are right and there is such a way into the model; LabError with what is legal otherwise."""
     parameters: Any = check(experiment, values, where)
@@ -108,18 +60,22 @@ def variants(experiment: Experiment, values: dict[str, Any], where: str) -> Iter
     yield check_sleep(experiment, values, where)
 
 
-# Of both experiments in which a model sleeps: what they do not say themselves.
-SLEEPING = Experiment(
-    name="",
-    notebook="",
-    parameters=SleepingParameters,
-    run="",
-    tables=(),
-    cell=SleepingCell,
-    checks=check_sleep,
-    plans=plan,
-    variants=variants,
-    always_said=("suite", "preset", "model", "n", "seed", "way"),
-    axes=AXES,
-    forget=forget,
-)
+class ConsolidationParameters(SleepingParameters):
+    """What `04_consolidation` can be told."""
+
+    cycles: Annotated[int, Field(ge=1, le=3)] = 1
+    policy: Policy = "uniform"
+    replay: bool = True  # False: nothing is trained, so that nothing may change
+    other_suites: Annotated[int, Field(ge=0)] = 20  # questions of each suite that no sleep practises (bAbI, spatial), facts in the prompt
+    lost: Annotated[float, Field(ge=0, le=1)] = 0.1  # of reading on validation lessons; a cycle that loses more is rolled back
+
+
+class SleepsParameters(SleepingParameters):
+    """What `04_sleeps` can be told."""
+
+    n: Positive = 100
+    groups: Positive = 10  # of new facts, a sleep each
+    group_size: Positive | None = None  # worlds a group; None: all worlds, in equal parts
+    rehearse_earlier: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a step's questions that are about earlier groups
+    questions: Positive = 64  # rehearsed in a step
+    apart: bool = False  # True: every group is learnt from the unchanged model

@@ -1,0 +1,96 @@
+"""What the experiment `cache` can be told, and what of it is refused."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from hippo_core.files import LabError
+from hippo_core.models.kv_storage import Precision
+from hippo_core.models.spec import load_spec
+from hippo_core.protocols.base.experiment import Experiment, checked
+from hippo_core.protocols.base.parameters import Parameters, Positive
+from hippo_core.protocols.cache import defences
+from hippo_core.protocols.cache.names import LOTO, Bits, Family, Format, Held, Kind, Parts, Task, Times
+
+DRY = 4  # probes of a dry run
+
+
+Severity = Annotated[float, Field(ge=0, le=1)]
+
+
+class CacheParameters(Parameters):
+    """What `06_cache_robustness` can be told."""
+
+    tasks: list[Task] = Field(default=["text", "choice", "needle", "traces"], min_length=1)
+    n: Positive = 40
+    kinds: list[Kind] = Field(default=["gaussian", "contiguous_overwrite"], min_length=1)
+    severities: list[Severity] = Field(default=[0.25, 0.5, 1.0], min_length=1)
+    defences: list[str] = Field(default=["reset", "clipping", "recompute"])
+    layers: list[int] | None = None
+    heads: list[int] | None = None
+    times: Times = "all_past"
+    recent: Annotated[int, Field(ge=0)] = 32
+    window: list[int] = Field(default=[16, 48], min_length=2, max_length=2)
+    parts: Parts = "KV"
+    stored: Format = "bfloat16"
+    bits: Bits = "all"
+    budget: Annotated[float, Field(gt=0, le=1)] = 1.0
+    precision: Precision = "bfloat16"
+    family: Family = "B"
+    rank: Positive = 64
+    repaired: list[int] | None = None
+    repaired_parts: Parts = "KV"
+    holdout: Kind | Literal[""] = ""
+    ood: Held | Literal[""] = ""
+    contraction: Annotated[float, Field(ge=0)] = 0.5
+    identity: Annotated[float, Field(ge=0)] = 1.0
+    steps: Positive = 200
+    step: Literal["train", "measure", "remove"] = "measure"
+
+    @property
+    def items(self) -> int:
+        """How many probes a task has."""
+        return min(self.n, DRY) if self.dry_run else self.n
+
+
+def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
+    """The parameters, if every name and number in them is right for the model; LabError with what is legal otherwise."""
+    parameters = checked(experiment, values, where)
+    if parameters.ood:
+        kind = parameters.ood.removeprefix(LOTO)
+        told = {"kinds": [kind], "holdout": kind}
+        if wrong := [name for name, value in told.items() if name in values and values[name] not in (value, usual_of(name))]:
+            raise LabError(f"{where}: ood={parameters.ood} says {wrong[0]}={told[wrong[0]]}, got {values[wrong[0]]}; leave {wrong[0]} out")
+        parameters = parameters.model_copy(update=told)
+    for name in ("tasks", "kinds", "severities", "defences"):
+        given = getattr(parameters, name)
+        if len(set(given)) < len(given):
+            raise LabError(f"{where}: {name} names one of {given} twice")
+    defences.found(parameters.defences)
+    first, end = parameters.window
+    if not 0 <= first < end:
+        raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")
+    if "ecc" in parameters.defences and parameters.stored.startswith("int"):
+        raise LabError(f"{where}: ecc guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}; leave ecc out")
+    if parameters.stored.startswith("int") and parameters.bits in ("exponent", "mantissa"):
+        raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
+    _check_shape(parameters, where)
+    return parameters
+
+
+def usual_of(name: str) -> Any:
+    """The value of a parameter that nobody tells."""
+    return CacheParameters.model_fields[name].get_default()
+
+
+def _check_shape(parameters: Any, where: str) -> None:
+    """LabError for layers and heads that the model lacks, where its config can be read."""
+    path = load_spec(parameters.model).path / "config.json"
+    if not path.is_file():
+        return
+    config = json.loads(path.read_text(encoding="utf-8"))
+    layers, heads = config.get("num_hidden_layers"), config.get("num_key_value_heads") or config.get("num_attention_heads")
+    for name, count in (("layers", layers), ("repaired", layers), ("heads", heads)):
+        if wrong := [one for one in getattr(parameters, name) or () if count and not 0 <= one < count]:
+            raise LabError(f"{where}: {name}: {parameters.model} has {count}, numbered from 0 to {count - 1}; got {wrong}")
