@@ -24,7 +24,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS, Learner
 from hippo_core.protocols.forgetting.tasks import EOS, Corpus, make_task
-from hippo_core.protocols.forgetting.transformer import PRESETS, Shape
+from hippo_core.protocols.forgetting.transformer import PRESETS, TransformerShape
 
 INITS, RATE, DECAY, FIRST = 3, 1e-3, 0.1, 3  # the first steps of each side are slow
 CASES = (
@@ -42,7 +42,7 @@ QUICK = MATMUL.fp32_precision
 class Plain(nn.Module):
     """The model as PyTorch's layers."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: TransformerShape) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(shape.vocabulary, shape.width), nn.Embedding(shape.block, shape.width)
         block = nn.TransformerEncoderLayer(
@@ -61,7 +61,7 @@ class Plain(nn.Module):
 class Gpt2(nn.Module):
     """The model as the library transformers has it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: TransformerShape) -> None:
         super().__init__()
         sizes = {"vocab_size": shape.vocabulary, "n_positions": shape.block, "n_embd": shape.width, "n_layer": shape.layers}
         dropped = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": None, "eos_token_id": None}
@@ -72,10 +72,12 @@ class Gpt2(nn.Module):
         return self.model(tokens, use_cache=False).logits
 
 
-PLAIN: Mapping[str, Callable[[Shape], nn.Module]] = {"PyTorch": Plain, "transformers": Gpt2}
+PLAIN: Mapping[str, Callable[[TransformerShape], nn.Module]] = {"PyTorch": Plain, "transformers": Gpt2}
 
 
-def plain(kind: Callable[[Shape], nn.Module], shape: Shape, corpus: Corpus, items: torch.Tensor, length: int) -> Callable[[], None]:
+def plain(
+    kind: Callable[[TransformerShape], nn.Module], shape: TransformerShape, corpus: Corpus, items: torch.Tensor, length: int
+) -> Callable[[], None]:
     """A step of each initialisation, one after another."""
     task = corpus.tasks[0]
     rows = torch.full((len(items), length), EOS)
@@ -94,7 +96,7 @@ def plain(kind: Callable[[Shape], nn.Module], shape: Shape, corpus: Corpus, item
     return step
 
 
-def ours(shape: Shape, corpus: Corpus, items: torch.Tensor, compiled: bool) -> Callable[[], None]:
+def ours(shape: TransformerShape, corpus: Corpus, items: torch.Tensor, compiled: bool) -> Callable[[], None]:
     """A step of all initialisations."""
     learner = Learner(shape, corpus, range(INITS), RATE, DECAY, compiled)
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hippo_core.protocols.paired.comparison import PER_ITEM, Paired, Side, compare_sides
+from hippo_core.protocols.paired.comparison import PER_ITEM, Paired, RunCondition, compare_sides
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.protocols.paired.scoring import SCORES
 
 ITEMS, OF_A_WORLD, GOAL = 1_000_000, 100, 10.0  # goal in seconds, on two cores
 
 
-def side(name: str, items: int, repeats: int, seed: int) -> Side:
+def side(name: str, items: int, repeats: int, seed: int) -> RunCondition:
     """A condition's rows, in random order as a run has them."""
     random = np.random.default_rng(seed)
     number = np.tile(np.arange(items), repeats)
@@ -34,7 +34,7 @@ def side(name: str, items: int, repeats: int, seed: int) -> Side:
     for column in (*SCORES, *PER_ITEM):
         rows[column] = random.random(len(number))
     rows = rows.sample(frac=1, random_state=seed, ignore_index=True)
-    return Side(name, PairedRun(Path(name), {"checksums": {}, "settings": {}}, rows), rows)
+    return RunCondition(name, PairedRun(Path(name), {"checksums": {}, "settings": {}}, rows), rows)
 
 
 def timed(items: int, repeats: int) -> tuple[float, float, Paired]:

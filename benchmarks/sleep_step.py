@@ -29,7 +29,7 @@ from hippo_core.training.consolidation.rehearsal import Rehearsed
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import IGNORE, Encoder
+from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 
 FACTS, FIRST = 50, 2  # the first steps of each side are slow
 BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]  # before the lab loads a model
@@ -80,7 +80,7 @@ def ours(lm: LanguageModel, recipe: SleepRecipe, name: str, see: Callable[[Sleep
 
 def rows_of(lm: LanguageModel, questions: Sequence[Rehearsed]) -> list[dict[str, list[int]]]:
     """A row a question, as Trainer takes them; the loss is on the answer alone."""
-    encoder = Encoder(lm.tokenizer, lm.template)
+    encoder = LessonEncoder(lm.tokenizer, lm.template)
     rows = [encoder.row(Lesson((), (Branch(one.question, one.answer, ()),))) for one in questions]
     return [{"input_ids": row.ids, "attention_mask": [1] * len(row.ids), "labels": [IGNORE, *row.labels[:-1]]} for row in rows]
 

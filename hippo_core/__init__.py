@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hippo_core.live import Memory as Memory
+    from hippo_core.live import LiveMemory as Memory
 
 __version__ = "0.1.0"
 __all__ = ["Memory"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("hippo_core.live"), name)
+    if name == "Memory":
+        return import_module("hippo_core.live").LiveMemory
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

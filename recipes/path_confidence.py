@@ -18,7 +18,7 @@ from hippo_core.methods.composite import SURE
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, VERSIONS, regime
-from hippo_core.methods.relational.path_search import SAME, PathSearch, Step
+from hippo_core.methods.relational.path_search import SAME, PathSearch, PathStep
 from hippo_core.methods.relational.settings import Reader
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.load import load
@@ -150,7 +150,7 @@ def events(n_questions: int = 120) -> Iterator[JudgedPath]:
                         yield from _pairs_of(suite, world, search, *found[:2], matter)
 
 
-def _pairs_of(kind: str, world: World, search: PathSearch, step: Step, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
+def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
     """A step's statement with each other one of its name; those are of one matter that have the same in these slots."""
     own = world.facts[step.number].slots
     for other, evidence in search.rivals(step, likely):

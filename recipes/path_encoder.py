@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hippo_core.files import require_checkout, root, unknown
-from hippo_core.methods.relational.encoder import ROLES, Cutter, Encoder, Marker, PathEncoder, Statement, Tagger, cuts
+from hippo_core.methods.relational.encoder import ROLES, Cutter, EncodedStatement, Marker, PathEncoder, StatementEncoder, Tagger, cuts
 from hippo_core.methods.relational.statement_reader import FIT
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import save
@@ -35,7 +35,7 @@ CONTRAST = 10.0  # how much a cosine counts beside others
 RELATIONS = 40  # that are told apart at a step, besides those of a world
 FALLEN = -4.0  # how much less likely a step is from or to who tells it, or what is no longer so
 NOT_STANDING = {ROLES.index("teller"), ROLES.index("old")}
-Model = TypeVar("Model", bound=Encoder)
+Model = TypeVar("Model", bound=StatementEncoder)
 
 
 def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
@@ -97,7 +97,7 @@ def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tens
     return cross_entropy(torch.cat([one[: len(own)] for one, own in zip(logits, of, strict=True)]), torch.cat(of))
 
 
-def likes(model: PathEncoder, lesson: Lesson, said: Sequence[Statement]) -> tuple[Sequence[Tensor], list[int], list[int]]:
+def likes(model: PathEncoder, lesson: Lesson, said: Sequence[EncodedStatement]) -> tuple[Sequence[Tensor], list[int], list[int]]:
     """Of each question how like its hops are to every ordered pair of names of every statement [H, P]; where the pairs of each statement
     begin, and how many names it has."""
     sizes, told = [len(one.numbers) for one in said], zip(lesson.facts, lesson.names, strict=True)

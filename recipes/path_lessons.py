@@ -12,8 +12,8 @@ from typing import Any
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
-from hippo_core.suites.relations.bank import Relation, further_names, kinds, names
-from hippo_core.suites.relations.draft import Edge, Words
+from hippo_core.suites.relations.bank import BankRelation, further_names, kinds, names
+from hippo_core.suites.relations.draft import DraftEdge, DraftWords
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 
 PATHS = 400  # of a question, at most
@@ -297,14 +297,14 @@ class Contrast:
 
 def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contrast:
     """So many relations of a split of which none is like another, each told of two names of the right kinds."""
-    words, chosen = Words(random, split), list[Relation]()
+    words, chosen = DraftWords(random, split), list[BankRelation]()
     for one in random.sample(words.relations, len(words.relations)):
         if len(chosen) < count and not any(one.is_like(other) for other in chosen):
             chosen.append(one)
     statements, hops, right = [], [], []
     for relation in chosen:
         head, tail = words.names(relation.head, 1)[0], words.names(relation.tail, 2)[-1]
-        text = words.statement(Edge(head, relation, tail))
+        text = words.statement(DraftEdge(head, relation, tail))
         spans = named(text, [head, tail])
         order = list(dict.fromkeys(name for *_, name in spans))
         statements.append((text, [(start, end, order.index(name) + 1) for start, end, name in spans]))

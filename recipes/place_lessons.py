@@ -102,14 +102,14 @@ def listed(directions: Sequence[str], label: str) -> Filling:
 
 
 @cache
-def reading_frames() -> tuple[bank.Frame, ...]:
+def reading_frames() -> tuple[bank.PlaceFrame, ...]:
     """The frames of data/reading, with the slots of the bank."""
     found = []
     for name in ("frames", "voices"):
         for outer, inner in read_mapping(home() / READING / f"{name}.yaml").items():
             for group, own in inner.items():
                 kind = KINDS.get(group if name == "voices" else outer)
-                found += [bank.Frame(_slots(frame), kind, "") for frame in own if kind]
+                found += [bank.PlaceFrame(_slots(frame), kind, "") for frame in own if kind]
     return tuple(found)
 
 
@@ -140,7 +140,7 @@ def reading_questions() -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _frames(split: Split, unseen: bool) -> Mapping[str, tuple[bank.Frame, ...]]:
+def _frames(split: Split, unseen: bool) -> Mapping[str, tuple[bank.PlaceFrame, ...]]:
     chosen = bank.unseen(split) if unseen else bank.frames(split)
     chosen = (*chosen, *reading_frames()) if split == "train" and not unseen else chosen
     return {says: tuple(one for one in chosen if one.says == says) for says in SHARES}
@@ -194,7 +194,7 @@ class PlaceLessons:
         kinds = [says for says in SHARES if by_kind[says]]
         self._fill(random, text, random.choice(by_kind[random.choices(kinds, [SHARES[says] for says in kinds])[0]]), names)
 
-    def _fill(self, random: Random, text: Text, frame: bank.Frame, names: Sequence[str]) -> None:
+    def _fill(self, random: Random, text: Text, frame: bank.PlaceFrame, names: Sequence[str]) -> None:
         a, b = random.sample(names, 2)
         direction, label = random.choice([*MOVES]), "gone" if frame.says in ("link", "forward", "opened") else "other"
         setting = frame.setting or random.choice(bank.settings_of("train"))

@@ -17,7 +17,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.matmul import half_products
 from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_RELATIONS, SHARES_WIDE, Curriculum, draw_lesson
-from hippo_core.training.packed_examples import Batch, Encoder
+from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
 from hippo_core.training.train import Log, answer_loss, set_rates
 from recipes.replay_text import FILES, Rehearsal
 from recipes.validation import examine
@@ -73,8 +73,8 @@ class Reader:
             lm.model, LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, target_modules=list(LAYERS), task_type="CAUSAL_LM")
         )
         self.model: Any = self.adapted.get_base_model()
-        self.heads = tuple(guidance.Head("fact", layer, heads, recipe.guidance_weight, False) for layer, heads in recipe.guided)
-        self.encoder = Encoder(lm.tokenizer, lm.template, guided=True)
+        self.heads = tuple(guidance.AttentionHead("fact", layer, heads, recipe.guidance_weight, False) for layer, heads in recipe.guided)
+        self.encoder = LessonEncoder(lm.tokenizer, lm.template, guided=True)
         self.rehearsal = Rehearsal()
         self.optimizers: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(self.weights().values(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -83,7 +83,7 @@ class Reader:
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: weight for name, weight in self.adapted.named_parameters() if weight.requires_grad}
 
-    def batch(self, step: int) -> tuple[list[Batch], torch.Tensor]:
+    def batch(self, step: int) -> tuple[list[PackedBatch], torch.Tensor]:
         """The lessons of a step in parts of like lengths, and its plain text [texts, tokens]: a function of seed and step alone."""
         random = Random(f"reader/{self.recipe.seed}/{step}")
         progress = step / self.recipe.steps

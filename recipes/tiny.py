@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from hippo_core.models.template import template_for
 from hippo_core.training import guidance, tasks
 from hippo_core.training.mixture import SHARES_FROM_NOTHING, Curriculum, draw_lesson
-from hippo_core.training.packed_examples import Batch, Encoder
+from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
 from hippo_core.training.stories import STORIES, training_stories
 from hippo_core.training.train import Log, answer_loss, set_rates, share_of_rate
 from recipes.tokenizer import SPECIAL
@@ -25,12 +25,12 @@ CURRICULUM = Curriculum(((0.06, 3), (0.15, 5), (0.3, 8), (1.0, 16)), long_share=
 
 
 HEADS = (  # who looks where: two of six blocks bind a word to its sentence, the next find the facts, then the answer
-    guidance.Head("bind", 0, (0,), 0.3, True),
-    guidance.Head("bind", 1, (0,), 0.3, True),
-    guidance.Head("read", 1, (1,), 0.3, True),
-    guidance.Head("hop", 2, (0, 1), 1.0, False),
-    guidance.Head("locate", 3, (0, 1), 1.0, False),
-    guidance.Head("copy", 4, (0, 1), 1.0, False),
+    guidance.AttentionHead("bind", 0, (0,), 0.3, True),
+    guidance.AttentionHead("bind", 1, (0,), 0.3, True),
+    guidance.AttentionHead("read", 1, (1,), 0.3, True),
+    guidance.AttentionHead("hop", 2, (0, 1), 1.0, False),
+    guidance.AttentionHead("locate", 3, (0, 1), 1.0, False),
+    guidance.AttentionHead("copy", 4, (0, 1), 1.0, False),
 )
 
 
@@ -61,7 +61,7 @@ class Tiny:
     def __init__(self, recipe: Recipe, tokenizer: PreTrainedTokenizerFast):
         self.recipe, self.tokenizer = recipe, tokenizer
         self.model = new_model(recipe, tokenizer)
-        self.encoder = Encoder(tokenizer, template_for(tokenizer, "model"), guided=True, restate=True)
+        self.encoder = LessonEncoder(tokenizer, template_for(tokenizer, "model"), guided=True, restate=True)
         self.pool = training_stories()
         matrices = [p for name, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in name]
         others = [p for name, p in self.model.named_parameters() if p.ndim != 2 or "embed" in name]
@@ -73,7 +73,7 @@ class Tiny:
     def weights(self) -> dict[str, torch.Tensor]:
         return dict(self.model.named_parameters())
 
-    def batch(self, step: int) -> list[Batch]:
+    def batch(self, step: int) -> list[PackedBatch]:
         """The batch of a step, in parts of like lengths: a function of seed and step alone."""
         random = Random(f"hippo-tiny/{self.recipe.seed}/{step}")
         drawn = [draw_lesson(random, CURRICULUM, step / self.recipe.steps) for _ in range(self.recipe.lessons)]

@@ -14,7 +14,7 @@ from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, Tra
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.matmul import half_products
-from hippo_core.training.packed_examples import IGNORE, Encoder
+from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 from hippo_core.training.train import Log, set_rates, share_of_rate
 from recipes.cues import Cue, draw_cues
 
@@ -58,7 +58,7 @@ class AdapterTrainee:
         self.recipe, self.lm = recipe, lm
         lm.model.requires_grad_(False)
         self.adapter = TraceAdapter(lm, recipe.shape, recipe.seed)
-        self.encoder = Encoder(lm.tokenizer, lm.template)
+        self.encoder = LessonEncoder(lm.tokenizer, lm.template)
         self.prefix: KV = encode(lm, [self.encoder.head])[0].clone()
         gates = [weight for name, weight in self.weights().items() if name.endswith("gate")]
         updates = [weight for name, weight in self.weights().items() if not name.endswith("gate")]

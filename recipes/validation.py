@@ -10,13 +10,13 @@ from typing import Any
 
 from hippo_core.training import mixture, tasks
 from hippo_core.training.lessons import Lesson, trim
-from hippo_core.training.packed_examples import Encoder
+from hippo_core.training.packed_examples import LessonEncoder
 from hippo_core.training.train import Log, right_answers
 
 LESSONS, N_FACTS, AT_ONCE = 3, 8, 10
 
 
-def examine(model: Any, encoder: Encoder) -> Log:
+def examine(model: Any, encoder: LessonEncoder) -> Log:
     """Accuracy with some eight facts: `<drill>` as text, `<drill>/blocks` as blocks where order does not matter."""
     marks: dict[str, list[bool]] = defaultdict(list)
     for name, lessons in _paper():

@@ -129,3 +129,39 @@ def test_the_command_line_starts_without_torch_and_statistics():
     """Seconds of imports, of each command that most need not do."""
     code = "import sys; import hippo_core.lab.cli.commands; sys.exit(bool({'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_class_has_a_name_that_no_other_class_has():
+    named: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                named.setdefault(node.name, []).append(module)
+    twice = {name: modules for name, modules in named.items() if len(modules) > 1}
+    assert not twice, f"say in the name what sets each apart, in words of the field: {twice}"
+
+
+def test_protocols_import_none_of_each_other():
+    def folder(module: str) -> str:
+        return [*module.removeprefix("hippo_core.protocols.").split("."), ""][0] if module.startswith("hippo_core.protocols.") else ""
+
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        for name in sorted(imports(path))
+        if folder(module) and folder(name) not in ("", "base", folder(module))
+    ]
+    assert not wrong, (
+        f"ask for another protocol by its name, load_experiment('memory'), or move what both need into protocols/base: {wrong}"
+    )
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in (PACKAGE / "protocols").iterdir() if (path / "run.py").exists()))
+def test_a_protocol_is_read_in_its_folder(folder):
+    """And what says what it measures, and what it can be told, is read without torch and pandas."""
+    there = {path.stem for path in (PACKAGE / "protocols" / folder).iterdir()}
+    assert {"protocol", "parameters", "run", "table", "report", "figures"} <= there, sorted(there)
+    code = (
+        f"import sys; import hippo_core.protocols.{folder}.protocol; sys.exit(bool({{'torch', 'pandas', 'matplotlib'}} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, f"{folder}/protocol.py loads what only a run needs"

@@ -7,10 +7,10 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from hippo_core.files import LabError, new_folder
-from hippo_core.protocols.forgetting.transformer import Shape
+from hippo_core.protocols.forgetting.transformer import TransformerShape
 
 
-def export(shape: Shape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, end: str, folder: Path) -> None:
+def export(shape: TransformerShape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, end: str, folder: Path) -> None:
     """Write `config.json`, the weights and the tokenizer; bands of the MLP become zeros.
 
     Raises:
@@ -27,7 +27,7 @@ def export(shape: Shape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer,
         fast.save_pretrained(made)
 
 
-def gpt2(shape: Shape, vector: torch.Tensor) -> GPT2LMHeadModel:
+def gpt2(shape: TransformerShape, vector: torch.Tensor) -> GPT2LMHeadModel:
     """The same function as a model of transformers."""
     if tuple(vector.shape) != (shape.weights,):
         raise LabError(f"expected a vector of {shape.weights:,} weights, got one of shape {tuple(vector.shape)}")

@@ -19,16 +19,16 @@ from scipy import stats
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
-from hippo_core.protocols.forgetting.transformer import Shape, blocks, initial
+from hippo_core.protocols.forgetting.transformer import TransformerShape, blocks, initial
 
 EXAMPLES, BATCH, RATE, SAID_EVERY, ASKED = 10, 64, 1e-3, 500, 1000
 Minutes = Annotated[float, typer.Argument(min=0.01)]
 Dimensions = Annotated[int, typer.Option(min=1)]
 
 
-def shape_of(dimensions: int, **variant: int | None) -> Shape:
+def shape_of(dimensions: int, **variant: int | None) -> TransformerShape:
     """The model: a row of the embedding for each coordinate of x and one for y, by which numbers are read and said."""
-    return Shape(2 * EXAMPLES, dimensions + 1, layers=3, width=64, **variant)  # type: ignore[arg-type]
+    return TransformerShape(2 * EXAMPLES, dimensions + 1, layers=3, width=64, **variant)  # type: ignore[arg-type]
 
 
 def functions(count: int, dimensions: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -38,7 +38,7 @@ def functions(count: int, dimensions: int, generator: torch.Generator) -> tuple[
     return x, (x @ w).squeeze(-1)
 
 
-def predicted(shape: Shape, vector: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def predicted(shape: TransformerShape, vector: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """What a model says of each y, `(count, EXAMPLES)`, from its x and the examples before it.
 
     Raises:
@@ -52,7 +52,7 @@ def predicted(shape: Shape, vector: torch.Tensor, x: torch.Tensor, y: torch.Tens
     return blocks(shape, weights, pairs @ weights["tokens"], at) @ weights["tokens"][-1]
 
 
-def learn(shape: Shape, seconds: float, seed: int) -> tuple[torch.Tensor, int]:
+def learn(shape: TransformerShape, seconds: float, seed: int) -> tuple[torch.Tensor, int]:
     """The weights after so many seconds of CPU, each step on functions that are new, and the steps; the rate falls to nothing."""
     dimensions, generator = shape.vocabulary - 1, torch.Generator().manual_seed(seed)
     vector, started, step = initial(shape, seed).requires_grad_(), time.process_time(), 0
@@ -79,7 +79,7 @@ def least_squares(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.stack(said, 1)
 
 
-def errors(shape: Shape, vector: torch.Tensor, seed: int, count: int = ASKED) -> dict[str, torch.Tensor]:
+def errors(shape: TransformerShape, vector: torch.Tensor, seed: int, count: int = ASKED) -> dict[str, torch.Tensor]:
     """Squared errors divided by the dimensions (saying 0 has an error of 1), `(count, EXAMPLES)`: of the model, of least squares, and
     of the model that is shown the examples of another function."""
     x, y = functions(count, shape.vocabulary - 1, torch.Generator().manual_seed(1_000_000 + seed))

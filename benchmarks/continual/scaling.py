@@ -22,7 +22,7 @@ from benchmarks.continual.stories import asked, nats, tokens_of, vocabulary
 from hippo_core.files import LabError, mistakes_in_a_line, write_bytes, write_text
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
-from hippo_core.protocols.forgetting.transformer import Shape, initial
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial
 from hippo_core.results.figures import drawing
 from hippo_core.training.stories import held_out_stories, training_stories
 
@@ -31,12 +31,12 @@ BLOCK, VOCABULARY, BATCH, RATE = 64, 512, 8, 3e-3
 HELD_OUT = 60  # stories
 
 
-def shape_of(width: int) -> Shape:
+def shape_of(width: int) -> TransformerShape:
     """The model of a width."""
-    return Shape(BLOCK, VOCABULARY, width=width)
+    return TransformerShape(BLOCK, VOCABULARY, width=width)
 
 
-def learn(shape: Shape, tokens: torch.Tensor, seed: int) -> torch.Tensor:
+def learn(shape: TransformerShape, tokens: torch.Tensor, seed: int) -> torch.Tensor:
     """The weights after one pass through these tokens in windows, which come in an order of the seed's.
 
     Raises:

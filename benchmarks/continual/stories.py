@@ -23,7 +23,7 @@ from benchmarks.continual.export import export
 from hippo_core.files import LabError, mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
-from hippo_core.protocols.forgetting.transformer import Shape, initial, logits
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
 from hippo_core.text_files import read_text
 from hippo_core.training.stories import held_out_stories, training_stories
 
@@ -46,7 +46,7 @@ def tokens_of(tokenizer: ByteLevelBPETokenizer, texts: Sequence[str]) -> torch.T
     return torch.tensor([token for text in texts for token in (0, *tokenizer.encode(text).ids)])
 
 
-def learn(shape: Shape, tokens: torch.Tensor, seconds: float, seed: int) -> tuple[torch.Tensor, int]:
+def learn(shape: TransformerShape, tokens: torch.Tensor, seconds: float, seed: int) -> tuple[torch.Tensor, int]:
     """The weights after so many seconds of CPU on random windows, and the steps that they took; the rate falls to nothing.
 
     Raises:
@@ -71,7 +71,7 @@ def learn(shape: Shape, tokens: torch.Tensor, seconds: float, seed: int) -> tupl
     return vector.detach(), step
 
 
-def nats(shape: Shape, vector: torch.Tensor, windows: torch.Tensor) -> torch.Tensor:
+def nats(shape: TransformerShape, vector: torch.Tensor, windows: torch.Tensor) -> torch.Tensor:
     """The loss of every token of windows `(windows, tokens)` but their first, likewise but one token less."""
     inputs, answers = windows[:, :-1], windows[:, 1:]
     at = torch.arange(inputs.shape[1]).expand(inputs.shape)
@@ -79,7 +79,7 @@ def nats(shape: Shape, vector: torch.Tensor, windows: torch.Tensor) -> torch.Ten
     return functional.cross_entropy(found.flatten(0, 1), answers.flatten(), reduction="none").view(answers.shape)
 
 
-def asked(shape: Shape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, texts: Sequence[str]) -> dict[str, float]:
+def asked(shape: TransformerShape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, texts: Sequence[str]) -> dict[str, float]:
     """Nats and perplexity a token, and bits a byte, of texts in windows that do not overlap; the ends between texts count as tokens."""
     tokens, total = tokens_of(tokenizer, texts), 0.0
     with torch.no_grad():
@@ -109,7 +109,7 @@ def main(
         raise LabError(f"--keep needs a new folder and a model without a sort layer, got {keep} and sort={sort}")
     torch.set_num_threads(1)
     quicken_products()
-    shape = Shape(BLOCK, VOCABULARY, layers=4, fc1=fc1, fc2=fc2, sort=sort)
+    shape = TransformerShape(BLOCK, VOCABULARY, layers=4, fc1=fc1, fc2=fc2, sort=sort)
     texts, others = training_stories(), held_out()
     tokenizer = vocabulary(texts)
     tokens = tokens_of(tokenizer, texts)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from hippo_core.files import root
-from hippo_core.suites.semantic.conflict import Said, disagree, last_words
+from hippo_core.suites.semantic.conflict import Testimony, disagree, last_words
 from hippo_core.suites.types import Fact, Item, Split, World
 
 WORLDS, FACTS, DISTRACTORS = 50, 24, 3
@@ -88,7 +88,7 @@ class Contest(NamedTuple):
 
     link: Link
     other: str
-    said: list[Said]
+    said: list[Testimony]
 
 
 @cache
@@ -212,7 +212,7 @@ def make_world(part: Split, index: int) -> World:
         if not others or len(strangers) < TELLERS:
             continue
         tellers, other = random.sample(strangers, TELLERS), random.choice(others)
-        said = [Said(tellers[int(one.teller)], link.tail if one.city == "true" else other) for one in said]
+        said = [Testimony(tellers[int(one.teller)], link.tail if one.city == "true" else other) for one in said]
         contest = Contest(link, other, said)
         chosen = choose(random, list(walks(words, links, contest)), link)
         if chosen:

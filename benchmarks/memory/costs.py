@@ -19,7 +19,7 @@ from retrieval import method_of, opened
 
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Memory, Method, Query
-from hippo_core.methods.rag.fitted import Fitted
+from hippo_core.methods.rag.fitted import FittedRag
 from hippo_core.models.load import load
 from hippo_core.models.minilm import WIDTH
 from hippo_core.models.packages.pins import available
@@ -95,7 +95,7 @@ def bytes_of(method: Method, world: World, place: Path) -> int:
         return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     told = [fact.text for fact in world.facts]
     held = sum(len(text.encode()) for text in told)
-    if isinstance(method, Fitted):
+    if isinstance(method, FittedRag):
         codes = payloads(method.encoder, told, [()] * len(told))
         held += sum(table.nbytes for one in codes for table in one.pieces)
         return held + sum(one.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in one.keys) for one in codes)

@@ -25,7 +25,7 @@ from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, owner
 from hippo_core.retrieval.payload import Payload
-from hippo_core.retrieval.pieces import Pieces, load_pieces, pieces_of
+from hippo_core.retrieval.pieces import PieceIndex, load_pieces, pieces_of
 from hippo_core.retrieval.recall import RecallConfig, Recaller
 from hippo_core.retrieval.sentences import joined, sentences
 from hippo_core.retrieval.text_encoder import Codes, KeyEncoder
@@ -86,7 +86,7 @@ def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Co
     """The codes of texts by each head, and by each projection of pieces with the first head, from one run of MiniLM."""
     vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
     active = {name: torch.zeros(len(texts), one.expansion) for name, one in heads.items()}
-    pieces: dict[str, dict[int, Pieces]] = {name: {} for name, one in heads.items() if one.pieces}
+    pieces: dict[str, dict[int, PieceIndex]] = {name: {} for name, one in heads.items() if one.pieces}
     for batch, states, means in read(texts):
         vectors[batch] = quantised(means.numpy())
         words = [minilm.words_of_pieces(texts[row]) for row in batch]

@@ -25,7 +25,7 @@ from hippo_core.models.kv_storage import MB, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV, rounded
-from hippo_core.models.prompt import Pieces, split, stops
+from hippo_core.models.prompt import PromptPieces, split, stops
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
@@ -41,7 +41,7 @@ class Asked:
 
     world: World
     item: Item
-    pieces: Pieces
+    pieces: PromptPieces
     traces: tuple[KV, ...]
 
 

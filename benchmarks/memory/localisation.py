@@ -15,7 +15,7 @@ import numpy as np
 
 from hippo_core.methods.spatial.localise import integrate, localise
 from hippo_core.methods.spatial.place_map import laid_out
-from hippo_core.methods.spatial.reading import Visit
+from hippo_core.methods.spatial.reading import VisitStatement
 from hippo_core.suites import settings_for
 from hippo_core.suites.spatial import draw_map
 from hippo_core.suites.spatial.explore import draw_aliases, maps_of_rounds, misreport, observe, union
@@ -23,7 +23,7 @@ from hippo_core.suites.spatial.explore import draw_aliases, maps_of_rounds, misr
 STEPS = (10, 30, 100, 300, 1000)
 
 
-def walk(seed: int, noise: float, steps: int) -> tuple[list[Visit], list[tuple[int, int]]]:
+def walk(seed: int, noise: float, steps: int) -> tuple[list[VisitStatement], list[tuple[int, int]]]:
     """A told walk of so many steps, and the true cell of each, the first at (0, 0)."""
     random, settings = Random(f"localisation/{seed}"), settings_for("spatial", "explore_hard", {"noise": noise, "rounds": 4 + steps // 20})
     drawn = None
@@ -36,7 +36,7 @@ def walk(seed: int, noise: float, steps: int) -> tuple[list[Visit], list[tuple[i
     cells = laid_out(union(maps).steps)
     row, column = cells[visits[0].place]
     true = [(cells[visit.place][0] - row, cells[visit.place][1] - column) for visit in visits]
-    said = [Visit(number, one.move or "", "", one.label or "", frozenset(one.open), one.seen) for number, one in enumerate(told)]
+    said = [VisitStatement(number, one.move or "", "", one.label or "", frozenset(one.open), one.seen) for number, one in enumerate(told)]
     return said, true
 
 

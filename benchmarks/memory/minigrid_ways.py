@@ -32,7 +32,7 @@ from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
 from hippo_core.suites.spatial import bank, words
-from hippo_core.suites.spatial.explore import Visit, tell_visit
+from hippo_core.suites.spatial.explore import ExploredCell, tell_visit
 from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.spatial.path import read_steps
 
@@ -132,7 +132,7 @@ def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
     after = {cell: dict(near) for cell, near in before.items()}
     del after[beside(here, word)][OPPOSITE[word]], after[here][word]
     stand = random.choice(order)
-    visits: list[Visit] = [seen(before, labels, None, stand)]
+    visits: list[ExploredCell] = [seen(before, labels, None, stand)]
     for steps in (before, after):
         for move, stand in walked(steps, stand, random):  # noqa: B020
             visits.append(seen(steps, labels, move, stand))
@@ -149,7 +149,7 @@ def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
     return Told(texts, last, questions)
 
 
-def in_the_banks(random: Random, visits: list[Visit]) -> list[str]:
+def in_the_banks(random: Random, visits: list[ExploredCell]) -> list[str]:
     """What a walker met, in the test wordings of the bank of places: one way to number steps a walk, and one to tell what is open."""
     first, later = random.choice(bank.markers("test"))
     alone, both = random.choice(bank.openings("test"))
@@ -175,9 +175,9 @@ def along(steps: Steps, moves: list[str], here: Cell) -> Iterator[tuple[Cell, st
         here = steps[here][word]
 
 
-def seen(steps: Steps, labels: dict[Cell, str], move: str | None, here: Cell) -> Visit:
+def seen(steps: Steps, labels: dict[Cell, str], move: str | None, here: Cell) -> ExploredCell:
     """What a walker meets in a cell."""
-    return Visit(0, labels[here], move, None, tuple(steps[here]), labels[here], {})
+    return ExploredCell(0, labels[here], move, None, tuple(steps[here]), labels[here], {})
 
 
 def score(told: Told, start: str, goal: str, fewest: float, answer: str) -> tuple[float, float]:

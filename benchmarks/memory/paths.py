@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 import typer
 
-from hippo_core.methods.relational.edge import Telling
+from hippo_core.methods.relational.edge import Attestation
 from hippo_core.methods.relational.encoder import ROLES
 from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.statement_reader import StatementReader, Tagged, fitted_reader
@@ -85,7 +85,7 @@ def rows(reader: StatementReader, worlds: list[World], given: set[str], resolve:
     reader.kept.clear()
     for world in worlds:
         tell_what_is_true(reader, world, given)
-        tellings = [(Telling(fact.teller, number),) for number, fact in enumerate(world.facts)]
+        tellings = [(Attestation(fact.teller, number),) for number, fact in enumerate(world.facts)]
         search = PathSearch(reader, [fact.text for fact in world.facts], tellings, resolve=resolve)
         place = {fact.id: number for number, fact in enumerate(world.facts)}
         for item in world.items:

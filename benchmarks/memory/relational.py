@@ -38,10 +38,10 @@ import typer
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Observation
 from hippo_core.methods.relational import EDGES
-from hippo_core.methods.relational.graph import Graph, Told, read
+from hippo_core.methods.relational.graph import Graph, StatementEdge, read
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
-from hippo_core.methods.relational.writing import Writer
+from hippo_core.methods.relational.writing import EdgeWriter
 from hippo_core.store import Identity, TraceStore
 from hippo_core.store.trace import Statement
 from hippo_core.suites import lexicon, settings_for
@@ -76,7 +76,7 @@ def median_ms(act, times: Sequence[object]) -> float:
 def told(texts: Sequence[str], folder: Path) -> tuple[float, int]:
     """Seconds in which a store is told these, a thousand at a time, and the bytes of its file."""
     with TraceStore.create(folder, "s", IDENTITY) as store:
-        writer, begin = Writer(RelationalSection(), store), time.perf_counter()
+        writer, begin = EdgeWriter(RelationalSection(), store), time.perf_counter()
         for start in range(0, len(texts), BLOCK):
             with store.together():
                 for number, text in enumerate(texts[start : start + BLOCK], start):
@@ -117,7 +117,7 @@ def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000],
         print(f"| {count:,} | {told_in} | {built:.2f} | {ours / count:.0f} | {ms:.1f} | {other_told} |")
 
 
-def peer(statements: Sequence[Told]) -> tuple[nx.MultiDiGraph, float]:
+def peer(statements: Sequence[StatementEdge]) -> tuple[nx.MultiDiGraph, float]:
     """The same edges in networkx, and the seconds to add them."""
     begin, graph = time.perf_counter(), nx.MultiDiGraph()
     for number, one in enumerate(statements):
@@ -259,7 +259,7 @@ def hubs() -> None:
 def pooled(texts: Sequence[str], section: RelationalSection) -> tuple[Graph, float]:
     """The graph of texts that are all told to one world, and the processor's ms a write."""
     with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
-        writer, begin = Writer(section, store), time.process_time()
+        writer, begin = EdgeWriter(section, store), time.process_time()
         with store.together():
             for number, text in enumerate(texts):
                 writer.write(Observation(Statement(f"f{number}", "w", text, number)))
@@ -270,7 +270,7 @@ def pooled(texts: Sequence[str], section: RelationalSection) -> tuple[Graph, flo
 def taught(worlds: Sequence[World], section: RelationalSection, promoted: int | None = None) -> tuple[list[Graph], Counter[str], float]:
     """The graphs of worlds as a store has them, what was decided, and ms a write; `promoted`: edges that are promoted afterwards."""
     with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
-        writer, actions, begin = Writer(section, store), Counter[str](), time.perf_counter()
+        writer, actions, begin = EdgeWriter(section, store), Counter[str](), time.perf_counter()
         for world in worlds:
             with store.together():
                 actions.update(writer.write(Observation.of(fact)).action for fact in world.facts)

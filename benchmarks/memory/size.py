@@ -10,14 +10,14 @@ from transformers import AutoConfig
 from hippo_core.files import root
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
-from hippo_core.models.kv_storage import Shape, shape_of
+from hippo_core.models.kv_storage import KVShape, shape_of
 
 TEXT, TOKENS = "On Friday, Carla sold a guitar at the market yesterday.", 15
 ADAPTED = {"hippo-tiny": 3, "smollm2-135m": 5, "Qwen2.5-1.5B": 4}  # blocks; of the last one, an assumption
 UNITS, WINNERS, ROWS = 2048, 64, 1_000_000
 
 
-def shapes() -> dict[str, Shape]:
+def shapes() -> dict[str, KVShape]:
     """The three models, by their configurations."""
     places = {"hippo-tiny": "data/weights/hippo-tiny", "smollm2-135m": "data/models/smollm2-135m"}
     found = {
@@ -28,7 +28,7 @@ def shapes() -> dict[str, Shape]:
     return {**found, "Qwen2.5-1.5B": QWEN}
 
 
-def per_gb(name: str, shape: Shape) -> list[int]:
+def per_gb(name: str, shape: KVShape) -> list[int]:
     """Traces a GB: KV stored in int8 and in bfloat16, the adapter's blocks stored in int8, KV made anew."""
     blocks = range(ADAPTED[name])
     sizes = [

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from hippo_core.files import unknown
-from hippo_core.models.kv_storage import Precision, Shape
+from hippo_core.models.kv_storage import KVShape, Precision
 
 GB = 10**9
 TOKEN_ID = 4  # bytes of a token id
 
-QWEN = Shape(28, 2, 128)  # Qwen2.5-1.5B, by its published configuration; the lab's own models say theirs when they are loaded
+QWEN = KVShape(28, 2, 128)  # Qwen2.5-1.5B, by its published configuration; the lab's own models say theirs when they are loaded
 
 
 def trace_bytes(
-    mode: str, shape: Shape, tokens: int, text: str, stored: bool = True, blocks: Sequence[int] = (), precision: Precision = "int8"
+    mode: str, shape: KVShape, tokens: int, text: str, stored: bool = True, blocks: Sequence[int] = (), precision: Precision = "int8"
 ) -> int:
     """Bytes that one trace takes: its token ids and text (UTF-8), and where its KV is stored, these.
 

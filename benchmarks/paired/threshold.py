@@ -12,7 +12,7 @@ from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import Prompt, Reader, by_vectors, by_words
 from hippo_core.protocols.paired.brought import Passage
 from hippo_core.protocols.paired.memories import opener
-from hippo_core.protocols.paired.suite import Note
+from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.suites import notes
 
 THRESHOLDS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8)
@@ -24,7 +24,7 @@ def prompts() -> list[tuple[str, Prompt, tuple[str, ...]]]:
     lm, found = load(load_spec("hippo-tiny"), threads=1), []
     for name in notes.VALIDATION:
         world = notes.world_of(name, notes.NotesSettings())
-        told = [Note(id=fact.id, world=name, text=fact.text) for fact in world.facts]
+        told = [SuiteNote(id=fact.id, world=name, text=fact.text) for fact in world.facts]
         texts = {note.id: note.text for note in told}
         for search, preset in (("words", "baselines/rag_bm25"), ("vectors", "baselines/rag_dense")):
             memory = opener(preset, lm, "minilm")(told)

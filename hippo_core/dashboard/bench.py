@@ -25,9 +25,9 @@ from hippo_core.text import OWN_ANSWER_TOKENS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hippo_core.live.answer import Answer, Taught
+    from hippo_core.live.answer import Answer, TeachResult
     from hippo_core.live.asking import OpenWorld
-    from hippo_core.live.memory import Memory
+    from hippo_core.live.memory import LiveMemory
     from hippo_core.results.statistics.paired import Comparison
     from hippo_core.training.consolidation.lineage import Consolidated, Consolidation
 
@@ -118,7 +118,7 @@ def _shown(answer: "Answer | None") -> frozenset[int]:
 
 
 @dataclass(frozen=True)
-class Uplift:
+class AnswerUplift:
     """What sleep brought for a question: the unchanged model's answers with the memory and without, and the consolidated one's without."""
 
     question: str
@@ -133,12 +133,12 @@ class Bench:
     what it has learnt stays in it, whatever is told or switched then."""
 
     def __init__(self) -> None:
-        self._memories: dict[tuple[str, str], Memory] = {}
+        self._memories: dict[tuple[str, str], LiveMemory] = {}
         self._opened: dict[tuple[Any, ...], OpenWorld] = {}
         self._models: dict[str, Any] = {}
         self._learnt: dict[str, Consolidation] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="hippo-sleep-")
-        self.decisions: list[Taught] = []
+        self.decisions: list[TeachResult] = []
 
     def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
         """Tell a scene to the store that a setup asks, unless it is told already: how many sentences are told so far. Left halfway, nothing
@@ -147,7 +147,7 @@ class Bench:
         if key in self._memories:
             return
         memory = self._memory(setup)
-        decisions: list[Taught] = []
+        decisions: list[TeachResult] = []
         try:
             for block in memory.tell(scene.observations):
                 decisions += block
@@ -161,10 +161,10 @@ class Bench:
         """Whether a model is still to be loaded, which takes some seconds."""
         return getattr(self._models.get(model), "present", None) is None
 
-    def _memory(self, setup: Setup) -> "Memory":
-        from hippo_core.live.memory import Memory
+    def _memory(self, setup: Setup) -> "LiveMemory":
+        from hippo_core.live.memory import LiveMemory
 
-        memory = Memory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
+        memory = LiveMemory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
         self._models[setup.model] = memory.language_model
         return memory
 
@@ -231,12 +231,12 @@ class Bench:
         """What sleep has put into a model; None where there is nothing."""
         return self._learnt[model].consolidated if model in self._learnt else None
 
-    def uplift(self, scene: Scene, setup: Setup, question: str) -> Uplift:
+    def uplift(self, scene: Scene, setup: Setup, question: str) -> AnswerUplift:
         """What sleep brought for a question."""
         item = scene.item(question)
         on, off = (replace(setup, recall=recall) for recall in (True, False))
         memory, before = (self.ask(scene, one, question, item, asleep=False) for one in (on, off))
-        return Uplift(question, memory, before, self.ask(scene, off, question, item), item.answers[0] if item else "")
+        return AnswerUplift(question, memory, before, self.ask(scene, off, question, item), item.answers[0] if item else "")
 
     def pictures(self, scene: Scene, setup: Setup, answer: "Answer") -> Sequence[Picture]:
         """What the method draws of how it came to its best trace."""

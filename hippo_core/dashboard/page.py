@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hippo_core.dashboard.bench import Flip, Uplift
+from hippo_core.dashboard.bench import AnswerUplift, Flip
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
 
 if TYPE_CHECKING:
-    from hippo_core.live.answer import Recalled, Taught
+    from hippo_core.live.answer import RecalledTrace, TeachResult
     from hippo_core.results.statistics.paired import Comparison
     from hippo_core.training.consolidation.lineage import Consolidated
 
@@ -65,19 +65,19 @@ def slept(consolidated: "Consolidated | None", way: str, told: Sequence[str]) ->
     return framed(_environment().get_template("slept.html.j2").render(**words, of=len(told), at=consolidated.at.astimezone()))
 
 
-def brought(uplifts: Sequence[Uplift]) -> str:
+def brought(uplifts: Sequence[AnswerUplift]) -> str:
     """What sleep brought: the last questions' answers with the memory, and without it before and after sleep."""
     return framed(_environment().get_template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
 
 
-def marked(trace: "Recalled") -> Markup:
+def marked(trace: "RecalledTrace") -> Markup:
     """A trace's text, the words that it shares with the question underlined."""
     pieces = re.split(r"(\w+(?:['\u2019]\w+)*)", trace.text)
     shared = set(trace.shared)
     return Markup("").join(Markup("<mark>{}</mark>").format(one) if one.lower() in shared else escape(one) for one in pieces)
 
 
-def decided(taught: "Sequence[Taught]") -> str:
+def decided(taught: "Sequence[TeachResult]") -> str:
     """What a gate decided about each sentence; nothing without a gate."""
     if not any(one.terms for one in taught):
         return ""
@@ -88,7 +88,7 @@ def decided(taught: "Sequence[Taught]") -> str:
     return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
 
 
-def _said(one: "Taught") -> str:
+def _said(one: "TeachResult") -> str:
     return ", ".join(f"{name} {value:+.2f}" for name, value in one.terms.items())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import ipywidgets
 
 from hippo_core.dashboard import page
-from hippo_core.dashboard.bench import Bench, Scene, Setup, Uplift
+from hippo_core.dashboard.bench import AnswerUplift, Bench, Scene, Setup
 from hippo_core.files import LabError
 
 WAYS = {  # of `hippo_core.training.consolidation.update_rules`, as they are offered
@@ -27,7 +27,7 @@ class SleepSection:
 
     def __init__(self, bench: Bench) -> None:
         w = ipywidgets
-        self._bench, self._uplifts, self._of = bench, dict[str, Uplift](), object()
+        self._bench, self._uplifts, self._of = bench, dict[str, AnswerUplift](), object()
         self._asked: list[str] = []
         self.way = w.Dropdown(options=list(WAYS.items()), value="gated_lora", description="for", layout={"width": "auto"})
         self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
@@ -94,7 +94,7 @@ class SleepSection:
         self.state.value = page.slept(slept, label, [one.statement.text for one in scene.observations])
 
     @property
-    def uplifts(self) -> list[Uplift]:
+    def uplifts(self) -> list[AnswerUplift]:
         """What the last sleep brought for the last questions, the latest first."""
         return [self._uplifts[question] for question in self._asked if question in self._uplifts]
 

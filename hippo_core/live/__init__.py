@@ -1,5 +1,5 @@
 """A memory in a program of one's own: told, asked and slept with one call each, kept in a folder."""
 
-from hippo_core.live.answer import Answer, Recall, Recalled, Slept, Taught
-from hippo_core.live.memory import Memory
+from hippo_core.live.answer import Answer, RecalledTrace, RecallResult, Slept, TeachResult
+from hippo_core.live.memory import LiveMemory
 from hippo_core.training.consolidation.lineage import Consolidated

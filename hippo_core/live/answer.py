@@ -22,7 +22,7 @@ FUNCTION_WORDS = frozenset(  # of questions and sentences: all else is content
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TeachResult:
     """What became of a sentence.
 
     Args:
@@ -53,7 +53,7 @@ class Slept:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledTrace:
     """A recalled trace.
 
     Args:
@@ -81,7 +81,7 @@ class Recalled:
 
 
 @dataclass(frozen=True)
-class Recall:
+class RecallResult:
     """What was recalled for a question: the best traces, best first, and why they stand so.
 
     Args:
@@ -93,12 +93,12 @@ class Recall:
     """
 
     question: str
-    traces: tuple[Recalled, ...]
+    traces: tuple[RecalledTrace, ...]
     size: int
     confidence: float | None
     ms: Mapping[str, float]
     off: bool = False
-    replaced: tuple[Recalled, ...] = ()
+    replaced: tuple[RecalledTrace, ...] = ()
 
     @property
     def why(self) -> str:
@@ -141,8 +141,8 @@ class Answer:
 
     text: str
     question: str
-    traces: tuple[Recalled, ...]
-    recall: Recall
+    traces: tuple[RecalledTrace, ...]
+    recall: RecallResult
     prompt: str
     tokens: Mapping[str, float]
     ms: Mapping[str, float]
@@ -185,7 +185,7 @@ def _quoted(part: Read) -> str:
     return f'"{part.text}"{MARKED.get(part.by, "")}'
 
 
-def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTED) -> Recall:
+def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTED) -> RecallResult:
     """What a method retrieved, in the words of this module; the `listed` best traces and those that are shown."""
     ranking = list(retrieved.ranking or ())
     missing = [trace for trace in retrieved.shown if trace not in ranking[:listed]]
@@ -197,7 +197,7 @@ def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTE
     ms = {"recall": retrieved.recall_ms, "completion": retrieved.completion_ms, "encode": retrieved.encode_ms}
     ms = {name: value for name, value in ms.items() if value == value}
     replaced = tuple(_recalled(trace, None, retrieved, {}, asked) for trace in retrieved.replaced)
-    return Recall(question, tuple(traces), size, retrieved.confidence, ms, replaced=replaced)
+    return RecallResult(question, tuple(traces), size, retrieved.confidence, ms, replaced=replaced)
 
 
 def number_of(trace: Trace) -> int:
@@ -205,9 +205,9 @@ def number_of(trace: Trace) -> int:
     return int(trace.source) if trace.source.isdecimal() else trace.id
 
 
-def _recalled(trace: Trace, place: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> Recalled:
+def _recalled(trace: Trace, place: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> RecalledTrace:
     scored = place is not None and place < len(retrieved.scores)
-    return Recalled(
+    return RecalledTrace(
         number_of(trace),
         trace.text,
         retrieved.scores[place] if scored and place is not None else None,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hippo_core.evaluation.asked import asked_of
-from hippo_core.live.answer import LISTED, Answer, Recall, number_of, recalled
+from hippo_core.live.answer import LISTED, Answer, RecallResult, number_of, recalled
 from hippo_core.methods.base import Method, Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.read import composed_by, left_of, read_of
@@ -24,7 +24,7 @@ class OpenWorld:
         with private():
             self._retrieve = open_controlled(method, self.traces, others)
 
-    def recall(self, question: str, listed: int = LISTED, gold: Sequence[str] = ()) -> Recall:
+    def recall(self, question: str, listed: int = LISTED, gold: Sequence[str] = ()) -> RecallResult:
         """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
         return recalled(question, self._retrieved(question, gold), len(self.traces), listed)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hippo_core.files import LabError, in_a_line, read_sealed, remove_unwritten, write_sealed
 from hippo_core.live import arguments
-from hippo_core.live.answer import LISTED, Answer, Recall, Slept, Taught
+from hippo_core.live.answer import LISTED, Answer, RecallResult, Slept, TeachResult
 from hippo_core.live.asking import OpenWorld, as_part
 from hippo_core.methods import base
 from hippo_core.methods.base import Observation
@@ -51,7 +51,7 @@ CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibr
 Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
 
 
-class Memory:
+class LiveMemory:
     """A memory of a model, kept in a folder.
 
     Args:
@@ -148,7 +148,7 @@ class Memory:
         pin: bool = False,
         provenance: str = "",
         progress: Progress | None = None,
-    ) -> list[Taught]:
+    ) -> list[TeachResult]:
         """Tell one sentence or many, in order. They are written in blocks of 64, each whole or not at all.
 
         Args:
@@ -163,14 +163,14 @@ class Memory:
         texts = arguments.sentences(texts)
         arguments.callback(progress, "progress")
         told = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
-        taught: list[Taught] = []
+        taught: list[TeachResult] = []
         for block in self.tell([Observation(Statement("", WORLD, text, 0), **told) for text in texts]):
             taught += block
             if progress:
                 progress(len(taught), len(texts))
         return taught
 
-    def tell(self, observations: Sequence[Observation]) -> Iterator[list[Taught]]:
+    def tell(self, observations: Sequence[Observation]) -> Iterator[list[TeachResult]]:
         """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
         in the order of their telling, and all lie in one world, whatever the observations say."""
         observations = self._checked(observations)
@@ -288,7 +288,7 @@ class Memory:
         with learnt.on():
             return replace(self._world(consolidated=True).ask(question, tokens, recall=recall), consolidated=True)
 
-    def recall(self, question: str, k: int = LISTED) -> Recall:
+    def recall(self, question: str, k: int = LISTED) -> RecallResult:
         """The k best traces for a question, without asking the model."""
         return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.whole(k, "k"))
 
@@ -447,8 +447,8 @@ def _lazy(model: str) -> LazyModel:
     return LazyModel(spec)
 
 
-def _taught(decision: Decision) -> Taught:
-    return Taught(int(decision.statement.source), decision.statement.text, decision.action, decision.S, dict(decision.contributions))
+def _taught(decision: Decision) -> TeachResult:
+    return TeachResult(int(decision.statement.source), decision.statement.text, decision.action, decision.S, dict(decision.contributions))
 
 
 def _numbered(number: int, text: str) -> Statement:

@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from hippo_core.files import LabError
 from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
-from hippo_core.methods.self_ask import Said, by_steps, costs, read
+from hippo_core.methods.self_ask import StepAnswer, by_steps, costs, read
 from hippo_core.models.kv_storage import KVStorage, StoreKV
 from hippo_core.store.trace import Trace
 
@@ -174,10 +174,10 @@ class Composite(Memory):
             columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
             return put_together(list(brought.values()), self.settings.k, columns)
 
-        def answered(query: Query, from_text: bool) -> Said:
+        def answered(query: Query, from_text: bool) -> StepAnswer:
             brought = list(bring(query).values())
             found = put_together(brought, 1)
-            return read(self.delivery, query, found) if from_text else Said(surest_answer(brought), found)
+            return read(self.delivery, query, found) if from_text else StepAnswer(surest_answer(brought), found)
 
         def retrieve(query: Query) -> Retrieved:
             steps = by_steps(query, put, answered)

@@ -24,7 +24,7 @@ INNER = (  # what may stand at the end of a question in the place of a name, the
 )
 
 
-class Said(NamedTuple):
+class StepAnswer(NamedTuple):
     """The answer to an inner question, "" where there is none, and what it took."""
 
     answer: str
@@ -67,7 +67,7 @@ class Steps(NamedTuple):
         return replace(self.retrieved[number], **self.costs, inner_read=self.inner_read)
 
 
-def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Callable[[Query, bool], Said]) -> Steps:
+def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Callable[[Query, bool], StepAnswer]) -> Steps:
     """Retrieve for a question and for what it becomes as its inner questions are answered. `answered` is asked these, and told whether only
     a text answers them."""
     steps, asked, inner_costs = [retrieve(query)], query.text, list[Retrieved]()
@@ -82,7 +82,7 @@ def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Cal
     return Steps(steps, costs([*steps, *inner_costs]), tuple(one for cost in inner_costs for one in cost.inner_read))
 
 
-def read(delivery: "Delivery", query: Query, found: Retrieved) -> Said:
+def read(delivery: "Delivery", query: Query, found: Retrieved) -> StepAnswer:
     """What the model says to an inner question with what was found for it, in as much room as any answer has; its time is that of a
     completion."""
     from hippo_core.delivery.types import Question
@@ -93,4 +93,4 @@ def read(delivery: "Delivery", query: Query, found: Retrieved) -> Said:
     tokens = found.computed_tokens + answer.computed_tokens + answer.generated_tokens
     seen = (*read_of(query.text, found, answer, False), Read(answer.text.strip(), "model"))
     cost = replace(found, completion_ms=found.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
-    return Said(answer.text.strip(), cost)
+    return StepAnswer(answer.text.strip(), cost)

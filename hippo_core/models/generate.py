@@ -65,7 +65,7 @@ class First(NamedTuple):
 
 
 @dataclass
-class Running:
+class DecodingState:
     """Sequences in the middle of generation, one per row.
 
     Args:
@@ -151,7 +151,7 @@ def prefill(
     room: int = 0,
     hidden: Sequence[range] | None = None,
     penalties: Sequence[float | None] | None = None,
-) -> Running:
+) -> DecodingState:
     """Run rows of token ids after the KV of `before` and choose the first token of each answer. See `inputs` in models/kv.py, and
     `first_tokens` in models/abstention.py for `penalties`."""
     arguments = inputs(lm, rows, before, starts, room, hidden)
@@ -160,11 +160,11 @@ def prefill(
     logprob = logprobs.gather(1, token[:, None])[:, 0]
     position = arguments["position_ids"][:, -1] + 1
     margin = unknown_margins(lm, logprobs)
-    return Running(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, margin, decided)
+    return DecodingState(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, margin, decided)
 
 
 @torch.inference_mode()
-def continue_greedily(lm: LanguageModel, running: Running, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
+def continue_greedily(lm: LanguageModel, running: DecodingState, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
     """Generate the answer of each row.
 
     Finished rows leave the batch only when they are at least half of it, because removing them copies the cache.
@@ -222,7 +222,7 @@ def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
     return 2 * config.num_hidden_layers * heads * width * bytes_per_value * tokens / 2**20
 
 
-def _next_token(lm: LanguageModel, running: Running) -> Tensor:
+def _next_token(lm: LanguageModel, running: DecodingState) -> Tensor:
     ids, positions = running.token[:, None], running.position[:, None]
     out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=running.cache, use_cache=True)
     return out.logits[:, -1].float().argmax(-1)

@@ -40,7 +40,7 @@ class KVStorage:
 
 
 @dataclass(frozen=True)
-class Shape:
+class KVShape:
     """What of a model decides the size of its keys and values. `dtype_bytes`: of a value in the precision "model"."""
 
     layers: int
@@ -58,8 +58,8 @@ class Shape:
         return values * (2 if precision == "bfloat16" else self.dtype_bytes)
 
 
-def shape_of(config: Any) -> Shape:
+def shape_of(config: Any) -> KVShape:
     """The shape of a model's text decoder, by its configuration."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return Shape(config.num_hidden_layers, heads, width)
+    return KVShape(config.num_hidden_layers, heads, width)

@@ -17,7 +17,7 @@ from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.bounded_folder import BoundedFolder
 from hippo_core.models.int8_kv import Int8KV
 from hippo_core.models.kv import KV, HeldKV, inputs
-from hippo_core.models.kv_storage import MB, KVStorage, Precision, Shape
+from hippo_core.models.kv_storage import MB, KVShape, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.lru_cache import LRUCache
 
@@ -55,7 +55,7 @@ class PassageKV:
         self.blocks, self.batch_size = None if blocks is None else list(blocks), batch_size
         self.prefix = encode_blocks(lm, self.prefix_ids, []).prefix
         layers = len(self.prefix) if blocks is None else len(blocks)
-        self.shape = Shape(layers, self.prefix.shape[2], self.prefix.shape[4], self.prefix.itemsize)
+        self.shape = KVShape(layers, self.prefix.shape[2], self.prefix.shape[4], self.prefix.itemsize)
         self._cache: LRUCache[tuple[int, ...], HeldKV] = LRUCache(storage.memory_mb * MB)
         self._disk = BoundedFolder(folder, storage.disk_mb * MB) if folder else None
 

@@ -12,7 +12,7 @@ A_PASS = 32  # what a forward pass costs before its first token, in tokens: the 
 
 
 @dataclass(frozen=True)
-class Batch:
+class PrefixBatch:
     """Rows that are run together, by their numbers.
 
     A stem is a number of tokens and the rows that begin with the same so many: it is run once for them, behind the trunk. Then
@@ -30,7 +30,7 @@ class Plan:
     """How to run rows of token ids: their first `trunk` tokens are common to all and run once, then batch after batch."""
 
     trunk: int
-    batches: tuple[Batch, ...]
+    batches: tuple[PrefixBatch, ...]
 
     @property
     def cost(self) -> int:
@@ -48,11 +48,11 @@ class Shared:
         self._trunk = encode(lm, [rows[0][: self._plan.trunk]]) if self._plan.trunk else []
 
     @property
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[PrefixBatch, ...]:
         """The batches to run."""
         return self._plan.batches
 
-    def split(self, batch: Batch) -> tuple[list[list[int]], list[list[KV]] | None]:
+    def split(self, batch: PrefixBatch) -> tuple[list[list[int]], list[list[KV]] | None]:
         """What is left to run of each of a batch's rows, and the KV that stands before it (None where nothing stands before any)."""
         tails = [self._rows[row][-batch.width :] for row in batch.rows]
         stems = self._stems(batch)
@@ -61,13 +61,13 @@ class Shared:
         ]
         return tails, before if self._trunk or stems else None
 
-    def computed(self, batch: Batch, row: int) -> float:
+    def computed(self, batch: PrefixBatch, row: int) -> float:
         """How many tokens are run for a row of a batch, each divided by the number of rows that it is run for."""
         trunk = self._plan.trunk
         stems = sum((length - trunk) / len(members) for length, members in batch.stems if row in members)
         return trunk / len(self._rows) + stems + min(batch.width, len(self._rows[row]))
 
-    def _stems(self, batch: Batch) -> dict[int, list[KV]]:
+    def _stems(self, batch: PrefixBatch) -> dict[int, list[KV]]:
         """By row, the KV of trunk and stem."""
         if not batch.stems:
             return {}
@@ -104,7 +104,7 @@ def plan(rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None 
     return min(plans, key=lambda made: made.cost)
 
 
-def _batch(rows: Sequence[list[int]], free: Sequence[int], trunk: int, members: Sequence[int]) -> Batch:
+def _batch(rows: Sequence[list[int]], free: Sequence[int], trunk: int, members: Sequence[int]) -> PrefixBatch:
     """The cheapest way to run these rows together: groups of neighbours that share at least so many tokens, for every "so many"."""
     ordered = sorted(members, key=lambda row: rows[row])
     shared = [_common(rows[a], rows[b]) for a, b in pairwise(ordered)]
@@ -112,7 +112,7 @@ def _batch(rows: Sequence[list[int]], free: Sequence[int], trunk: int, members: 
     return min(options, key=lambda batch: (batch.cost, len(batch.stems)))
 
 
-def _grouped(rows: Sequence[list[int]], free: Sequence[int], trunk: int, groups: Sequence[list[int]]) -> Batch:
+def _grouped(rows: Sequence[list[int]], free: Sequence[int], trunk: int, groups: Sequence[list[int]]) -> PrefixBatch:
     """A batch of these groups, each with what all of it have in common as its stem."""
     stems, width = [], 0
     for group in groups:
@@ -122,7 +122,7 @@ def _grouped(rows: Sequence[list[int]], free: Sequence[int], trunk: int, groups:
         width = max(width, *(len(rows[row]) - max(length, trunk) for row in group))
     members = tuple(row for group in groups for row in group)
     extra = A_PASS + len(stems) * (max(length for length, _ in stems) - trunk) if stems else 0
-    return Batch(members, tuple(stems), width, extra + len(members) * width)
+    return PrefixBatch(members, tuple(stems), width, extra + len(members) * width)
 
 
 def _groups(ordered: Sequence[int], shared: Sequence[int], least: float) -> list[list[int]]:

@@ -14,7 +14,7 @@ Decoding = Literal["short", "plain"]
 INSTRUCTION = "Answer with the exact shortest span; no punctuation; no extra words."
 
 
-class Fitted(NamedTuple):
+class FittedPrompt(NamedTuple):
     """A prompt within the limit: its text, the indices of the context lines in it, how many lines were dropped, its tokens."""
 
     prompt: str
@@ -23,7 +23,7 @@ class Fitted(NamedTuple):
     tokens: int
 
 
-class Pieces(NamedTuple):
+class PromptPieces(NamedTuple):
     """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
 
     The first `question_tokens` tokens of the tail are the question, with what opens it in plain text. `exact` says whether one behind the
@@ -57,7 +57,7 @@ def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: D
     return chat(lm.tokenizer, lm.template.text, turns)
 
 
-def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> Pieces:
+def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> PromptPieces:
     """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions.
 
     The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
@@ -74,7 +74,7 @@ def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: De
     prefix, question_ids, rest = _tokens(lm, before, opening[:end], opening[end:] + after)
     blocks = [_tokens(lm, before, line, opening + after)[1] for line in lines]
     exact = [*prefix, *chain(*blocks), *question_ids, *rest] == lm.encode(prompt)
-    return Pieces(prefix, blocks, question_ids + rest, exact, len(question_ids))
+    return PromptPieces(prefix, blocks, question_ids + rest, exact, len(question_ids))
 
 
 def lines_of(lm: LanguageModel, texts: Sequence[str], decoding: Decoding) -> list[list[int]]:
@@ -92,7 +92,7 @@ def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
     return ("\n",) if decoding == "plain" else lm.template.end_strings
 
 
-def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> Fitted:
+def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> FittedPrompt:
     """The prompt with as many of the context lines `texts` as leave room for the answer: the newest are kept, the oldest dropped.
 
     The limit counts the model's own tokens, of the finished prompt. Each line is tokenised once for an estimate; the prompt
@@ -125,9 +125,9 @@ def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_ne
     return [index for index in unsure if _measure(lm, [texts[index]], "?", decoding, 0).tokens > limit]
 
 
-def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, dropped: int) -> Fitted:
+def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, dropped: int) -> FittedPrompt:
     prompt = render(lm, texts[dropped:], question, decoding)
-    return Fitted(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))
+    return FittedPrompt(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))
 
 
 def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:

@@ -1,4 +1,4 @@
-"""The interface of all providers: a prompt in, an `Answer` out. A failure is an answer with an `error`, so that no other answer is lost."""
+"""The interface of all providers: a prompt in, a `Completion` out. A failure is one with an `error`, so that no other answer is lost."""
 
 import time
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from hippo_core.text import normal
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """What a provider answered.
 
     Args:
@@ -52,7 +52,7 @@ class Provider(ABC):
         self.policy = policy or RetryPolicy()
 
     @abstractmethod
-    def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
+    def call(self, prompt: str, max_tokens: int, temperature: float) -> Completion:
         """One attempt. Raises CallFailed where it brings no answer."""
 
     def fitting(self, lines: Sequence[str], question: str, max_tokens: int) -> Sequence[str]:
@@ -71,12 +71,12 @@ class Provider(ABC):
     def identity(self) -> str:
         """The name under which records are kept: equal names give answers of the same model and settings."""
 
-    def answer(self, prompt: str, *, max_tokens: int = 64, temperature: float = 0.0) -> Answer:
+    def answer(self, prompt: str, *, max_tokens: int = 64, temperature: float = 0.0) -> Completion:
         """The answer to a prompt, with retries where they can help. Only a mistake of the user's (LabError) is raised."""
         self.prepare()
         begin, attempts = time.perf_counter(), 0
 
-        def attempt() -> Answer:
+        def attempt() -> Completion:
             nonlocal attempts
             attempts += 1
             found = self.call(prompt, max_tokens, temperature)
@@ -93,9 +93,9 @@ class Provider(ABC):
         except LabError:
             raise
         except Exception as error:  # whatever one call runs into must not end the others
-            found = Answer(error=in_a_line(error))
+            found = Completion(error=in_a_line(error))
         return replace(found, seconds=time.perf_counter() - begin, attempts=attempts)
 
-    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Answer]:
+    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Completion]:
         """The answers to many prompts, in their order."""
         return [self.answer(prompt, max_tokens=max_tokens, temperature=temperature) for prompt in prompts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hippo_core.files import LabError, unknown
 from hippo_core.providers import tokens
-from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.process import run
 from hippo_core.providers.retry import BUSY_WORDS, CallFailed, RetryPolicy
 
@@ -42,7 +42,7 @@ class Command:
 
     argv: tuple[str, ...]
     model: str
-    parse: Callable[[str], Answer]
+    parse: Callable[[str], Completion]
     allowed: tuple[str, ...] = ()
 
 
@@ -99,7 +99,7 @@ class CommandProvider(Provider):
         """The command as it is called."""
         return " ".join(self.argv)
 
-    def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
+    def call(self, prompt: str, max_tokens: int, temperature: float) -> Completion:
         """Run the command once; neither limit nor temperature reaches it."""
         environment = {name: os.environ[name] for name in (*ALLOWED, *self.command.allowed) if name in os.environ}
         try:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hippo_core.files import LabError
 from hippo_core.providers import tokens
-from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.retry import BUSY, CallFailed, RetryPolicy, retry_after
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class EndpointProvider(Provider):
         messages = [{"role": "user", "content": prompt}]
         return {"model": self.model, "messages": messages, "max_tokens": max_tokens, "temperature": temperature}
 
-    def parse(self, text: str) -> Answer:
+    def parse(self, text: str) -> Completion:
         """What came as an answer; CallFailed where it holds none."""
         return tokens.openai(text)
 
-    def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
+    def call(self, prompt: str, max_tokens: int, temperature: float) -> Completion:
         """One request; redirects are not followed."""
         import httpx
 
@@ -109,7 +109,7 @@ class OllamaProvider(EndpointProvider):
         options = {"temperature": temperature, "num_predict": max_tokens}
         return {"model": self.model, "messages": messages, "stream": False, "options": options}
 
-    def parse(self, text: str) -> Answer:
+    def parse(self, text: str) -> Completion:
         """What came as an answer; CallFailed where it holds none."""
         return tokens.ollama(text)
 

@@ -9,7 +9,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.prompt import fit, render, stops
 from hippo_core.models.spec import load_spec
-from hippo_core.providers.base import Answer, Provider
+from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy
 
 
@@ -45,18 +45,18 @@ class LocalProvider(Provider):
         """The model and what it reads at most."""
         return f"{self.spec.name} in this process, {self.spec.context_limit} tokens at most"
 
-    def call(self, prompt: str, max_tokens: int, temperature: float) -> Answer:
+    def call(self, prompt: str, max_tokens: int, temperature: float) -> Completion:
         """Answer greedily. A prompt that is too long fails: nothing is cut silently."""
         [answer] = self.answers([prompt], max_tokens=max_tokens, temperature=temperature)
         if answer.error:
             raise CallFailed(answer.error)
         return answer
 
-    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Answer]:
+    def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Completion]:
         """The answers to many prompts, those of like length together; equal prompts are run once."""
         if temperature:
             raise LabError(f"{self.spec.name} answers greedily; expected temperature 0, got {temperature:g}")
-        found, fitting = dict[str, Answer](), dict[str, str]()
+        found, fitting = dict[str, Completion](), dict[str, str]()
         for prompt in sorted(set(prompts), key=lambda prompt: (len(prompt), prompt)):
             text = render(self.lm, (), prompt, "short")
             length, limit = len(self.lm.encode(text)), self.spec.context_limit
@@ -64,8 +64,8 @@ class LocalProvider(Provider):
                 fitting[prompt] = text
             else:
                 error = f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {limit}"
-                found[prompt] = Answer(error=error)
+                found[prompt] = Completion(error=error)
         made = generate(self.lm, list(fitting.values()), max_tokens, self.spec.batch_size, stops(self.lm, "short"))
         for prompt, one in zip(fitting, made, strict=True):
-            found[prompt] = Answer(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3, cut=one.cut)
+            found[prompt] = Completion(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3, cut=one.cut)
         return [found[prompt] for prompt in prompts]

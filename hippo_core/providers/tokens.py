@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hippo_core.providers.base import Answer
+from hippo_core.providers.base import Completion
 from hippo_core.providers.retry import BUSY_WORDS, CallFailed
 
 LENGTH = "length"  # what an endpoint says of an answer that its limit of tokens ended
 SHOWN = 120  # characters of an unreadable output that an error shows
 
 
-def claude(output: str) -> Answer:
+def claude(output: str) -> Completion:
     """One JSON object: `result`, `is_error`, `usage` of Anthropic's form."""
     values = _object(output)
     if values.get("is_error") or not isinstance(values.get("result"), str):
@@ -23,14 +23,14 @@ def claude(output: str) -> Answer:
     return anthropic_usage(values["result"], _mapping(values.get("usage")))
 
 
-def anthropic_usage(text: str, usage: Mapping[str, Any]) -> Answer:
+def anthropic_usage(text: str, usage: Mapping[str, Any]) -> Completion:
     """The answer with the tokens of Anthropic's `usage`, in which cached tokens stand beside the others."""
     plain, read, written = (_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_"))
     whole = None if plain is None else plain + (read or 0) + (written or 0)
-    return Answer(text, whole, _count(usage.get("output_tokens")), read)
+    return Completion(text, whole, _count(usage.get("output_tokens")), read)
 
 
-def gemini(output: str) -> Answer:
+def gemini(output: str) -> Completion:
     """One JSON object: `response`, and in `stats.models` the tokens of every model that took part."""
     values = _object(output)
     if values.get("error"):
@@ -41,10 +41,10 @@ def gemini(output: str) -> Answer:
     tokens = [_mapping(_mapping(model).get("tokens")) for model in models]
     produced = [_sum((one.get("candidates"), one.get("thoughts"))) for one in tokens]
     prompt, cached = (_sum(one.get(name) for one in tokens) for name in ("prompt", "cached"))
-    return Answer(values["response"], prompt, _sum(produced), cached)
+    return Completion(values["response"], prompt, _sum(produced), cached)
 
 
-def codex(output: str) -> Answer:
+def codex(output: str) -> Completion:
     """JSON lines, an event each: the last `agent_message` is the answer, of cumulative usages the largest counts. A last line that is
     cut is passed over; one amid others is an error."""
     lines = [line for line in output.splitlines() if line.strip()]
@@ -69,10 +69,10 @@ def codex(output: str) -> Answer:
         raise failed("no message among its events")
     usage = max(usages, key=lambda one: _count(one.get("input_tokens")) or 0, default={})
     tokens_in, tokens_out, cached = (_count(usage.get(name)) for name in ("input_tokens", "output_tokens", "cached_input_tokens"))
-    return Answer(text, tokens_in, tokens_out, cached)
+    return Completion(text, tokens_in, tokens_out, cached)
 
 
-def openai(output: str) -> Answer:
+def openai(output: str) -> Completion:
     """A chat completion of an OpenAI-compatible endpoint."""
     values = _object(output)
     if values.get("error"):
@@ -85,10 +85,10 @@ def openai(output: str) -> Answer:
     usage = _mapping(values.get("usage"))
     cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
     counts = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), cached
-    return Answer(message["content"], *counts, cut=choice.get("finish_reason") == LENGTH)
+    return Completion(message["content"], *counts, cut=choice.get("finish_reason") == LENGTH)
 
 
-def ollama(output: str) -> Answer:
+def ollama(output: str) -> Completion:
     """A reply of Ollama's /api/chat. It leaves `prompt_eval_count` out where the whole prompt came from its cache."""
     values = _object(output)
     if values.get("error"):
@@ -97,7 +97,7 @@ def ollama(output: str) -> Answer:
     if not isinstance(message.get("content"), str):
         raise failed("an object without message.content")
     counts = _count(values.get("prompt_eval_count")), _count(values.get("eval_count"))
-    return Answer(message["content"], *counts, cut=values.get("done_reason") == LENGTH)
+    return Completion(message["content"], *counts, cut=values.get("done_reason") == LENGTH)
 
 
 def failed(message: str) -> CallFailed:

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from hippo_core.files import LabError, read_yaml, root, unknown, write_bytes, write_text
 from hippo_core.results.conditions import INVALID, is_invalid, unmarked
-from hippo_core.results.figures.sides import Side, sides_figure
+from hippo_core.results.figures.sides import PlotSide, sides_figure
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.sentences import sentences, with_numbers
@@ -84,13 +84,13 @@ class Quoted(BaseModel):
         for label, *cells in zip(self.rows, *told.values(), strict=True):
             yield _line([label, *cells])
 
-    def cell(self, row: str, column: str) -> "Cell":
+    def cell(self, row: str, column: str) -> "TableCell":
         """What a cell is about."""
         return _cell(self.where | self.columns[column] | self.rows[row] | self.cells.get(row, {}).get(column, {}))
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """The rows of the condition that a cell quotes, a row the sums over `items` answers to questions about a world; none where nothing of
     it was run, or only what is `invalid`. `measure`: the column that is its score."""
 
@@ -174,7 +174,7 @@ def _rows(reference: str) -> Frame:
     raise unknown("reference", reference, sorted(path.parent.name for path in (root() / "reports/reference").glob("*/*.csv*")))
 
 
-def _cell(where: Mapping[str, str]) -> Cell:
+def _cell(where: Mapping[str, str]) -> TableCell:
     """What is asked for, of several conditions the best."""
     rows = _rows(where["reference"])
     rows = rows[rows["split"] == "test"]
@@ -186,8 +186,8 @@ def _cell(where: Mapping[str, str]) -> Cell:
         wanted = [name for name in rows[column].unique() if any(fnmatchcase(unmarked(str(name)), one) for one in value.split("|"))]
         rows = rows[rows[column].isin(wanted)]
     measure = where.get("measure", "score")
-    found = [Cell(one, measure=measure) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
-    return max(found, key=lambda one: one.score or 0.0, default=Cell(invalid=len(rows) > 0))
+    found = [TableCell(one, measure=measure) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
+    return max(found, key=lambda one: one.score or 0.0, default=TableCell(invalid=len(rows) > 0))
 
 
 def tables() -> dict[str, Quoted]:
@@ -218,16 +218,16 @@ def filled(page: str) -> str:
     return REGION.sub(lambda hit: hit[1] + "\n".join(("", *table_lines(hit["name"]), "", hit[3])), page)
 
 
-def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[Side]]]]:
+def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[PlotSide]]]]:
     """What the figure shows of a table's first two columns: their names, and of each row both sides, each its score with its interval and
     what a question costs."""
     sides = list(table.columns)[:2]
     return sides, [(_plain(row), [_side(table.cell(row, name)) for name in sides]) for row in table.rows]
 
 
-def _side(cell: Cell) -> Side:
+def _side(cell: TableCell) -> PlotSide:
     cost = cell.said("{tokens} tokens, {ms} ms")
-    return Side(cell.score, *cell.interval(), cost if cost != NONE else "")
+    return PlotSide(cell.score, *cell.interval(), cost if cost != NONE else "")
 
 
 def _plain(text: str) -> str:

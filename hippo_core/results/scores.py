@@ -8,13 +8,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError
 from hippo_core.suites.types import Item, PathScore, Suite, World
 from hippo_core.text import KATAKANA, PUNCTUATION, UNSPACED, WORD, folded, words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ARTICLES = frozenset({"a", "an", "the"})
 MARKS = re.compile(f"[{PUNCTUATION}]+")
@@ -151,7 +152,7 @@ def self_check(
             raise LabError(f"the scorer is wrong on {prediction!r} for {answers}: em_raw, em_norm {got}, expected {(is_raw, is_norm)}")
 
 
-def check_rows(suite: Suite, worlds: Sequence[World], rows: pd.DataFrame) -> None:
+def check_rows(suite: Suite, worlds: Sequence[World], rows: "pd.DataFrame") -> None:
     """Raise LabError where a row does not name an item of `worlds`, carry that item's answers and have the scores that its prediction
     earns: it catches answers shifted against their questions and scores of another scorer, in a table in memory or on disk."""
     self_check()

@@ -79,7 +79,7 @@ def load_pieces(owner: Owner, part: str) -> PieceHead:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class PieceIndex:
     """The pieces of a text: their rows int8 [T, W], how much each counts in a cue [T], the word that each is of, and MiniLM's vector of the
     whole text int8 [D]."""
 
@@ -90,9 +90,9 @@ class Pieces:
 
 
 @torch.inference_mode()
-def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str], whole: NDArray[np.int8]) -> Pieces:
+def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str], whole: NDArray[np.int8]) -> PieceIndex:
     """The pieces of a text whose states [T, hidden] are known, the word that each is of, and the text's vector."""
-    return Pieces(quantised(head(states).numpy()), head.weights(states).numpy(), tuple(words_of), whole)
+    return PieceIndex(quantised(head(states).numpy()), head.weights(states).numpy(), tuple(words_of), whole)
 
 
 class PieceChannel:
@@ -114,7 +114,7 @@ class PieceChannel:
         self._spelling = Spelling([words(text) for text in texts])
         self._vectors, self._sizes = vectors, lengths_of(vectors)
 
-    def scores(self, cue: Pieces) -> NDArray[np.float64]:
+    def scores(self, cue: PieceIndex) -> NDArray[np.float64]:
         """How well each trace matches the cue, float64 [N], from -1 - WHOLE to 1 + WHOLE."""
         found = np.maximum(self._alike(cue.table), self._spelling.alike(cue.words))
         weight = cue.weights * np.array([self._spelling.rarity(word) for word in cue.words], np.float64)

@@ -16,7 +16,7 @@ from hippo_core.retrieval.cues import Cues
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
 from hippo_core.retrieval.payload import Payload
-from hippo_core.retrieval.pieces import PieceHead, Pieces, pieces_of
+from hippo_core.retrieval.pieces import PieceHead, PieceIndex, pieces_of
 from hippo_core.retrieval.sentences import joined, sentences
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
@@ -33,7 +33,7 @@ class Codes:
 
     keys: SparseMatrix | None
     vectors: NDArray[np.int8]
-    pieces: tuple[Pieces, ...] = ()
+    pieces: tuple[PieceIndex, ...] = ()
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -101,7 +101,7 @@ class KeyEncoder:
     def codes(self, texts: Sequence[str]) -> Codes:
         """See `TextEncoder`."""
         active, vectors = torch.zeros(len(texts), self.expansion), np.zeros((len(texts), 0), np.int8)
-        pieces: dict[int, Pieces] = {}
+        pieces: dict[int, PieceIndex] = {}
         if isinstance(self.model.source, MiniLMStates):
             for batch, states, means in minilm.read(texts, self.model.source.device):
                 vectors = vectors if vectors.size else np.zeros((len(texts), means.shape[1]), np.int8)

@@ -13,7 +13,7 @@ from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorCha
 from hippo_core.retrieval.fusion import CHANNELS, Channel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.retrieval.minilm_codes import codes_of
-from hippo_core.retrieval.pieces import PieceChannel, Pieces
+from hippo_core.retrieval.pieces import PieceChannel, PieceIndex
 from hippo_core.retrieval.sentences import sentences
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
@@ -30,7 +30,7 @@ class Cue:
 
     codes: Mapping[str, SparseMatrix]
     vector: NDArray[np.int8] | None = None
-    pieces: Pieces | None = None
+    pieces: PieceIndex | None = None
 
 
 class TraceIndex:

@@ -50,7 +50,7 @@ class MixedSettings(Settings):
     ways: SpatialSettings = SpatialSettings.model_validate({})
 
 
-class Firm(NamedTuple):
+class MixedFirm(NamedTuple):
     """A firm whose city nobody contests, with the fact that says so and what tells that again."""
 
     name: str
@@ -70,7 +70,7 @@ class Employee(NamedTuple):
 
 
 @dataclass
-class Draft:
+class MixedDraft:
     """A world under construction. Facts and items are those of the parts, with the part's name before their ids; `joins` are told beside
     them."""
 
@@ -78,7 +78,7 @@ class Draft:
     events: World
     relations: World
     ways: World
-    firms: list[Firm] = field(default_factory=list)
+    firms: list[MixedFirm] = field(default_factory=list)
     people: list[Item] = field(default_factory=list)  # questions of which somebody is the answer
     joins: list[Fact] = field(default_factory=list)
     rewording: Rewording | None = None  # of the joins
@@ -106,7 +106,7 @@ def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> Worl
     raise AssertionError("unreachable")
 
 
-def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: Sequence[Kind]) -> Draft | None:
+def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: Sequence[Kind]) -> MixedDraft | None:
     """The three parts; None where a word stands in two of them."""
     count = Counter(kinds)
     n_ways = count["way"] + 4 * (count["relation_way"] + count["event_way"])
@@ -119,7 +119,7 @@ def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: 
     if any(one & other for number, one in enumerate(names) for other in names[:number]):
         return None
     events, relations, ways = parts
-    draft = Draft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
+    draft = MixedDraft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
     draft.firms = uncontested(draft.relations)
     draft.rewording = Rewording(spec) if settings.relations.wording == "reworded" else None
     return draft
@@ -151,7 +151,7 @@ def labelled(part: World, name: str) -> World:
     return World(part.id, facts, tuple(replace(item, retold=one) for item, one in zip(items, retold, strict=True)))
 
 
-def uncontested(relations: World) -> list[Firm]:
+def uncontested(relations: World) -> list[MixedFirm]:
     """The companies and colleges of which all that was told names one city."""
     told: dict[str, list[Fact]] = {}
     for fact in relations.facts:
@@ -161,11 +161,11 @@ def uncontested(relations: World) -> list[Firm]:
     for name, facts in told.items():
         frame = next((frame for frame in JOBS if FRAMES[frame].firm in facts[0].text), "")
         if frame and len({fact.slots["city"] for fact in facts}) == 1 and all(fact.schema_fit for fact in facts):
-            found.append(Firm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
+            found.append(MixedFirm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
     return found
 
 
-def ask(random: Random, draft: Draft, kinds: Sequence[Kind]) -> list[Item] | None:
+def ask(random: Random, draft: MixedDraft, kinds: Sequence[Kind]) -> list[Item] | None:
     """The world's questions, in order; None where it does not carry one of them."""
     who = {item.answers[0]: item for item in draft.events.items if item.question.startswith("Who ")}  # what becomes a phrase
     draft.people = list(who.values())
@@ -196,7 +196,7 @@ def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
     return any(fact.id not in item.gold_facts and named & {value.lower() for value in fact.slots.values()} for fact in facts)
 
 
-def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator[Employee]:
+def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Iterator[Employee]:
     """Who works or studies there: somebody who is `named` and of whom relations are told, or one of whom an event is told, who is told to
     have a job there."""
     frame = FRAMES[firm.frame]
@@ -216,7 +216,7 @@ def employees(random: Random, draft: Draft, firm: Firm, named: bool) -> Iterator
             return
 
 
-def city_of_one(random: Random, draft: Draft) -> Item | None:
+def city_of_one(random: Random, draft: MixedDraft) -> Item | None:
     """In which city somebody works of whom an event is told."""
     for firm in random.sample(draft.firms, len(draft.firms)):
         for who in employees(random, draft, firm, named=False):
@@ -228,7 +228,7 @@ def city_of_one(random: Random, draft: Draft) -> Item | None:
     return None
 
 
-def way_to_one(random: Random, draft: Draft, path: Item, kind: Kind) -> Item | None:
+def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Item | None:
     """The question after a path, with its goal as the place where somebody works: who is named, or of whom an event is told."""
     start, goal = path.cue["from"], path.cue["to"]
     if not path.question.endswith(f" the {goal}?"):
@@ -254,7 +254,7 @@ def way_to_one(random: Random, draft: Draft, path: Item, kind: Kind) -> Item | N
     return None
 
 
-def put_together(random: Random, draft: Draft, items: Sequence[Item]) -> World:
+def put_together(random: Random, draft: MixedDraft, items: Sequence[Item]) -> World:
     """The world, told in an order that keeps that of each part, with ids of its own."""
     world, gold = draft.spec.id, {fact for item in items for fact in item.gold_facts}
     parts = [draft.events.facts, draft.relations.facts, draft.ways.facts, draft.joins]

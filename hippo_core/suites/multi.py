@@ -19,7 +19,7 @@ from hippo_core.suites.wording import add_noise
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class PersonRelation:
     """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
 
     words: str  # as they stand in the fact
@@ -31,49 +31,49 @@ class Relation:
 
 
 RELATIONS = {
-    "home": Relation(
+    "home": PersonRelation(
         "lives in", "",
         "In which city does {who} live?",
         ("Where is the home of {who}?", "Which city is {who} living in?"),
         ("Tell me the city where {who} lives.", "What town does {who} call home?"),
         lexicon.CITIES,
     ),
-    "color": Relation(
+    "color": PersonRelation(
         "likes the color", "",
         "Which color does {who} like?",
         ("What is the favorite color of {who}?", "Which color pleases {who}?"),
         ("Tell me the color that {who} likes.", "What color is {who} fond of?"),
         ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray"),
     ),
-    "pet": Relation(
+    "pet": PersonRelation(
         "has a", " as a pet",
         "What does {who} have as a pet?",
         ("Which animal does {who} keep?", "What is the pet of {who}?"),
         ("Tell me the animal that {who} has.", "What pet does {who} own?"),
         ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary"),
     ),
-    "job": Relation(
+    "job": PersonRelation(
         "works as a", "",
         "What does {who} work as?",
         ("What is the job of {who}?", "Which profession does {who} have?"),
         ("Tell me the job that {who} has.", "What does {who} do for a living?"),
         ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer"),
     ),
-    "drink": Relation(
+    "drink": PersonRelation(
         "prefers to drink", "",
         "What does {who} prefer to drink?",
         ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
         ("Tell me the drink that {who} prefers.", "What beverage does {who} enjoy most?"),
         ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer"),
     ),
-    "music": Relation(
+    "music": PersonRelation(
         "plays the", "",
         "Which instrument does {who} play?",
         ("What does {who} make music with?", "What is the instrument of {who}?"),
         ("Tell me the instrument that {who} plays.", "What musical instrument does {who} practice?"),
         ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba"),
     ),
-    "food": Relation(
+    "food": PersonRelation(
         "eats", " for lunch",
         "What does {who} eat for lunch?",
         ("Which food does {who} have at noon?", "What is the lunch of {who}?"),

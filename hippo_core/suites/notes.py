@@ -33,7 +33,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Asked(_Part):
+class NoteQuestion(_Part):
     """A question about a note; the first answer stands in it word for word."""
 
     rung: Rung
@@ -41,14 +41,14 @@ class Asked(_Part):
     answers: Annotated[list[Text], Field(min_length=1)]
 
 
-class Note(_Part):
+class NoteFact(_Part):
     """A note with its two questions. `corrects`: the earlier note that it replaces a part of; `like`: one that it resembles."""
 
     id: Text
     text: Text
     corrects: str = ""
     like: str = ""
-    asked: Annotated[list[Asked], Field(min_length=2, max_length=2)]
+    asked: Annotated[list[NoteQuestion], Field(min_length=2, max_length=2)]
 
 
 class Unanswerable(_Part):
@@ -63,7 +63,7 @@ class Notes(_Part):
     """A world's file."""
 
     kind: Text
-    notes: Annotated[list[Note], Field(min_length=4)]
+    notes: Annotated[list[NoteFact], Field(min_length=4)]
     unanswerable: list[Unanswerable] = []
 
 

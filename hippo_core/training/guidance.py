@@ -25,7 +25,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class AttentionHead:
     """Which heads of which layer follow a kind of target, how strongly; `spread`: evenly over all its keys, else at any of them."""
 
     kind: str
@@ -39,7 +39,7 @@ class Head:
 class Attention:
     """What the attention function keeps of one forward pass: queries and keys of the layers of `heads`, [B, H, T, D] in fp32."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[AttentionHead, ...]
     layers: dict[int, tuple[Tensor, Tensor, float]] = field(default_factory=dict)
 
     def loss(self, targets: list[Target], mask: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class Attention:
                 total = total + head.weight * self._head_loss(head, chosen, mask)
         return total
 
-    def _head_loss(self, head: Head, targets: list[Target], mask: Tensor) -> Tensor:
+    def _head_loss(self, head: AttentionHead, targets: list[Target], mask: Tensor) -> Tensor:
         query, key, scale = self.layers[head.layer]
         row, at, wanted = _pack(targets, *mask.shape[:2])
         seen = mask[row[:, None], at]

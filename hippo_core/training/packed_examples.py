@@ -33,7 +33,7 @@ Aim = tuple[str, int, tuple[int, ...]]  # kind, query position, key positions: a
 
 
 @dataclass
-class Batch:
+class PackedBatch:
     """Token ids [B, T], positions [B, T], who sees whom [B, T, T], labels [B, T] (IGNORE where there is no loss), weights, guidance.
 
     `skills` names the skill of every answer: (sequence, its labelled positions, skill).
@@ -48,7 +48,7 @@ class Batch:
     skills: list[tuple[int, list[int], str]]
 
 
-class Encoded(NamedTuple):
+class PackedLesson(NamedTuple):
     """A tokenised text: ids, tokens, and each token's span of characters."""
 
     ids: list[int]
@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
     offsets: list[tuple[int, int]]
 
 
-class Encoder:
+class LessonEncoder:
     """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention.
 
     LabError where the template ends an answer by no special token.
@@ -81,27 +81,27 @@ class Encoder:
         """Token ids of one text alone."""
         return self.encode([text])[0].ids
 
-    def encode(self, texts: list[str]) -> list[Encoded]:
+    def encode(self, texts: list[str]) -> list[PackedLesson]:
         """Tokens of each text alone."""
-        return [Encoded(e.ids, e.tokens, e.offsets) for e in self.backend.encode_batch(texts, add_special_tokens=False)]
+        return [PackedLesson(e.ids, e.tokens, e.offsets) for e in self.backend.encode_batch(texts, add_special_tokens=False)]
 
-    def batches(self, lessons: list[Lesson], story_texts: list[str], parts: int) -> list[Batch]:
+    def batches(self, lessons: list[Lesson], story_texts: list[str], parts: int) -> list[PackedBatch]:
         """Lessons and stories in `parts` batches of like lengths, so that little is padding."""
         rows = [self.row(lesson) for lesson in lessons] + [self._story(text) for text in story_texts]
         rows.sort(key=lambda row: len(row.ids))
         size = -(-len(rows) // parts)
         return [self._pad(rows[first : first + size]) for first in range(0, len(rows), size)]
 
-    def batch(self, lessons: list[Lesson]) -> Batch:
+    def batch(self, lessons: list[Lesson]) -> PackedBatch:
         """Lessons in one batch, in their order."""
         return self._pad([self.row(lesson) for lesson in lessons])
 
-    def row(self, lesson: Lesson) -> "Row":
+    def row(self, lesson: Lesson) -> "PackedRow":
         """One lesson as a sequence."""
-        row = Row()
+        row = PackedRow()
         row.add(self.begin if lesson.plain else self.head, 0, TRUNK)
         start = longest = len(row.ids)
-        fact_tokens: list[tuple[int, Encoded]] = []  # of each fact: its first token's index, its encoding
+        fact_tokens: list[tuple[int, PackedLesson]] = []  # of each fact: its first token's index, its encoding
         for number, encoding in enumerate(self.encode([text for text, _ in lesson.facts]) if lesson.facts else []):
             fact_tokens.append((len(row.ids), encoding))
             first = start if lesson.blocks else longest
@@ -118,7 +118,7 @@ class Encoder:
                 row.add(ids, longest, number, [*ids[1:], IGNORE], RESTATEMENT_WEIGHT)
         return row
 
-    def _ask(self, row: "Row", start: int, number: int, branch: Branch, lesson: Lesson, fact_tokens: list) -> None:
+    def _ask(self, row: "PackedRow", start: int, number: int, branch: Branch, lesson: Lesson, fact_tokens: list) -> None:
         if lesson.plain:
             question = self.encode([f"Question: {branch.question}\nAnswer:"])[0]
             lead, stop = question.ids, self.newline
@@ -135,13 +135,13 @@ class Encoder:
         if self.guided and branch.guided:
             row.targets += _guide(first, asker, question, answer, branch, lesson, fact_tokens)
 
-    def _story(self, text: str) -> "Row":
-        row = Row()
+    def _story(self, text: str) -> "PackedRow":
+        row = PackedRow()
         ids = [*self.begin, *self.ids(text)][:STORY_LENGTH]
         row.add(ids, 0, TRUNK, [*ids[1:], IGNORE], STORY_WEIGHT)
         return row
 
-    def _pad(self, rows: list["Row"]) -> Batch:
+    def _pad(self, rows: list["PackedRow"]) -> PackedBatch:
         length = max(len(row.ids) for row in rows)
 
         def padded(name: str, fill: float) -> Tensor:
@@ -154,7 +154,7 @@ class Encoder:
         )
         targets = [Target(kind, number, query, keys) for number, row in enumerate(rows) for kind, query, keys in row.targets]
         skills = [(number, positions, skill) for number, row in enumerate(rows) for positions, skill in row.skills]
-        return Batch(
+        return PackedBatch(
             padded("ids", self.pad), padded("positions", 0), mask, padded("labels", IGNORE), padded("weights", 0.0), targets, skills
         )
 
@@ -162,7 +162,7 @@ class Encoder:
 TRUNK = 0  # the part of a sequence that all see: its beginning, and facts told as one text; blocks are negative, branches positive
 
 
-class Row:
+class PackedRow:
     """A sequence under construction."""
 
     def __init__(self):
@@ -183,7 +183,7 @@ class Row:
         self.weights += [weight] * len(ids)
 
 
-def _bind(first: int, encoding: Encoded, text: str, slots: tuple[str, ...]) -> list[Aim]:
+def _bind(first: int, encoding: PackedLesson, text: str, slots: tuple[str, ...]) -> list[Aim]:
     spans = sorted(span for span in (_tokens(encoding, text, value) for value in slots) if span)
     targets = []
     for span, later in enumerate(spans[1:], 1):
@@ -195,7 +195,9 @@ def _bind(first: int, encoding: Encoded, text: str, slots: tuple[str, ...]) -> l
     return targets
 
 
-def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch: Branch, lesson: Lesson, fact_tokens: list) -> list[Aim]:
+def _guide(
+    first: int, asker: int, question: PackedLesson, answer: list[int], branch: Branch, lesson: Lesson, fact_tokens: list
+) -> list[Aim]:
     content = tuple(first + i for i, token in enumerate(question.tokens) if token.strip("▁Ġ?.,").lower() not in STOP_WORDS | {""})
     targets = [("read", asker, content)] if content else []
     for kind, fact in zip(("locate", "hop"), reversed(branch.gold), strict=False):
@@ -213,7 +215,7 @@ def _guide(first: int, asker: int, question: Encoded, answer: list[int], branch:
     return targets
 
 
-def _tokens(encoding: Encoded, text: str, value: str) -> tuple[int, ...]:
+def _tokens(encoding: PackedLesson, text: str, value: str) -> tuple[int, ...]:
     """Indices of the tokens that stand for `value` in the encoded text; empty where it does not occur."""
     start = text.find(value)
     if start < 0:
@@ -222,7 +224,7 @@ def _tokens(encoding: Encoded, text: str, value: str) -> tuple[int, ...]:
     return tuple(i for i, (a, b) in enumerate(encoding.offsets) if a < end and b > start and text[a:b].strip())
 
 
-def _closing(encoding: Encoded, spans: list[tuple[int, ...]]) -> tuple[int, ...]:
+def _closing(encoding: PackedLesson, spans: list[tuple[int, ...]]) -> tuple[int, ...]:
     """The tokens from the end of the last slot to the sentence's full stop: they have seen all that the sentence says."""
     last = max(span[-1] for span in spans)
     stop = next((i for i in range(last, len(encoding.tokens)) if encoding.tokens[i].endswith(".")), last)

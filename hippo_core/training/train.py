@@ -112,7 +112,7 @@ def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], 
             group["lr"] = rate * share
 
 
-def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tuple[Tensor, Tensor]:
+def answer_loss(model: Any, batch: packed_examples.PackedBatch, **options: Any) -> tuple[Tensor, Tensor]:
     """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
     with half_products(batch.ids.device):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False, **options)[0]
@@ -124,7 +124,7 @@ def answer_loss(model: Any, batch: packed_examples.Batch, **options: Any) -> tup
 
 
 @torch.inference_mode()
-def right_answers(model: Any, batch: packed_examples.Batch) -> list[tuple[str, bool]]:
+def right_answers(model: Any, batch: packed_examples.PackedBatch) -> list[tuple[str, bool]]:
     """Of every answer its skill, and whether each of its tokens is the likeliest: greedy decoding gives the answer just then."""
     with half_products(batch.ids.device):
         hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]

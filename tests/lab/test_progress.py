@@ -167,14 +167,16 @@ def test_many_threads_may_write_to_a_tail():
 
 
 def a_status(**changes):
-    failed = status.Ended(id="f", label="a failed cell", state="failed", seconds=2.0, message="ValueError: no <b>", notebook="executed/f")
+    failed = status.EndedStatus(
+        id="f", label="a failed cell", state="failed", seconds=2.0, message="ValueError: no <b>", notebook="executed/f"
+    )
     running = [
-        status.Running(id="r", label="a slow cell", seconds=90.0, tail=["loading", "10 of 50 <i>"]),
-        status.Running(id="q", label="a quick cell", seconds=3.0, tail=["begun " * 40]),
+        status.RunningStatus(id="r", label="a slow cell", seconds=90.0, tail=["loading", "10 of 50 <i>"]),
+        status.RunningStatus(id="q", label="a quick cell", seconds=3.0, tail=["begun " * 40]),
     ]
     told = {"run_id": "quick", "total": 9, "done": 1, "failed": 1, "skipped": 3}
     told |= {"started": 1000.0, "updated": 1100.0, "seconds_left": 200.0}
-    done = status.Ended(id="d", label="a done cell", state="done", seconds=4.0)
+    done = status.EndedStatus(id="d", label="a done cell", state="done", seconds=4.0)
     return status.Status(**{**told, "running": running, "failures": [failed], "last": [done, failed], **changes})
 
 
@@ -264,7 +266,7 @@ def test_the_picture_shows_counts_time_cells_and_what_they_say():
 
 
 def test_news_are_told_once():
-    last = [status.Ended(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
+    last = [status.EndedStatus(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
     now = a_status(done=7, failed=0, last=last)
     assert [line.split()[0] for line in watch.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
     assert watch.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]

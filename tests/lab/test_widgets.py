@@ -41,7 +41,7 @@ def test_it_shows_what_the_file_says(file):
 
 
 def test_many_running_cells_show_a_line_each(file):
-    running = [status.Running(id=str(n), label=f"cell {n}", seconds=n, tail=["line before", f"last {n}"]) for n in range(9)]
+    running = [status.RunningStatus(id=str(n), label=f"cell {n}", seconds=n, tail=["line before", f"last {n}"]) for n in range(9)]
     with file:
         file.show(a_status(running=running))
         shown = text(widgets.watch("quick"))

@@ -12,7 +12,7 @@ from hippo_core.methods import composite
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.composite import put_together, surest_answer
 from hippo_core.methods.presets import load_preset, settings_of
-from hippo_core.methods.self_ask import Said
+from hippo_core.methods.self_ask import StepAnswer
 from hippo_core.store.trace import Trace
 
 OWN = """
@@ -230,7 +230,7 @@ def asked(presets, monkeypatch):
         for name, part in method.parts.items():
             told = known if name == "first" else others or {}
             part.open = lambda traces, questions=(), told=told: lambda query: told.get(query.text, nothing)
-        monkeypatch.setattr(composite, "read", lambda delivery, question, found: Said("Ann" if found.shown else "", found))
+        monkeypatch.setattr(composite, "read", lambda delivery, question, found: StepAnswer("Ann" if found.shown else "", found))
         return method.open([])(Query(question, ("f1",)))
 
     return asking

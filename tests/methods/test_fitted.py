@@ -97,4 +97,4 @@ def test_a_sum_of_pieces_of_words_and_minilm_has_nothing_learned(tiny):
 def test_a_model_for_which_nothing_was_fitted_is_told_what_to_run(lm):
     with pytest.raises(LabError, match="has no fitted recall"):
         choose("baselines/rag_fitted", lm, WORLD, ITEM)
-    assert all(pattern.startswith("{model}/") for pattern in fitted.Fitted.weights)
+    assert all(pattern.startswith("{model}/") for pattern in fitted.FittedRag.weights)

@@ -11,7 +11,7 @@ from hippo_core.live.asking import OpenWorld
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.rag import steps
-from hippo_core.methods.self_ask import Said, by_steps
+from hippo_core.methods.self_ask import StepAnswer, by_steps
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.types import Fact, Item, World
@@ -32,7 +32,7 @@ def stepped(text, answers):
 
     def answered(query, from_text):
         asked.append((query.text, from_text))
-        return Said(answers.get(query.text, ""), search(query))
+        return StepAnswer(answers.get(query.text, ""), search(query))
 
     return by_steps(Query(text, ("f",)), search, answered), asked
 
@@ -59,7 +59,7 @@ def test_a_question_without_another_is_asked_once(text):
 
 
 def test_the_rag_shows_what_it_found_for_the_last_step(monkeypatch):
-    monkeypatch.setattr(steps, "read", lambda delivery, query, found: Said(ANSWERS[query.text], found))
+    monkeypatch.setattr(steps, "read", lambda delivery, query, found: StepAnswer(ANSWERS[query.text], found))
     preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 1})
     told = ["Ann sold a lamp.", "Ann works for Marlow, an employer.", "Marlow is in the city of Rome.", "Ben sold a city lamp to the one."]
     traces = [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(told)]

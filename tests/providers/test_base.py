@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.files import LabError
-from hippo_core.providers import Answer, load_provider
+from hippo_core.providers import Completion, load_provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy, retrying
 
 
@@ -47,4 +47,4 @@ def test_the_model_in_this_process_answers_and_counts():
 
 
 def test_an_answer_says_none_for_what_nobody_counted():
-    assert (Answer("x").tokens_in, Answer("x").tokens_out, Answer("x").cached_tokens) == (None, None, None)
+    assert (Completion("x").tokens_in, Completion("x").tokens_out, Completion("x").cached_tokens) == (None, None, None)

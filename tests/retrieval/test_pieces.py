@@ -9,7 +9,7 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
-from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceHead, Pieces, PieceSettings, Spelling, letters, matched, pieces_of
+from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceHead, PieceIndex, PieceSettings, Spelling, letters, matched, pieces_of
 from hippo_core.retrieval.vectors import quantised
 from tests.store.made import CODEC, key_of
 
@@ -33,7 +33,7 @@ def dice(a, b):
 def test_a_trace_counts_what_the_pieces_of_a_cue_find_in_its_best_sentence():
     random = np.random.default_rng(3)
     made, cue_rows, vectors = tables(random), quantised(random.standard_normal((3, 8))), quantised(random.standard_normal((5, 6)))
-    cue = Pieces(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""), vectors[4])
+    cue = PieceIndex(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""), vectors[4])
     held = {"red": 2, "miill": 0, "": 0}
     weights = [one * math.log1p((4 - held[word] + 0.5) / (held[word] + 0.5)) for one, word in zip(cue.weights, cue.words, strict=True)]
     sentences = []
@@ -54,7 +54,7 @@ def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
 
 
 def test_without_traces_or_without_pieces_nothing_is_found():
-    nothing = Pieces(np.zeros((0, 8), np.int8), np.zeros(0, np.float32), (), np.zeros(6, np.int8))
+    nothing = PieceIndex(np.zeros((0, 8), np.int8), np.zeros(0, np.float32), (), np.zeros(6, np.int8))
     made, vectors = tables(np.random.default_rng(1)), np.ones((4, 6), np.int8)
     assert PieceChannel(made, TEXTS, vectors, STARTS).scores(nothing).tolist() == [0, 0, 0]
     assert len(PieceChannel([], [], np.zeros((0, 6), np.int8), np.zeros(0, np.int64)).scores(nothing)) == 0

@@ -8,7 +8,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.altering import altered, answering, exchanged, other_answers
 from hippo_core.suites.datasets.build import cut, drawn_worlds, worlds
-from hippo_core.suites.semantic.conflict import Said, last_words, settled, settled_surely
+from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
 from hippo_core.suites.spatial import mapper
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
@@ -78,7 +78,7 @@ def test_of_contradictions_the_last_words_are_of_another_city(profile, n, least)
         for item in (item for item in other.items if item.kind == "contradiction"):
             deciding = next(facts[one] for one in item.gold_facts if "city" in facts[one].slots)
             said = [
-                Said(fact.teller, fact.slots["city"], fact.confidence)
+                Testimony(fact.teller, fact.slots["city"], fact.confidence)
                 for fact in other.facts
                 if fact.teller and fact.slots["firm"] == deciding.slots["firm"]
             ]

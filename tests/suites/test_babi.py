@@ -136,7 +136,7 @@ def test_a_public_file_is_read_by_its_lines():
     ]
     first, second = public.parse_stories(1, "test", "\n".join(lines))
     assert first.statements == ("John went to the hall.", "Mary took the milk there.", "John left the milk.")
-    assert first.questions == (public.Question("Where is John?", "hall", 2, (0,)),)
+    assert first.questions == (public.PublicBabiQuestion("Where is John?", "hall", 2, (0,)),)
     assert (first.id, second.id, second.questions) == ("qa1-test-000", "qa1-test-001", ())
 
 

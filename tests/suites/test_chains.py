@@ -12,7 +12,7 @@ from hippo_core.methods.relational.mentions import COMMON
 from hippo_core.methods.relational.relations import FORMS
 from hippo_core.store.trace import Trace
 from hippo_core.suites.folder import read_folder
-from hippo_core.suites.semantic.conflict import Said, settled
+from hippo_core.suites.semantic.conflict import Testimony, settled
 
 PARTS = ("val", "test")
 PLAIN = COMMON | {"t", "h", "s", "teller", "person", "place", "whom", "which"}
@@ -94,7 +94,7 @@ def check_settled(part, item, facts):
     [deciding] = [fact for fact in facts if fact.id == decides]
     relation = relation_in(part, deciding.text)
     said = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
-    tellers = [Said(teller_in(part, fact), fact.slots["tail"]) for fact in said]
+    tellers = [Testimony(teller_in(part, fact), fact.slots["tail"]) for fact in said]
     assert settled(tellers) == deciding.slots["tail"]
     assert again == {fact.id for fact in said if fact.slots["tail"] == deciding.slots["tail"]}
     assert not set(item.refuted) & set(item.answers)

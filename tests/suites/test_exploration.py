@@ -17,7 +17,7 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.spatial import SPATIAL, draw_map
-from hippo_core.suites.spatial.explore import Visit, explore, maps_of_rounds, misreport, walk, walls_of
+from hippo_core.suites.spatial.explore import ExploredCell, explore, maps_of_rounds, misreport, walk, walls_of
 from hippo_core.suites.spatial.map import Map, read_links
 from hippo_core.suites.spatial.mapper import answer, read_walk
 from hippo_core.suites.spatial.path import score_path
@@ -238,7 +238,7 @@ def test_each_round_visits_every_place_and_never_walks_through_a_wall():
 
 
 def test_noise_is_as_frequent_as_it_is_set():
-    visits = [Visit(0, "mill", "north", None, ("north",), "mill", {"north": "well"})] * 4000
+    visits = [ExploredCell(0, "mill", "north", None, ("north",), "mill", {"north": "well"})] * 4000
     told = misreport(Random(3), visits, 0.1, ["barn", "mill", "well"])
     low, high = binom.ppf([ALPHA / 2, 1 - ALPHA / 2], len(visits), 0.1)
     for wrong in (lambda one: one.move != "north", lambda one: one.label != "mill", lambda one: one.seen != {"north": "well"}):

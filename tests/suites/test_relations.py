@@ -12,7 +12,7 @@ from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.relations import bank
 from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of
 from hippo_core.suites.reworded import wordings
-from hippo_core.suites.semantic.conflict import Said, settled_surely
+from hippo_core.suites.semantic.conflict import Testimony, settled_surely
 from hippo_core.suites.splits import SPLITS, worded
 from hippo_core.suites.types import Fact, Item, World
 
@@ -160,7 +160,7 @@ def test_what_holds_follows_from_what_was_told(profile):
                 if updates:
                     assert said[-1] is updates[-1] is fact
                 elif len(said) > 1:
-                    told = [Said(one.teller, one.slots["tail"], one.confidence) for one in said]
+                    told = [Testimony(one.teller, one.slots["tail"], one.confidence) for one in said]
                     assert settled_surely(told) == fact.slots["tail"]
                 else:
                     assert said == [fact]

@@ -14,7 +14,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites import semantic, settings_for
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.semantic import conflict
-from hippo_core.suites.semantic.conflict import Said, most_common, settled, settled_surely, simple_rules, surest
+from hippo_core.suites.semantic.conflict import Testimony, most_common, settled, settled_surely, simple_rules, surest
 from hippo_core.suites.types import WorldSpec
 
 
@@ -28,7 +28,7 @@ def statements(world):
     told = defaultdict(list)
     for fact in world.facts:
         if "teller" in fact.slots:
-            told[fact.slots["firm"]].append(Said(fact.teller, fact.slots["city"], fact.confidence))
+            told[fact.slots["firm"]].append(Testimony(fact.teller, fact.slots["city"], fact.confidence))
     return told
 
 
@@ -53,10 +53,10 @@ def test_the_rule_gives_the_gold_answer_and_no_other(profile):
 
 def test_a_last_word_takes_the_one_before_back_and_counts_once():
     a, b, c = "abc"
-    assert settled([Said(a, "Rome"), Said(a, "Rome"), Said(a, "Rome"), Said(b, "Oslo"), Said(c, "Oslo")]) == "Oslo"
-    assert settled([Said(a, "Rome"), Said(b, "Rome"), Said(a, "Oslo"), Said(c, "Oslo")]) == "Oslo"
-    assert settled([Said(a, "Rome"), Said(b, "Oslo")]) is None
-    assert simple_rules([Said(a, "Rome"), Said(b, "Oslo"), Said(c, "Oslo")]) == ("Oslo", "Rome", "Oslo")
+    assert settled([Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(b, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
+    assert settled([Testimony(a, "Rome"), Testimony(b, "Rome"), Testimony(a, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
+    assert settled([Testimony(a, "Rome"), Testimony(b, "Oslo")]) is None
+    assert simple_rules([Testimony(a, "Rome"), Testimony(b, "Oslo"), Testimony(c, "Oslo")]) == ("Oslo", "Rome", "Oslo")
     assert most_common(["Rome", "Oslo"]) is None
 
 
@@ -124,11 +124,11 @@ def test_no_answer_goes_against_what_is_told_most_surely():
 
 
 def test_the_surest_beats_any_count_and_a_tie_is_none():
-    said = [Said("a", "Rome", 0.3), Said("b", "Rome", 0.3), Said("c", "Oslo", 0.6)]
+    said = [Testimony("a", "Rome", 0.3), Testimony("b", "Rome", 0.3), Testimony("c", "Oslo", 0.6)]
     assert settled_surely(said) == "Oslo" and surest(said) == said[2:]
-    assert settled_surely([*said, Said("d", "Rome", 0.6)]) is None
-    assert settled_surely([*said, Said("c", "Rome", 0.3)]) is None  # a word that was taken back
-    assert settled_surely([Said("a", "Rome"), Said("b", "Rome"), Said("c", "Oslo")]) == "Rome"
+    assert settled_surely([*said, Testimony("d", "Rome", 0.6)]) is None
+    assert settled_surely([*said, Testimony("c", "Rome", 0.3)]) is None  # a word that was taken back
+    assert settled_surely([Testimony("a", "Rome"), Testimony("b", "Rome"), Testimony("c", "Oslo")]) == "Rome"
 
 
 def test_who_is_surer_is_right_more_often():

@@ -11,7 +11,7 @@ from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
 from hippo_core.training import guidance
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import IGNORE, Encoder
+from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 from hippo_core.training.train import right_answers
 from recipes import tiny
 
@@ -36,7 +36,7 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def encoder(tokenizer):
-    return Encoder(tokenizer, template_for(tokenizer, "model"), guided=True, restate=True)
+    return LessonEncoder(tokenizer, template_for(tokenizer, "model"), guided=True, restate=True)
 
 
 def prompt_of(tokenizer, branch: Branch, plain: bool = False) -> str:
@@ -150,4 +150,4 @@ def test_guided_attention_is_causal_attention_where_no_mask_is_given(length):
 
 def test_a_template_that_ends_an_answer_by_no_token_of_its_own_is_refused(tokenizer):
     with pytest.raises(LabError, match="generic chat template ends an answer by no special token"):
-        Encoder(tokenizer, template_for(tokenizer, "generic"))
+        LessonEncoder(tokenizer, template_for(tokenizer, "generic"))

@@ -37,7 +37,7 @@ class GridFile(BaseModel):
 
 
 @dataclass(frozen=True)
-class Block:
+class GridBlock:
     """The axes of a block: the values of each parameter, and the experiment that it names, if any. `where` says which block it is."""
 
     where: str
@@ -101,7 +101,7 @@ def grid_names() -> list[str]:
     return sorted(path.stem for path in (root() / "params" / "grids").glob("*.yaml"))
 
 
-def load_grid(name: str) -> tuple[GridFile, list[Block]]:
+def load_grid(name: str) -> tuple[GridFile, list[GridBlock]]:
     """A grid file and its blocks, checked; LabError for an unknown name or axis."""
     if name not in grid_names():
         raise unknown("grid", name, grid_names())
@@ -110,7 +110,7 @@ def load_grid(name: str) -> tuple[GridFile, list[Block]]:
     return file, [_block(block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
 
 
-def _block(block: Mapping[str, Any], where: str) -> Block:
+def _block(block: Mapping[str, Any], where: str) -> GridBlock:
     """The axes of a block in the order of the experiment's parameters; those that it leaves out have the experiment's usual values."""
     named = block.get("experiment")
     if named is not None and not isinstance(named, str):
@@ -131,7 +131,7 @@ def _block(block: Mapping[str, Any], where: str) -> Block:
     if not experiment and "preset" not in axes:
         raise LabError(f"{where}: it names no experiment and no presets, so that nobody knows what it asks; give one of them")
     order = [*fields, *others.values()]
-    return Block(where, experiment, dict(sorted(axes.items(), key=lambda axis: order.index(axis[0]))))
+    return GridBlock(where, experiment, dict(sorted(axes.items(), key=lambda axis: order.index(axis[0]))))
 
 
 def _values(value: Any, of_lists: bool, where: str) -> list[Any]:
@@ -151,7 +151,7 @@ def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int
     not_there: dict[str, int] = {}
     for block in blocks:
         axes = block.axes | ({"model": list(selection.models)} if selection.models else {})
-        for values in Block(block.where, block.experiment, axes).combinations():
+        for values in GridBlock(block.where, block.experiment, axes).combinations():
             if not selection.takes(values):
                 continue
             try:

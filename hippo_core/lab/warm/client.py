@@ -27,11 +27,11 @@ START = "import sys; del sys.path[0]; from hippo_core.lab.warm.server import mai
 PATIENCE = 2.0  # seconds for a server to end by itself
 
 
-class Refused(Exception):
+class ForkRefused(Exception):
     """The server forks no kernel; the message says why."""
 
 
-class Ended(RuntimeError):
+class KernelsEnded(RuntimeError):
     """This process has ended its kernels and starts no more."""
 
 
@@ -112,10 +112,10 @@ class ForkServer:
         except OSError as error:
             line.close()
             theirs.close()
-            raise Refused(f"the fork server does not answer ({error})") from None
+            raise ForkRefused(f"the fork server does not answer ({error})") from None
         if "pid" not in answer:
             line.close()
-            raise Refused(answer.get("refused", "the fork server has died"))
+            raise ForkRefused(answer.get("refused", "the fork server has died"))
         return ForkedKernel(answer["pid"], line)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> Forke
     server = start(python)
     try:
         return server.launch(argv, env, cwd)
-    except Refused:
+    except ForkRefused:
         _leave(python, server)
     return start(python).launch(argv, env, cwd)
 
@@ -148,7 +148,7 @@ def start(python: str = sys.executable) -> ForkServer:
     """The server of this process for an interpreter; it imports while its owner goes on."""
     with _starting:
         if _ended.is_set():
-            raise Ended("this process has ended its kernels and starts no more")
+            raise KernelsEnded("this process has ended its kernels and starts no more")
         if python not in _servers or not _servers[python].alive():
             _servers[python] = ForkServer(python)
         return _servers[python]

@@ -53,9 +53,9 @@ def _made(cmd: list[str], kwargs: dict[str, Any]) -> Made:
     try:
         python, argv = _parts(cmd)
         if redirected := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
-            raise client.Refused(f"{', '.join(redirected)} of its own")
+            raise client.ForkRefused(f"{', '.join(redirected)} of its own")
         return client.launch(python, argv, dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
-    except client.Refused as error:
+    except client.ForkRefused as error:
         warnings.warn(f"a cold kernel is started: {error}", stacklevel=2)
         return launch_kernel(cmd, **LocalProvisioner._scrub_kwargs(kwargs))
 
@@ -63,5 +63,5 @@ def _made(cmd: list[str], kwargs: dict[str, Any]) -> Made:
 def _parts(cmd: list[str]) -> tuple[str, list[str]]:
     """The interpreter of a kernel's command and the arguments of ipykernel; Refused where it is another kind of kernel."""
     if cmd[1:3] != ["-m", "ipykernel_launcher"]:
-        raise client.Refused(f"expected a command of ipykernel_launcher, got {' '.join(cmd[:3])}")
+        raise client.ForkRefused(f"expected a command of ipykernel_launcher, got {' '.join(cmd[:3])}")
     return cmd[0], cmd[3:]

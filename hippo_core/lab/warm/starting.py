@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 
-from hippo_core.lab.warm.client import Ended, ForkedKernel
+from hippo_core.lab.warm.client import ForkedKernel, KernelsEnded
 
 Made = ForkedKernel | subprocess.Popen[bytes]
 FAILED = 1  # the exit status of a kernel that could not be made
@@ -78,7 +78,7 @@ class StartingKernel:
         try:
             self._made.set_result(make())
         except Exception as error:  # whatever it is, there is no kernel; who asked for it has gone on
-            if not (self._killed.is_set() or isinstance(error, Ended)):  # neither is news to who asked for it
+            if not (self._killed.is_set() or isinstance(error, KernelsEnded)):  # neither is news to who asked for it
                 warnings.warn(f"no kernel could be started: {error}", stacklevel=2)
             self._made.set_exception(error)
 

@@ -17,7 +17,7 @@ from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
     from hippo_core.methods.episodic.components import Components
-    from hippo_core.methods.episodic.writing import Writer
+    from hippo_core.methods.episodic.writing import TraceWriter
     from hippo_core.retrieval.payload import PayloadCodec
     from hippo_core.retrieval.recall import Recall
     from hippo_core.store import TraceStore
@@ -40,7 +40,7 @@ class HeiNW(Memory):
     says_confidence = True
     replay_settings = ("replay", "episodic.use_completion", "episodic.recall", "episodic.hopfield", "episodic.predictive")
 
-    _writes: "Writer | None" = None
+    _writes: "TraceWriter | None" = None
 
     @cached_property
     def components(self) -> "Components":
@@ -87,14 +87,14 @@ class HeiNW(Memory):
             store.evict({world: math.ceil(budget * store.told(world))})
         return decisions
 
-    def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "Writer":
+    def _writer(self, store: "TraceStore", calibration: Mapping[str, Any] | None) -> "TraceWriter":
         """The writer of a store. It is reused until another store is written to."""
-        from hippo_core.methods.episodic.writing import Writer, gate_of
+        from hippo_core.methods.episodic.writing import TraceWriter, gate_of
 
         if self._writes is None or self._writes.store is not store:
             settings = self.settings.episodic
             protects = settings.gate.policy == "salience" and settings.gate.delta > 0
-            self._writes = Writer(self.components, store, gate_of(settings, calibration), protects)
+            self._writes = TraceWriter(self.components, store, gate_of(settings, calibration), protects)
         return self._writes
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:

@@ -33,7 +33,7 @@ NEAREST = 8  # traces with the most shared units; the nearest of them by cosine 
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedObservation:
     """A statement that is encoded for the gate and the store: its payload, and for a gate its surprise in nats."""
 
     payload: Payload
@@ -68,7 +68,7 @@ class WrittenWorld:
         return 1.0 - max(0.0, float(near.cosines(every, rows_of([key])).max())) if len(every) else 1.0
 
 
-class Writer:
+class TraceWriter:
     """Write statements to a store one by one.
 
     The writer reads a world from the store when it is first needed. It reads it again if something else has changed the store since.
@@ -81,7 +81,7 @@ class Writer:
     def __init__(self, memory: Components, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
         self.memory, self.store, self.gate, self.protects_pins = memory, store, gate, protects_pins
         self._worlds: dict[str, WrittenWorld] = {}
-        self._encoded: dict[Statement, Encoded] = {}
+        self._encoded: dict[Statement, EncodedObservation] = {}
         self._seen = store.changes
 
     def prepare(self, observations: Sequence[Observation]) -> None:
@@ -130,12 +130,12 @@ class Writer:
         return self._worlds[name]
 
 
-def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[Encoded]:
+def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[EncodedObservation]:
     """Encode statements in one batch. `reads`: whether the model also reads them, to measure their surprise."""
     texts = [one.text for one in statements]
     lines = lines_of(memory.lm, texts, memory.settings.decoding)
     surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
-    return [Encoded(*one) for one in zip(payloads(memory.encoder, texts, lines), surprises, strict=True)]
+    return [EncodedObservation(*one) for one in zip(payloads(memory.encoder, texts, lines), surprises, strict=True)]
 
 
 def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:

@@ -37,7 +37,7 @@ class FittedSettings(RagSettings):
         return ("minilm",)
 
 
-class Fitted(Rag):
+class FittedRag(Rag):
     """The k best by the fitted sum of what words, pieces of words and MiniLM say."""
 
     Settings = FittedSettings
@@ -117,7 +117,7 @@ def in_order_of(query: Query, positions: Sequence[int], traces: Sequence[Trace],
     return [known[query.taught[position]] for position in positions[: len(traces)]]
 
 
-class FittedRerank(Fitted):
+class FittedRerank(FittedRag):
     """The best of those by the fitted sum of the same and of the question's log-likelihood after each passage as text (rerank.py)."""
 
     def order(self, index: WorldIndex, query: Query) -> Ordered:

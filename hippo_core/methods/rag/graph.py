@@ -27,13 +27,13 @@ class GraphSettings(SumSettings):
     damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
 
 
-class Graph(Rag):
+class NameGraph(Rag):
     """The k best passages by personalised PageRank over passages and names."""
 
     Settings = GraphSettings
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        names = index.once(("names", query.taught), lambda: Names([index.passages[source] for source in query.taught]))
+        names = index.once(("names", query.taught), lambda: NameGraphIndex([index.passages[source] for source in query.taught]))
         alike = Sum(self.lm, SumSettings(encoder=self.settings.encoder)).scores(index, query)
         start = np.zeros(names.steps.shape[0])
         best = np.argsort(-alike, kind="stable")[: self.settings.seeds]
@@ -42,7 +42,7 @@ class Graph(Rag):
         return pagerank(names.steps, start / start.sum(), self.settings.damping)[: len(query.taught)]
 
 
-class Names:
+class NameGraphIndex:
     """The names of passages as nodes behind these: `nodes` by name; `steps`: the walk over N passages and M names, [N + M, N + M]."""
 
     def __init__(self, passages: Sequence[Trace]) -> None:

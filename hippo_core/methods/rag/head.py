@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from hippo_core.methods.rag.fitted import Fitted, FittedSettings
+from hippo_core.methods.rag.fitted import FittedRag, FittedSettings
 
 if TYPE_CHECKING:
     from hippo_core.retrieval.confidence import Confidence
@@ -35,7 +35,7 @@ class HeadSettings(FittedSettings):
         return self
 
 
-class Head(Fitted):
+class HeadRag(FittedRag):
     """The k best by a head over MiniLM's word pieces, alone or with other channels."""
 
     Settings = HeadSettings

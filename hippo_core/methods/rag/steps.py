@@ -14,7 +14,7 @@ from hippo_core.files import LabError
 from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.methods.rag.rankers import Rag
-from hippo_core.methods.self_ask import Said, by_steps, read
+from hippo_core.methods.self_ask import StepAnswer, by_steps, read
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SelfAsk(Method):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         search = self._rag.open(traces, questions)
 
-        def answered(query: Query, from_text: bool) -> Said:
+        def answered(query: Query, from_text: bool) -> StepAnswer:
             return read(self.delivery, query, search(query))  # whatever it asks: a rag has no answers of its own
 
         def retrieve(query: Query) -> Retrieved:

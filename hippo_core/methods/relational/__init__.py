@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
-    from hippo_core.methods.relational.writing import Writer
+    from hippo_core.methods.relational.writing import EdgeWriter
     from hippo_core.store import TraceStore
 
 EDGES = EdgeCodec()
@@ -46,7 +46,7 @@ class SgcRss(Memory):
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)
 
-    _writer: "Writer | None" = None
+    _writer: "EdgeWriter | None" = None
     _graph: "Graph | None" = None
     _learned: "tuple[list, LearnedSearch] | None" = None
 
@@ -70,12 +70,12 @@ class SgcRss(Memory):
         """Weigh again what waits, and promote what passes by now, which `recalled` says; no question is seen, and nothing trained."""
         return self._written(store).replay(world, self.settings.replay)
 
-    def _written(self, store: "TraceStore") -> "Writer":
+    def _written(self, store: "TraceStore") -> "EdgeWriter":
         """The writer of a store. It is reused until another store is written to."""
-        from hippo_core.methods.relational.writing import Writer
+        from hippo_core.methods.relational.writing import EdgeWriter
 
         if self._writer is None or self._writer.store is not store:
-            self._writer = Writer(self.settings.relational, store, self._listening)
+            self._writer = EdgeWriter(self.settings.relational, store, self._listening)
         return self._writer
 
     def forget(self) -> None:

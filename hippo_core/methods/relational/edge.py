@@ -12,7 +12,7 @@ PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Attestation:
     """That an edge was told: by whom ("" where the text just tells it), when in the order of telling, how surely (0 to 1; None: plainly),
     and whether it is said to have become so."""
 
@@ -26,11 +26,11 @@ class Telling:
 class Edge:
     """The payload of a trace. `waits`: it was routed to the episodic traces; a replay that promotes it counts as its first use."""
 
-    tellings: tuple[Telling, ...]
+    tellings: tuple[Attestation, ...]
     waits: bool = False
 
 
-def retold(tellings: Sequence[Telling], telling: Telling) -> tuple[Telling, ...]:
+def retold(tellings: Sequence[Attestation], telling: Attestation) -> tuple[Attestation, ...]:
     """Tellings and one more. Of what one teller says again as surely the first and the last are kept: it counts once, as of its first
     time, and what that one said in between is still taken back by it."""
     same = [one for one in tellings if (one.teller, one.confidence, one.replaces) == (telling.teller, telling.confidence, telling.replaces)]
@@ -38,7 +38,7 @@ def retold(tellings: Sequence[Telling], telling: Telling) -> tuple[Telling, ...]
     return (*(one for one in tellings if one is not between), telling)
 
 
-def sureness(tellings: Sequence[Telling]) -> float:
+def sureness(tellings: Sequence[Attestation]) -> float:
     """How sure an edge is: 1 less the chance that each of its tellers errs, who are independent; each counts by the last word, and a plain
     word is sure."""
     last = {one.teller: 1.0 if one.confidence is None else one.confidence for one in tellings}
@@ -67,7 +67,7 @@ class EdgeCodec:
 
     def from_json(self, values: Mapping[str, Any]) -> Edge:
         try:
-            tellings = tuple(Telling(str(who), int(time), _share(sure), bool(new)) for who, time, sure, new in values["tellings"])
+            tellings = tuple(Attestation(str(who), int(time), _share(sure), bool(new)) for who, time, sure, new in values["tellings"])
             edge = Edge(tellings, bool(values["waits"]))
         except (KeyError, TypeError, ValueError):
             raise LabError(f"an edge is kept as waits and tellings, got {str(values)[:80]}; teach anew") from None

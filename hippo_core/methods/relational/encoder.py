@@ -179,7 +179,7 @@ def _between(text: str, names: Sequence[tuple[int, int, int]]) -> list[tuple[str
     return [(text[start:end], start) for start, end in zip(starts, ends, strict=True)]
 
 
-class Encoder(nn.Module):
+class StatementEncoder(nn.Module):
     """What reads `Marked` texts. `body`: MiniLM, of which the names are taken in their places."""
 
     def __init__(self, body: Any) -> None:
@@ -214,7 +214,7 @@ class Encoder(nn.Module):
         return self.capital.new_zeros(1, 1, 1)
 
 
-class Tagger(Encoder):
+class Tagger(StatementEncoder):
     """What tells which pieces of a text whose names are not marked are names, what each is in it, and how it is told."""
 
     def __init__(self, body: Any) -> None:
@@ -227,7 +227,7 @@ class Tagger(Encoder):
         return self.named(states), self.role(states), self.kind((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
 
 
-class Cutter(Encoder):
+class Cutter(StatementEncoder):
     """What tells which hop each piece of a question belongs to, and what time it is about."""
 
     def __init__(self, body: Any) -> None:
@@ -240,7 +240,7 @@ class Cutter(Encoder):
         return self.hop(states), self.intent(states[:, 0])
 
 
-class PathEncoder(Encoder):
+class PathEncoder(StatementEncoder):
     """What tells what statements say of each two of their names, how, and what single hops of a question ask."""
 
     def __init__(self, body: Any) -> None:
@@ -270,7 +270,7 @@ class PathEncoder(Encoder):
             table = table.index_put((at[:, 0], at[:, 1]), self.name(means))
         return table.gather(1, marks.clamp(min=0)[..., None].expand(-1, -1, self.size))
 
-    def read(self, texts: Sequence[Marked]) -> list["Statement"]:
+    def read(self, texts: Sequence[Marked]) -> list["EncodedStatement"]:
         """What statements say."""
         states, mask, marks = self.states(texts)
         mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
@@ -280,7 +280,7 @@ class PathEncoder(Encoder):
             numbers = sorted({int(mark) for mark in marks[row].tolist() if mark > 0})
             of = [states[row][marks[row] == number].mean(0) for number in numbers]
             names = torch.stack(of) if of else states.new_zeros(0, states.shape[-1])
-            out.append(Statement(tuple(numbers), self.start(names), self.end(names), text[row], words[row]))
+            out.append(EncodedStatement(tuple(numbers), self.start(names), self.end(names), text[row], words[row]))
         return out
 
     def ask(self, hops: Sequence[Marked]) -> tuple[Tensor, list[Tensor]]:
@@ -306,7 +306,7 @@ class PathEncoder(Encoder):
 
 
 @dataclass(slots=True)
-class Statement:
+class EncodedStatement:
     """What a statement says: vectors of its names (`numbers`) as starts and ends [M, W], of its text [W] and of its words [T, D]."""
 
     numbers: tuple[int, ...]

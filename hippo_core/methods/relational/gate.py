@@ -19,7 +19,7 @@ HUB = 64  # edges of a name from which on it counts as a hub; twice as many coun
 
 
 @dataclass(frozen=True, slots=True)
-class Terms(Weighed):
+class EdgeTerms(Weighed):
     """What is known of an edge when it is told, each from 0 to 1.
 
     Args:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
-from hippo_core.methods.relational.edge import Edge, Telling
-from hippo_core.methods.relational.gate import HUB, Terms, recency
+from hippo_core.methods.relational.edge import Attestation, Edge
+from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
-from hippo_core.methods.relational.names import Names
+from hippo_core.methods.relational.names import NameIndex
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
-from hippo_core.methods.relational.speech import HEARSAY, SURE, Said, listen
+from hippo_core.methods.relational.speech import HEARSAY, SURE, Attribution, listen
 from hippo_core.methods.relational.times import Date, When
 from hippo_core.methods.relational.voices import heard, lowered
 from hippo_core.methods.weighed import hub
@@ -39,12 +39,12 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatementEdge:
     """A statement as an edge: what was heard, the names in it, what it says of two of them, and what makes it one edge with another
     (both None: it joins no two names)."""
 
     trace: Trace
-    said: Said
+    said: Attribution
     mentions: tuple[Mention, ...]
     relation: Relation | None
     key: Key | None = None  # kept, as every step of a write asks for it
@@ -67,12 +67,12 @@ class Told:
         return self.key.tail if self.key else ""
 
     @property
-    def telling(self) -> Telling:
+    def telling(self) -> Attestation:
         """Its own."""
-        return Telling(self.teller, self.trace.time, self.confidence, self.said.replaces)
+        return Attestation(self.teller, self.trace.time, self.confidence, self.said.replaces)
 
     @property
-    def tellings(self) -> tuple[Telling, ...]:
+    def tellings(self) -> tuple[Attestation, ...]:
         """All that a gate has added up, in order."""
         return self.trace.payload.tellings if isinstance(self.trace.payload, Edge) else (self.telling,)
 
@@ -87,18 +87,18 @@ class Told:
         return same and (self.waits or not replace(self, trace=trace).waits)
 
 
-def read(trace: Trace) -> Told:
+def read(trace: Trace) -> StatementEdge:
     """A statement's text, read. A statement of fewer than two names joins nothing, nor does one of a name and itself."""
     said = listen(trace.text)
     said = heard(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
     found = tuple(mentions(said.core))
     relation = relation_of(said.core, found)
     if relation is None or found[relation.head].key == found[relation.tail].key:
-        return Told(trace, said, found, None)
-    return Told(trace, said, found, relation, _key(said.core, found, relation))
+        return StatementEdge(trace, said, found, None)
+    return StatementEdge(trace, said, found, relation, _key(said.core, found, relation))
 
 
-Listen = Callable[[Trace], Told]
+Listen = Callable[[Trace], StatementEdge]
 
 
 def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
@@ -108,7 +108,7 @@ def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
 
 
 @dataclass
-class Group:
+class ConflictSet:
     """Edges of one head, relation and context: `numbers` of statements, by tail."""
 
     numbers: list[int] = field(default_factory=list)
@@ -119,7 +119,7 @@ class Group:
     moved: bool = False
     winner: int | None = None  # kept until something is told
 
-    def take(self, tail: str, tellings: Iterable[Telling]) -> None:
+    def take(self, tail: str, tellings: Iterable[Attestation]) -> None:
         """What was told of a tail."""
         self.winner = None
         for one in tellings:
@@ -138,12 +138,12 @@ class Group:
         return "several" if len(self.said) == 1 else "open"
 
 
-class Claim(NamedTuple):
+class ConflictClaim(NamedTuple):
     """One telling of a statement."""
 
     number: int
     tail: str
-    said: Telling
+    said: Attestation
 
     @property
     def teller(self) -> str:
@@ -154,7 +154,7 @@ class Claim(NamedTuple):
         return self.said.confidence
 
     @classmethod
-    def deciding(cls, claims: Sequence["Claim"]) -> int:
+    def deciding(cls, claims: Sequence["ConflictClaim"]) -> int:
         """The number of the statement that decides."""
         return decided(claims, [claim.number for claim in claims])
 
@@ -175,10 +175,10 @@ class Graph:
     waits; `pairs`: which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: by what kinds of
     dates things are told to be so."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[StatementEdge] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[tuple[str, str, frozenset[str]], Group] = field(default_factory=dict)
+    groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)
     schemas: dict[str, Schema] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     edges: dict[Key, int] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Graph:
     relations: set[str] = field(default_factory=set)
     aside: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     pairs: set[tuple[str, str]] = field(default_factory=set)
-    nodes: Names = field(default_factory=Names)
+    nodes: NameIndex = field(default_factory=NameIndex)
     kinds: set[str] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
     listen: Listen = read
@@ -218,7 +218,7 @@ class Graph:
             self.add(self.listen(trace))
         return self
 
-    def add(self, told: Told) -> None:
+    def add(self, told: StatementEdge) -> None:
         """One more statement."""
         number = len(self.told)
         self.told.append(told)
@@ -235,7 +235,7 @@ class Graph:
             self.types[told.head] |= {relation.head_type} - {""}
             self.types[told.tail] |= {relation.tail_type} - {""}
             self.kinds |= {relation.head_type, relation.tail_type} - {""}
-            group = self.groups.setdefault((key.head, key.relation, key.context), Group())
+            group = self.groups.setdefault((key.head, key.relation, key.context), ConflictSet())
             group.numbers.append(number)
             if not told.waits:
                 self._join(group, key)
@@ -263,7 +263,7 @@ class Graph:
                 self.edges.setdefault(key, number)
                 self.pairs.add(_pair(key.head, key.tail))
 
-    def _join(self, group: Group, key: Key) -> None:
+    def _join(self, group: ConflictSet, key: Key) -> None:
         group.edges += 1
         self.relations.add(key.relation)
 
@@ -276,18 +276,18 @@ class Graph:
         group, key = self._group(number), self.told[number].key
         return group is not None and key is not None and not group.edges and key.relation in self.relations
 
-    def _take(self, group: Group, told: Told, tellings: Iterable[Telling]) -> None:
+    def _take(self, group: ConflictSet, told: StatementEdge, tellings: Iterable[Attestation]) -> None:
         assert told.relation is not None
         schema = self.schemas.setdefault(told.relation.name, Schema())
         schema.tails[group.state] -= 1
         group.take(told.tail, tellings)
         schema.tails[group.state] += 1
 
-    def _group(self, number: int) -> Group | None:
+    def _group(self, number: int) -> ConflictSet | None:
         key = self.told[number].key
         return self.groups[key.head, key.relation, key.context] if key else None
 
-    def slots(self, told: Told) -> Slots:
+    def slots(self, told: StatementEdge) -> Slots:
         """Of what kinds the two names of an edge are, by its own words, else by what was told of them before."""
         assert told.relation is not None
         return Slots(self._kind(told.head, told.relation.head_type), self._kind(told.tail, told.relation.tail_type))
@@ -299,19 +299,19 @@ class Graph:
         """How well a statement fits what its relation is told of others, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
         return self.fits(self.told[number])
 
-    def fits(self, told: Told) -> float:
+    def fits(self, told: StatementEdge) -> float:
         """The same of a statement that need not be in the graph."""
         schema = self.schemas.get(told.relation.name) if told.relation else None
         return schema.score(told.head, self.slots(told)) if schema else 0.0
 
-    def terms(self, told: Told, sure: float, now: bool = True) -> Terms:
+    def terms(self, told: StatementEdge, sure: float, now: bool = True) -> EdgeTerms:
         """What a gate weighs of an edge. `sure`: how sure its tellers are; `now`: whether it is being told, or replayed long after."""
         names, key = (told.head, told.tail), told.key
         places = [self.at[name] for name in names if self.at.get(name)]
         gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
         novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
         degree = max((len(numbers) for numbers in places), default=0)
-        return Terms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
+        return EdgeTerms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
 
     def rivals(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head in the same context, this one among them."""
@@ -335,10 +335,10 @@ class Graph:
             return number if at is None or self.told[number].trace.time <= at else None
         if at is None:
             if group.winner is None:
-                group.winner = Claim.deciding(self._claims(group))
+                group.winner = ConflictClaim.deciding(self._claims(group))
             return group.winner
         claims = [claim for claim in self._claims(group) if claim.said.time <= at]
-        return Claim.deciding(claims) if claims else None
+        return ConflictClaim.deciding(claims) if claims else None
 
     def held(self, number: int, when: When) -> int | None:
         """The statement that decided at the time that is asked about; None where nothing was told of it then."""
@@ -356,7 +356,7 @@ class Graph:
         group, periods = self._group(number), list[Period]()
         claims = self._claims(group) if group else []
         for time in dict.fromkeys(claim.said.time for claim in claims):
-            winner = Claim.deciding([claim for claim in claims if claim.said.time <= time])
+            winner = ConflictClaim.deciding([claim for claim in claims if claim.said.time <= time])
             if periods and self.told[periods[-1].number].tail == self.told[winner].tail:
                 continue
             if periods:
@@ -364,10 +364,10 @@ class Graph:
             periods.append(Period(winner, time, None))
         return periods or [Period(number, self.told[number].trace.time, None)]
 
-    def _claims(self, group: Group) -> list[Claim]:
+    def _claims(self, group: ConflictSet) -> list[ConflictClaim]:
         """All tellings of a group, in order."""
         told = ((number, self.told[number]) for number in group.numbers)
-        claims = [Claim(number, one.tail, telling) for number, one in told for telling in one.tellings]
+        claims = [ConflictClaim(number, one.tail, telling) for number, one in told for telling in one.tellings]
         return sorted(claims, key=lambda claim: (claim.said.time, claim.number))
 
     @property

@@ -12,21 +12,21 @@ import torch
 from torch import Tensor
 
 from hippo_core.methods.relational.confidence import fitted
-from hippo_core.methods.relational.graph import Graph, Key, Told
+from hippo_core.methods.relational.graph import Graph, Key, StatementEdge
 from hippo_core.methods.relational.mentions import Mention
-from hippo_core.methods.relational.name_finder import Span, key_of
-from hippo_core.methods.relational.path_search import Path, PathSearch
-from hippo_core.methods.relational.paths import Path as PatternPath
+from hippo_core.methods.relational.name_finder import NameSpan, key_of
+from hippo_core.methods.relational.path_search import PathSearch, ScoredPath
 from hippo_core.methods.relational.paths import Search
+from hippo_core.methods.relational.paths import StatementPath as PatternPath
 from hippo_core.methods.relational.relations import Relation
-from hippo_core.methods.relational.speech import Said
+from hippo_core.methods.relational.speech import Attribution
 from hippo_core.methods.relational.statement_reader import SURENESS, ReadStatement, StatementReader
 from hippo_core.methods.relational.times import When
 from hippo_core.store.trace import Trace
 
 ALIKE = 0.7  # the cosine from which on two statements tell one relation: .97 of such pairs do on validation relations
 
-AnyPath = Path | PatternPath
+AnyPath = ScoredPath | PatternPath
 
 
 @dataclass
@@ -36,15 +36,15 @@ class Listener:
     reader: StatementReader
     relations: list[Tensor] = field(default_factory=list)
 
-    def __call__(self, trace: Trace) -> Told:
+    def __call__(self, trace: Trace) -> StatementEdge:
         [spans] = self.reader.names([trace.text])
-        names = [Span(start, end, key_of(trace.text[start:end])) for start, end in spans]
+        names = [NameSpan(start, end, key_of(trace.text[start:end])) for start, end in spans]
         [read] = self.reader.read([trace.text], [names])
         found = tuple(Mention(trace.text[span.start : span.end], span.start, span.end) for span in names)
-        said = Said(trace.text, read.names.get(read.teller, ""), SURENESS.get(read.kind), read.kind == "update")
+        said = Attribution(trace.text, read.names.get(read.teller, ""), SURENESS.get(read.kind), read.kind == "update")
         pair = _pair(read)
         if pair is None:
-            return Told(trace, said, found, None)
+            return StatementEdge(trace, said, found, None)
         lead, back = (read.leads[one, other] for one, other in (pair, pair[::-1]))
         number, turned = self._relation(lead, back)
         head, tail = pair[::-1] if turned else pair
@@ -52,7 +52,7 @@ class Listener:
         of = [span.key for span in names]
         relation = Relation(f"relation {number}", of.index(keys[head]), of.index(keys[tail]))
         key = Key(found[relation.head].key, relation.name, found[relation.tail].key, frozenset())
-        return Told(trace, said, found, relation, key)
+        return StatementEdge(trace, said, found, relation, key)
 
     def _relation(self, lead: Tensor, back: Tensor) -> tuple[int, bool]:
         """The relation that is told, a new one where none is alike, and whether from the second name to the first."""
@@ -85,7 +85,7 @@ class LearnedSearch(PathSearch):
         self.graph = graph
         self.usable = {number for number, told in enumerate(graph.told) if not (told.waits and told.relation) or graph.alone(number)}
 
-    def best(self, question: str, allowed: "set[int] | None" = None) -> list[Path]:
+    def best(self, question: str, allowed: "set[int] | None" = None) -> list[ScoredPath]:
         return super().best(question, self.usable if allowed is None else self.usable & allowed)
 
     def known(self, question: str) -> bool:
@@ -96,11 +96,11 @@ class LearnedSearch(PathSearch):
         """A question and the time that it asks about: the reader says whether it is one before."""
         return question, None
 
-    def of(self, path: Path) -> "LearnedSearch":
+    def of(self, path: ScoredPath) -> "LearnedSearch":
         """The search that has found a path."""
         return self
 
-    def confidence(self, question: str, path: Path) -> float:
+    def confidence(self, question: str, path: ScoredPath) -> float:
         """How sure it is that a path leads to the answer."""
         return fitted("learned")[False].of(path.evidence)
 
@@ -119,7 +119,7 @@ class EitherSearch:
 
     def of(self, path: AnyPath) -> Any:
         """The search that has found a path."""
-        return self.learned if isinstance(path, Path) else self.patterns
+        return self.learned if isinstance(path, ScoredPath) else self.patterns
 
     def against(self, path: AnyPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""

@@ -23,7 +23,7 @@ TITLES = frozenset(_TITLES.split())
 POSSESSIVE = re.compile(r"['’]s?$")
 
 
-class Span(NamedTuple):
+class NameSpan(NamedTuple):
     """Where a text names something, by the key of what it names."""
 
     start: int
@@ -38,7 +38,7 @@ def key_of(name: str) -> str:
     return " ".join(words[1:] if len(words) > 1 and words[0] == "the" else words)
 
 
-class Token(NamedTuple):
+class NameToken(NamedTuple):
     """A word of a text: as it stands without a possessive, folded."""
 
     start: int
@@ -46,12 +46,12 @@ class Token(NamedTuple):
     word: str
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[NameToken]:
     """The words of a text in order."""
     made = []
     for match in WORD.finditer(text):
         word = POSSESSIVE.sub("", match[0])
-        made.append(Token(match.start(), match.start() + len(word), unicodedata.normalize("NFC", word).casefold()))
+        made.append(NameToken(match.start(), match.start() + len(word), unicodedata.normalize("NFC", word).casefold()))
     return made
 
 
@@ -96,14 +96,14 @@ class TaggedNames:
             keys |= dict.fromkeys(names, full.get(key, key))
         return cls(keys, {name for name in kept if name not in capital | bare}, _form(kept) if kept else None)
 
-    def find(self, text: str, tagged: Sequence[tuple[int, int]] = ()) -> list[Span]:
+    def find(self, text: str, tagged: Sequence[tuple[int, int]] = ()) -> list[NameSpan]:
         """The names in a text, in order; `tagged`: where the tagger sees some."""
         found = []
         for match in self.form.finditer(text) if self.form else ():
             name = match[0].casefold()
             if name in self.nouns and match.span() not in tagged and not _is_behind_the(text, match.start()):
                 continue
-            found.append(Span(match.start(), match.end(), self.keys[name]))
+            found.append(NameSpan(match.start(), match.end(), self.keys[name]))
         return found
 
 
@@ -132,7 +132,7 @@ def tagged_spans(text: str, places: Sequence[int], labels: Sequence[int]) -> lis
     without capitals are names, as a tagger that reads English does not know them."""
     of = {place: label for place, label in zip(places, labels, strict=True) if place >= 0}
     spans: list[tuple[int, int]] = []
-    last: Token | None = None
+    last: NameToken | None = None
     for token in tokens(text):
         label = of.get(token.start, 0)
         if token.word[0].isalpha() and token.word[0] == token.word[0].upper():

@@ -9,7 +9,7 @@ NEAR = 0.5  # the Dice coefficient of two names' character n-grams from which on
 
 
 @dataclass
-class Names:
+class NameIndex:
     """Names in the order in which they became known."""
 
     known: list[str] = field(default_factory=list)

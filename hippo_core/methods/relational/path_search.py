@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from hippo_core.methods.relational.confidence import MATTER, VERSIONS, same_matter
-from hippo_core.methods.relational.edge import Telling
-from hippo_core.methods.relational.name_finder import Span, TaggedNames, key_of
-from hippo_core.methods.relational.names import Names
-from hippo_core.methods.relational.statement_reader import SURENESS, Asked, StatementReader
+from hippo_core.methods.relational.edge import Attestation
+from hippo_core.methods.relational.name_finder import NameSpan, TaggedNames, key_of
+from hippo_core.methods.relational.names import NameIndex
+from hippo_core.methods.relational.statement_reader import SURENESS, ChainQuery, StatementReader
 
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
 FAR = 10.0  # statements that are less likely than this, as a logarithm, count as this
@@ -27,7 +27,7 @@ GUESS = 0.1
 NEAR = 3.0  # leads of paths beyond this count as this
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """That statement `number` leads from one name to another."""
 
     number: int
@@ -36,11 +36,11 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Path:
+class ScoredPath:
     """Steps from a name of the question; `likely`: of each the logarithm of how likely it is what is asked there. `lost`: the statements
     that say otherwise and do not hold. `evidence`: what speaks for the best path, and against it."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     likely: tuple[float, ...]
     score: float
     lost: tuple[int, ...] = ()
@@ -59,11 +59,11 @@ class Path:
         return (self.steps[0].start, *(step.end for step in self.steps))
 
 
-class Claim(NamedTuple):
+class PathClaim(NamedTuple):
     """What a statement says of a matter: how surely, whether as what has become so, by whom; `old`: as what is no longer so, or never
     was."""
 
-    step: Step
+    step: PathStep
     sure: float
     replaces: bool
     teller: str
@@ -84,7 +84,7 @@ class PathSearch:
         self,
         reader: StatementReader,
         texts: Sequence[str],
-        tellings: Sequence[Sequence[Telling]] = (),
+        tellings: Sequence[Sequence[Attestation]] = (),
         beam: int = 24,
         resolve: bool = True,
         hops: int = 3,
@@ -115,17 +115,17 @@ class PathSearch:
         return {key: name for one in reversed(self.read) for key, name in one.names.items()}
 
     @cached_property
-    def _known(self) -> Names:
-        known = Names()
+    def _known(self) -> NameIndex:
+        known = NameIndex()
         for key in self.names:
             known.add(key)
         return known
 
-    def against(self, path: Path) -> list[list[int]]:
+    def against(self, path: ScoredPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""
         return [[number for number in path.lost if step.start in self.read[number].names] for step in path.steps]
 
-    def named(self, question: str) -> list[Span]:
+    def named(self, question: str) -> list[NameSpan]:
         """The names in a question: those of the world, by a part of them or nearly so too, and others with a capital."""
         [tagged] = self.reader.names([question])
         found = self.finder.find(question, tagged)
@@ -135,10 +135,10 @@ class PathSearch:
                 key = key_of(question[start:end])
                 known = self._known.nearest(key)
                 if known or not question[start:end].islower():  # else a word of what is asked
-                    found.append(Span(start, end, known or key))
+                    found.append(NameSpan(start, end, known or key))
         return sorted(found)
 
-    def best(self, question: str, allowed: Set[int] | None = None) -> list[Path]:
+    def best(self, question: str, allowed: Set[int] | None = None) -> list[ScoredPath]:
         """Paths, best first; none where the question names nothing that is known."""
         found = self.likeliest(question, allowed)
         if not found:
@@ -155,16 +155,16 @@ class PathSearch:
             best = self._resolved(best, likely, allowed, asked.before)
         return [replace(best, evidence=evidence), *(path for path, *_ in found[1:])]
 
-    def likeliest(self, question: str, allowed: Set[int] | None = None) -> list[tuple[Path, Asked, np.ndarray]]:
+    def likeliest(self, question: str, allowed: Set[int] | None = None) -> list[tuple[ScoredPath, ChainQuery, np.ndarray]]:
         """Paths, best first, whatever contests them, each with how its question was cut and how likely each pair of names is what each hop
         asks [H, P], as a logarithm."""
-        found: list[tuple[Path, Asked, np.ndarray]] = []
+        found: list[tuple[ScoredPath, ChainQuery, np.ndarray]] = []
         for asked, likely in self.asked(question, allowed):
             paths = self._walk(asked.start, likely)
             found += [(replace(path, score=path.score + asked.likely), asked, likely) for path in paths]
         return sorted(found, key=lambda one: -one[0].score)
 
-    def asked(self, question: str, allowed: Set[int] | None = None) -> list[tuple[Asked, np.ndarray]]:
+    def asked(self, question: str, allowed: Set[int] | None = None) -> list[tuple[ChainQuery, np.ndarray]]:
         """The ways to cut a question, each with how likely each pair of names is what each hop asks [H, P], as a logarithm."""
         spans = self.named(question)
         starts = [key for key in dict.fromkeys(span.key for span in spans) if key in self.out]
@@ -182,18 +182,18 @@ class PathSearch:
             found.append((asked, likely - np.logaddexp.reduce(likely, axis=1, keepdims=True)))
         return found
 
-    def step_of(self, asked: Sequence[tuple[Asked, np.ndarray]], number: int) -> tuple[Step, np.ndarray, bool] | None:
+    def step_of(self, asked: Sequence[tuple[ChainQuery, np.ndarray]], number: int) -> tuple[PathStep, np.ndarray, bool] | None:
         """What a statement says of a name in the question that is likeliest asked first, how likely each pair of names is [P], and whether
         the question asks of what was so before; None where it says nothing of these names. `asked`: the ways to cut the question."""
         steps = [
-            (float(likely[0][pair]) + one.likely, Step(number, one.start, end), likely[0], one.before)
+            (float(likely[0][pair]) + one.likely, PathStep(number, one.start, end), likely[0], one.before)
             for one, likely in asked
             for pair, other, end in self.out[one.start]
             if other == number
         ]
         return max(steps, key=lambda one: one[0])[1:] if steps else None
 
-    def standing(self, asked: Sequence[tuple[Asked, np.ndarray]], number: int) -> tuple[int, tuple[int, ...]]:
+    def standing(self, asked: Sequence[tuple[ChainQuery, np.ndarray]], number: int) -> tuple[int, tuple[int, ...]]:
         """Of the matter that a statement tells of a name in the question (`step_of`): the statement that holds, a later one unless the
         question asks of what was so before, and those that do not hold; the statement alone where nothing replaced it."""
         found = self.step_of(asked, number)
@@ -206,9 +206,9 @@ class PathSearch:
             return number, ()
         return chosen.step.number, tuple(dict.fromkeys(claim.step.number for claim in claims if claim.step.end != chosen.step.end))
 
-    def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[Path]:
+    def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[ScoredPath]:
         """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
-        beam = [Path((), (), 0.0)]
+        beam = [ScoredPath((), (), 0.0)]
         for hop in likely:
             wider = []
             for path in beam:
@@ -217,11 +217,11 @@ class PathSearch:
                 for pair, number, end in self.out[here]:
                     if end not in seen and number not in path.statements and np.isfinite(hop[pair]):
                         worth = float(hop[pair])
-                        wider.append(Path((*path.steps, Step(number, here, end)), (*path.likely, worth), path.score + worth))
+                        wider.append(ScoredPath((*path.steps, PathStep(number, here, end)), (*path.likely, worth), path.score + worth))
             beam = sorted(wider, key=lambda path: -path.score)[: self.beam]
         return beam
 
-    def _resolved(self, path: Path, likely: np.ndarray, allowed: Set[int] | None, before: bool) -> Path:
+    def _resolved(self, path: ScoredPath, likely: np.ndarray, allowed: Set[int] | None, before: bool) -> ScoredPath:
         """The path over what holds: where a step is contested, over the statement that decides, and on from its end."""
         steps, lost = list(path.steps), list[int]()
         for place in range(len(steps)):
@@ -239,7 +239,7 @@ class PathSearch:
                     break
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[Claim]:
+    def claims(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[PathClaim]:
         """All that is told of the same matter as a step, of the same name, in order of telling. `likely`: how likely each pair of names is
         what is asked there [P]; `use`: what for (confidence.py)."""
         same = same_matter(use)
@@ -247,7 +247,7 @@ class PathSearch:
         claims = [(telling.time, claim) for one in said for telling, claim in self._tellings_of(one)]
         return [claim for _, claim in sorted(claims, key=lambda one: (one[0], one[1].step.number))]
 
-    def rivals(self, step: Step, likely: np.ndarray, allowed: Set[int] | None = None) -> list[tuple[Step, Mapping[str, float]]]:
+    def rivals(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None) -> list[tuple[PathStep, Mapping[str, float]]]:
         """Of each other statement of a step's name the likeliest step, and what speaks for its being of the same matter.
 
         `worse`: how much less likely it is what is asked; `alike`: the cosine of what both lead to; `met`, `meets`: how well the words of
@@ -268,7 +268,7 @@ class PathSearch:
         alike = (table[[pairs[number, end] for number, (_, end) in best.items()]] @ table[own]).tolist()
         return [
             (
-                Step(number, step.start, end),
+                PathStep(number, step.start, end),
                 {
                     "worse": max(-FAR, min(FAR, float(likely[own]) - worth)),
                     "alike": alike[row],
@@ -281,20 +281,20 @@ class PathSearch:
             for row, (number, (worth, end)) in enumerate(best.items())
         ]
 
-    def _tellings_of(self, step: Step) -> list[tuple[Telling, Claim]]:
+    def _tellings_of(self, step: PathStep) -> list[tuple[Attestation, PathClaim]]:
         """Each telling of a statement as a claim: the first by its text, others by what the store says of them."""
-        one, tellings = self.read[step.number], self.tellings[step.number] or (Telling("", step.number),)
+        one, tellings = self.read[step.number], self.tellings[step.number] or (Attestation("", step.number),)
         sure = SURENESS.get(one.kind)
         old = one.kind not in SURENESS or one.roles[step.end] == "old"
-        own = Claim(step, PLAIN if sure is None else sure, one.kind == "update", one.teller or key_of(tellings[0].teller), old)
+        own = PathClaim(step, PLAIN if sure is None else sure, one.kind == "update", one.teller or key_of(tellings[0].teller), old)
         again = [
-            Claim(step, PLAIN if telling.confidence is None else telling.confidence, telling.replaces, key_of(telling.teller), old)
+            PathClaim(step, PLAIN if telling.confidence is None else telling.confidence, telling.replaces, key_of(telling.teller), old)
             for telling in tellings[1:]
         ]
         return list(zip(tellings, [own, *again], strict=True))
 
 
-def decided(claims: Sequence[Claim], before: bool = False) -> Claim | None:
+def decided(claims: Sequence[PathClaim], before: bool = False) -> PathClaim | None:
     """Of what was told of one matter, in order, what holds now, or (`before`) held before that; None where nothing was asserted.
 
     What is told plainly, or has become so, begins a new time. Of the rest the surest count, each teller by the last word, then the most
@@ -311,7 +311,7 @@ def decided(claims: Sequence[Claim], before: bool = False) -> Claim | None:
     return periods[-2] if len(periods) > 1 else None
 
 
-def _winner(told: Sequence[Claim]) -> Claim:
+def _winner(told: Sequence[PathClaim]) -> PathClaim:
     begins = max((place for place, claim in enumerate(told) if claim.replaces), default=0)
     left = list(enumerate(told))[begins:]
     left = [one for one in left if one[1].sure > GUESS] or left

@@ -10,7 +10,7 @@ import numpy as np
 from hippo_core.methods.encoded import Encoder
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
 from hippo_core.methods.relational.confidence import fitted
-from hippo_core.methods.relational.graph import Claim, Graph, Told
+from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge
 from hippo_core.methods.relational.likeness import Likeness, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
@@ -45,7 +45,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class StatementPath:
     """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
     what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold; `evidence`
     is what speaks for the first one that is found (`Search`)."""
@@ -98,7 +98,7 @@ class Search:
                 found.setdefault(key, mention)
         return found
 
-    def best(self, question: str, allowed: set[int] | None = None) -> list[Path]:
+    def best(self, question: str, allowed: set[int] | None = None) -> list[StatementPath]:
         """Paths, best first; none where the question names nothing that is known. Where it asks about a time, contested statements are
         replaced by what held then."""
         question, when = self.timed(question)
@@ -128,10 +128,10 @@ class Search:
         def ended(score: float, hops: int, end: str) -> float:
             return score + weights.fits * (kind in graph.types.get(end, ())) - weights.hop * hops if told_by_patterns else score
 
-        beam = [Path((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
-        found: list[Path] = []
+        beam = [StatementPath((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
+        found: list[StatementPath] = []
         for _ in range(self.hops):
-            wider: dict[tuple[tuple[int, ...], str], Path] = {}
+            wider: dict[tuple[tuple[int, ...], str], StatementPath] = {}
             rows.meet(number for path in beam for number in graph.met(path.end))
             for path in beam:
                 held = dict.fromkeys(self._holding(number, when) for number in graph.met(path.end))
@@ -146,7 +146,7 @@ class Search:
                     total = score(statements, path.nodes[0], worth) if ends else 0.0
                     for end in ends:
                         nodes = (*path.nodes, end)
-                        wider[statements, end] = Path(statements, nodes, ended(total, len(statements), end), worth)
+                        wider[statements, end] = StatementPath(statements, nodes, ended(total, len(statements), end), worth)
             beam = sorted(wider.values(), key=lambda path: -(path.score if told_by_patterns else path.worth.max()))[: self.beam]
             found += beam
         found.sort(key=lambda path: -path.score)
@@ -160,7 +160,7 @@ class Search:
 
     def _evidence(
         self,
-        found: Sequence[Path],
+        found: Sequence[StatementPath],
         clauses: Mapping[str, Clauses],
         rows: "Rows",
         idf: np.ndarray,
@@ -206,7 +206,7 @@ class Search:
         """Each name as it was first written."""
         return self.graph.names
 
-    def against(self, path: Path) -> list[list[int]]:
+    def against(self, path: StatementPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""
         graph, found = self.graph, []
         for node, number in zip(path.nodes, path.statements, strict=False):
@@ -220,11 +220,11 @@ class Search:
         """Whether a question asks for something of a kind that patterns tell of names here."""
         return wanted(question) in KINDS & self.graph.kinds
 
-    def of(self, path: Path) -> "Search":
+    def of(self, path: StatementPath) -> "Search":
         """The search that has found a path."""
         return self
 
-    def confidence(self, question: str, path: Path) -> float:
+    def confidence(self, question: str, path: StatementPath) -> float:
         """How sure it is that a path leads to the answer."""
         return fitted(self.encoder)[self.known(question)].of(path.evidence)
 
@@ -239,7 +239,7 @@ class Search:
             return self.graph.held(number, when)
         return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
 
-    def _settled(self, found: Sequence[Path], clauses: Mapping[str, Clauses]) -> tuple[Path, tuple[int, ...]]:
+    def _settled(self, found: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
         """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds; and
         what lost.
 
@@ -259,17 +259,17 @@ class Search:
             if min(len({claim.tail for claim in claims}), len({claim.teller for claim in claims})) < 2 or not self._claims(number, node):
                 continue
             claims.sort(key=lambda claim: (claim.said.time, claim.number))
-            winner = Claim.deciding(claims)
+            winner = ConflictClaim.deciding(claims)
             [tail] = {claim.tail for claim in claims if claim.number == winner}
             lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
             best = best if winner == number else there[winner]
         return best, tuple(lost)
 
-    def _claims(self, number: int, name: str) -> list[Claim]:
+    def _claims(self, number: int, name: str) -> list[ConflictClaim]:
         """All that is said by a statement of a name and one other, where somebody says it."""
         told = self.graph.told[number]
         others = [*{mention.key for mention in told.mentions} - {name}]
-        return [Claim(number, others[0], telling) for telling in told.tellings if telling.teller] if len(others) == 1 else []
+        return [ConflictClaim(number, others[0], telling) for telling in told.tellings if telling.teller] if len(others) == 1 else []
 
 
 class Rows:
@@ -310,11 +310,11 @@ def _among(word: str, words: Set[str]) -> float:
     return float(any(spelling(word, other) >= SAYS for other in words))
 
 
-def _text(told: Told) -> str:
+def _text(told: StatementEdge) -> str:
     """What a statement says, and the relation that it tells."""
     return f"{told.said.core} {told.relation.name}" if told.relation else told.said.core
 
 
-def _remainder(told: Told) -> str:
+def _remainder(told: StatementEdge) -> str:
     """What a statement says, without its names and without who says it."""
     return blank(told.said.core, told.mentions, 0, len(told.said.core), SOMETHING)

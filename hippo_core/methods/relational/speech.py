@@ -42,7 +42,7 @@ CHANGE = re.compile(r"^(?:Later(?: on)?|Since then|Afterwards|Now|Meanwhile|By n
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Attribution:
     """`core`: what is said; `teller`: who says so, "" where the text just tells it; `confidence`: how surely, from 0 to 1, None where
     it is told plainly; `replaces`: whether it is said to have become so; `since`: the date that it is told of."""
 
@@ -53,20 +53,20 @@ class Said:
     since: Date | None = None
 
 
-def listen(sentence: str) -> Said:
+def listen(sentence: str) -> Attribution:
     """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
     text = sentence.strip()
     for pattern in _NOBODY:
         if match := pattern.match(text):
             return _plainer(match["core"], "", HEARSAY)
     if match := _NAMES.match(text):
-        return Said(f"{match['head']} is in {match['tail']}", match["who"], VAGUE)
+        return Attribution(f"{match['head']} is in {match['tail']}", match["who"], VAGUE)
     for pattern in _SPOKEN:
         if match := pattern.match(text):
             verb = match.groupdict().get("verb")
             return _plainer(match["core"], match["who"], SURENESS[verb.lower()] if verb else None)
     if (match := _SEEN.match(text)) and re.search(r" (?:in|at|on|with) ", match["core"]):
-        return Said(match["core"], match["who"], SURE)
+        return Attribution(match["core"], match["who"], SURE)
     return _plainer(text.rstrip(" .!"), "", None)
 
 
@@ -76,13 +76,13 @@ def plainly(sentence: str) -> str:
     return f"{core[:1].upper()}{core[1:]}."
 
 
-def _plainer(core: str, teller: str, confidence: float | None) -> Said:
+def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
     """Without the adverbs in front that say how surely, or that something changed."""
     if perhaps := PERHAPS.match(core):
         core, confidence = core[perhaps.end() :], LIKELY if confidence is None else confidence
     change = CHANGE.match(core)
     core, since = dated(core[change.end() :] if change else core)
-    return Said(core, teller, confidence, bool(change or since), since)
+    return Attribution(core, teller, confidence, bool(change or since), since)
 
 
 _NOBODY = [re.compile(pattern) for pattern in NOBODY]

@@ -14,14 +14,14 @@ from hippo_core.methods.relational.encoder import (
     KINDS,
     ROLES,
     Cutter,
+    EncodedStatement,
     Marked,
     Marker,
     PathEncoder,
-    Statement,
     Tagger,
     cuts,
 )
-from hippo_core.methods.relational.name_finder import Span, tagged_spans
+from hippo_core.methods.relational.name_finder import NameSpan, tagged_spans
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import shipped
 
@@ -73,7 +73,7 @@ class ReadStatement:
         return next((name for name, role in self.roles.items() if role == "teller"), "")
 
 
-class Asked(NamedTuple):
+class ChainQuery(NamedTuple):
     """What a question may ask from one of its names on: its hops as vectors [H, W] and the words of each [T, D], how
     likely it is cut so (a logarithm), and whether it asks of what was so before."""
 
@@ -94,7 +94,7 @@ class StatementReader:
     marker: Marker
     batch: int = 32
     tagged: dict[str, Tagged] = field(default_factory=dict)
-    kept: dict[tuple[str, tuple[Span, ...]], ReadStatement] = field(default_factory=dict)
+    kept: dict[tuple[str, tuple[NameSpan, ...]], ReadStatement] = field(default_factory=dict)
 
     @torch.inference_mode()
     def tag(self, texts: Sequence[str]) -> list[Tagged]:
@@ -114,7 +114,7 @@ class StatementReader:
         return [one.spans for one in self.tag(texts)]
 
     @torch.inference_mode()
-    def read(self, texts: Sequence[str], names: Sequence[Sequence[Span]]) -> list[ReadStatement]:
+    def read(self, texts: Sequence[str], names: Sequence[Sequence[NameSpan]]) -> list[ReadStatement]:
         """These statements, of which each has these names."""
         keys = [(text, tuple(own)) for text, own in zip(texts, names, strict=True)]
         new = dict(key for key in keys if key not in self.kept)
@@ -130,7 +130,7 @@ class StatementReader:
         return [order[first : first + self.batch] for first in range(0, len(order), self.batch)]
 
     @torch.inference_mode()
-    def ask(self, question: str, names: Sequence[Span], starts: Sequence[str]) -> list[Asked]:
+    def ask(self, question: str, names: Sequence[NameSpan], starts: Sequence[str]) -> list[ChainQuery]:
         """What a question may ask from each of these of its names on, the likelier numbers of hops alone."""
         marked = self.marker([(question, _numbered(names, start)) for start in starts])
         tags, intents = self.cutter(marked)
@@ -143,17 +143,17 @@ class StatementReader:
         each = list(dict.fromkeys(hop for *_, hops in cut for hop in hops))
         read = dict(zip(each, zip(*self.model.ask(each), strict=True), strict=True))
         return [
-            Asked(starts[row], torch.stack([read[hop][0] for hop in hops]), [read[hop][1] for hop in hops], likely, before[row])
+            ChainQuery(starts[row], torch.stack([read[hop][0] for hop in hops]), [read[hop][1] for hop in hops], likely, before[row])
             for row, likely, hops in cut
         ]
 
 
-def _numbered(names: Sequence[Span], first: str = "") -> list[tuple[int, int, int]]:
+def _numbered(names: Sequence[NameSpan], first: str = "") -> list[tuple[int, int, int]]:
     order = {key: number for number, key in enumerate(dict.fromkeys([*[first] * bool(first), *(span.key for span in names)]), 1)}
     return [(span.start, span.end, order[span.key]) for span in names]
 
 
-def _as_read(text: str, names: Sequence[Span], said: Statement, tagged: Tagged) -> ReadStatement:
+def _as_read(text: str, names: Sequence[NameSpan], said: EncodedStatement, tagged: Tagged) -> ReadStatement:
     words = {span.key: text[span.start : span.end] for span in reversed(names)}
     keys = list(dict.fromkeys(span.key for span in names))[: len(said.numbers)]  # further ones stand behind what was read
     likely = {span.key: tagged.roles[span.start, span.end] for span in reversed(names) if (span.start, span.end) in tagged.roles}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hippo_core.methods.relational.mentions import COMMON, Mention
-from hippo_core.methods.relational.speech import Said
+from hippo_core.methods.relational.speech import Attribution
 from hippo_core.retrieval.lexicon import words
 
 PLACES = {
@@ -34,7 +34,7 @@ PLACES = {
 MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 
-def heard(said: Said, found: Sequence[Mention]) -> Said:
+def heard(said: Attribution, found: Sequence[Mention]) -> Attribution:
     """What is said, with the name that stands apart as the one who says it.
 
     Of three names or more the first one or the last one stands apart where a comma or "that" parts it from the others, and words beside it

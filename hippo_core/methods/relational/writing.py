@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from hippo_core.methods.base import Observation
 from hippo_core.methods.relational.edge import Edge, retold, sureness
-from hippo_core.methods.relational.gate import Terms
-from hippo_core.methods.relational.graph import Graph, Listen, Told, read
+from hippo_core.methods.relational.gate import EdgeTerms
+from hippo_core.methods.relational.graph import Graph, Listen, StatementEdge, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
 from hippo_core.store.trace import Action, Decision, Statement, Trace
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hippo_core.store import TraceStore
 
 
-class Writer:
+class EdgeWriter:
     """Write statements to a store one by one, and promote what waits there.
 
     The graph of a world is made from the store when it is first needed, and again after something else has changed the store; `listen`
@@ -52,7 +52,7 @@ class Writer:
         self._seen = self.store.changes
         return decision
 
-    def _decided(self, graph: Graph, told: Told) -> tuple[Decision, int | None]:
+    def _decided(self, graph: Graph, told: StatementEdge) -> tuple[Decision, int | None]:
         """The decision, and the number of the statement that it is told again to, if any."""
         gate, key, statement = self.settings.gate, told.key, told.trace
         if not gate.enabled:
@@ -68,7 +68,7 @@ class Writer:
         known = graph.waiting.get(key)
         return _decision(statement, "route" if known is None else "aggregate", terms), known
 
-    def _retell(self, graph: Graph, number: int, told: Told) -> None:
+    def _retell(self, graph: Graph, number: int, told: StatementEdge) -> None:
         trace = graph.told[number].trace
         edge = replace(trace.payload, tellings=retold(trace.payload.tellings, told.telling))
         self.store.retell(trace, edge)
@@ -84,13 +84,13 @@ class Writer:
             self._seen = self.store.changes
             yield from rows
 
-    def _waiting(self, graph: Graph) -> list[tuple[int, Terms]]:
+    def _waiting(self, graph: Graph) -> list[tuple[int, EdgeTerms]]:
         """The edges that wait, by number, and how they are weighed now, highest S first, but for those that the graph has."""
         numbers = [number for number, told in enumerate(graph.told) if told.waits and told.relation]
         weighed = [(number, graph.terms(graph.told[number], sureness(graph.told[number].tellings), now=False)) for number in numbers]
         return sorted((one for one in weighed if one[1].novelty), key=lambda one: -one[1].score)
 
-    def _rehearsed(self, graph: Graph, number: int, terms: Terms, cycle: int) -> dict[str, object]:
+    def _rehearsed(self, graph: Graph, number: int, terms: EdgeTerms, cycle: int) -> dict[str, object]:
         begin, trace = time.perf_counter(), graph.told[number].trace
         promoted, after = self.passes(terms), trace
         if promoted:
@@ -111,7 +111,7 @@ class Writer:
             "ms": (time.perf_counter() - begin) * 1e3,
         }
 
-    def passes(self, terms: Terms) -> bool:
+    def passes(self, terms: EdgeTerms) -> bool:
         """Whether an edge that waits is promoted; without a gate each is."""
         return not self.settings.gate.enabled or terms.passes(self.settings.gate.threshold)
 
@@ -123,7 +123,7 @@ class Writer:
         return self._graphs[world]
 
 
-def _decision(trace: Trace, action: Action, terms: Terms | None = None) -> Decision:
+def _decision(trace: Trace, action: Action, terms: EdgeTerms | None = None) -> Decision:
     """About the statement of a trace; without terms nothing was weighed."""
     statement = Statement(trace.source, trace.world, trace.text, trace.time)
     return Decision(statement, terms.score, terms.contributions, terms.raw, action) if terms else Decision(statement, 0.0, {}, {}, action)

@@ -20,7 +20,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.spatial.answers import Atlas, Said
+    from hippo_core.methods.spatial.answers import Atlas, MapAnswer
     from hippo_core.methods.spatial.learned import PlaceReader
     from hippo_core.store import TraceStore
     from hippo_core.store.trace import Decision
@@ -124,7 +124,7 @@ class Smpd(Memory):
 
         return retrieve
 
-    def _restated(self, said: "Said | None", question: str) -> str:
+    def _restated(self, said: "MapAnswer | None", question: str) -> str:
         if said is None or not said.answer:
             return ""
         return said.sentence if self.settings.spatial.wording == "route" else f"{question.rstrip(' ?.')}: {said.answer}."
@@ -157,14 +157,14 @@ class Smpd(Memory):
         return Grams(self.lm, Grams.Settings())
 
 
-def _confidence(atlas: "Atlas", question: str, said: "Said | None") -> float | None:
+def _confidence(atlas: "Atlas", question: str, said: "MapAnswer | None") -> float | None:
     """1 where the map has an answer, 0 where it is asked for what it does not hold, None where it is not asked, or statements may tell."""
     if said and (said.answer or said.question):
         return 1.0
     return 0.0 if atlas.lacks(question, said) else None
 
 
-def _gone(said: "Said | None") -> dict[str, float]:
+def _gone(said: "MapAnswer | None") -> dict[str, float]:
     """The columns of a way as it is gone."""
     trip = said.trip if said else None
     return dict(zip(TRIP, map(float, (trip.steps, trip.decisions, trip.macro_moves)), strict=True)) if trip else {}

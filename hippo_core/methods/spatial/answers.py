@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.relational.mentions import mentions
-from hippo_core.methods.spatial.asked import Asked, Place, asked
+from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import Walked, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import is_plain, mark, place_names
 from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
-from hippo_core.methods.spatial.planner import Planner, Way
-from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, Visit, Walk, read
+from hippo_core.methods.spatial.planner import PlannedRoute, Planner
+from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, VisitStatement, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
@@ -27,7 +27,7 @@ LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b"
 
 
 @dataclass(frozen=True)
-class Said:
+class MapAnswer:
     """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was put), the answer in
     it, if it is known, the numbers of the statements that they rest on, the way, if it is of one, and how that is gone."""
 
@@ -35,7 +35,7 @@ class Said:
     question: str
     answer: str
     told: tuple[int, ...]
-    way: Way | None = None
+    way: PlannedRoute | None = None
     trip: Trip | None = None
 
 
@@ -118,7 +118,7 @@ class Atlas:
         return read_world(texts, found, self.reader, places) if self.reader else [[one] if one is not None else [] for one in found]
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
-        self.visits = visits = [(number, one) for number, one in told if isinstance(one, Visit)]
+        self.visits = visits = [(number, one) for number, one in told if isinstance(one, VisitStatement)]
         self.walked: Walked | None = None  # of an explorer, if its place is filtered
         if not visits:
             return told_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
@@ -133,10 +133,10 @@ class Atlas:
         label = self.map.labels[place]
         return self.names.get(label, label)
 
-    def way(self, start: str, goal: str) -> Said | None:
+    def way(self, start: str, goal: str) -> MapAnswer | None:
         """A way between the places of two labels; None where one is not known, or has no way that could be said."""
         origin, end = self.map.find(start), self.map.find(goal)
-        return self._way(Asked("way", Place(start), Place(goal)), origin, end) if origin and end else None
+        return self._way(MapQuery("way", PlaceRef(start), PlaceRef(goal)), origin, end) if origin and end else None
 
     def _landmarks(self, texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, int]]]:
         """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
@@ -146,7 +146,7 @@ class Atlas:
                 if isinstance(there, There):
                     yield hit["name"], (there.place, number)
 
-    def say(self, question: str) -> Said | None:
+    def say(self, question: str) -> MapAnswer | None:
         """What the map says to a question; None where it does not ask of the map, or the map does not know. What is at a place stands for
         that."""
         for name, (place, number) in self.landmarks.items():
@@ -155,7 +155,7 @@ class Atlas:
                 return replace(said, told=(*said.told, number)) if said else None
         return self._say(question)
 
-    def lacks(self, question: str, said: Said | None) -> bool:
+    def lacks(self, question: str, said: MapAnswer | None) -> bool:
         """Whether a question, to which the map says this, asks what it does not hold: a way, a side, a walk, what is at a place, or where
         somebody is of whom nothing was told. Where no link was told there is no map to ask."""
         plain = mark(question, self.names)
@@ -166,14 +166,14 @@ class Atlas:
             return any(not any(name.key in text.casefold() for text in self.texts) for name in mentions(plain))
         return said is None and (wanted.kind != "there" or self._place(wanted.start) is not None)
 
-    def _say(self, question: str) -> Said | None:
+    def _say(self, question: str) -> MapAnswer | None:
         wanted = self.asked(question)
         if wanted is None:
             return None
         if wanted.kind == "route":
             number, told = self.routes[wanted.start.label]
             trip = of_route(len(told.steps), self.habits is not None and told.name in self.habits.routes)
-            return Said("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
+            return MapAnswer("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
             return self._there(wanted)
         if wanted.kind == "where":
@@ -189,7 +189,7 @@ class Atlas:
             return self._nearer(start, goal, other) if goal and other else None
         return self._way(wanted, start, goal) if goal else None
 
-    def asked(self, question: str) -> Asked | None:
+    def asked(self, question: str) -> MapQuery | None:
         """What a question asks of this map; None where it asks nothing of one."""
         plain = mark(question, self.names)
         wanted = asked(plain, self.walks.keys(), self.routes.keys())
@@ -202,25 +202,25 @@ class Atlas:
 
         return likely_question(plain, set(self.map.labels.values()), self.walks.keys(), self.reader, known)
 
-    def _is_known(self, wanted: Asked) -> bool:
+    def _is_known(self, wanted: MapQuery) -> bool:
         """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""
         ends = [self._place(place) for place in (wanted.start, wanted.goal) if place]
         link = self.map.links.get(frozenset(end for end in ends if end))
         return None not in ends and (wanted.kind != "by" or bool(link and link.by))
 
-    def _there(self, wanted: Asked) -> Said | None:
+    def _there(self, wanted: MapQuery) -> MapAnswer | None:
         """What was told of a place: the thing that is there, where that is asked for and it alone was told of; else the statements."""
         label, told = wanted.start.label, self.there.get(wanted.start.label, ())
         numbers = tuple(number for number, _ in told)
         if not wanted.thing or len(told) != 1 or not told[0][1]:
-            return Said("", "", "", numbers) if numbers else None
+            return MapAnswer("", "", "", numbers) if numbers else None
         thing, name = told[0][1], self.names.get(label, label)
-        return Said(f"The {name} holds {thing}.", f"What does the {name} hold?", thing.split()[1], numbers)
+        return MapAnswer(f"The {name} holds {thing}.", f"What does the {name} hold?", thing.split()[1], numbers)
 
-    def _place(self, place: Place) -> str | None:
+    def _place(self, place: PlaceRef) -> str | None:
         return self.map.find(place.label, place.next_to)
 
-    def _way(self, wanted: Asked, origin: str, end: str) -> Said | None:
+    def _way(self, wanted: MapQuery, origin: str, end: str) -> MapAnswer | None:
         planned = plan(self.planner, origin, end, self.habits if wanted.kind == "way" else None)
         way, trip = planned or (None, None)
         labels = [self.called(place) for place in (way.places if way else (origin, end))]
@@ -228,15 +228,15 @@ class Atlas:
         if way is None and not self.map.ever_joined(origin, end):
             return None
         if wanted.kind == "reach" and way is None:
-            return Said(f"No way leads from the {start} to the {goal}.", "", "no", self._statements_of_places(origin, end))
+            return MapAnswer(f"No way leads from the {start} to the {goal}.", "", "no", self._statements_of_places(origin, end))
         if way is None:  # what bars it was told of the places, if it was
-            return Said(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._statements_of_places(origin, end))
+            return MapAnswer(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._statements_of_places(origin, end))
         told = self._statements_of(way) or tuple(self.map.told[origin][-1:])
         if wanted.kind == "reach":
-            return Said(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
+            return MapAnswer(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
         if wanted.kind == "next":
             return (
-                Said(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
+                MapAnswer(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
                 if way.words
                 else None
             )
@@ -248,17 +248,17 @@ class Atlas:
             spoken = over.most_common(1)[0][0] if over else ""
         else:
             spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
-        return Said(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
+        return MapAnswer(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
 
     def _statements_of_places(self, *places: str) -> tuple[int, ...]:
         """The numbers of what was told last of these places."""
         return tuple(dict.fromkeys(number for place in places for number in self.map.told[place][-1:]))
 
-    def _statements_of(self, way: Way) -> tuple[int, ...]:
+    def _statements_of(self, way: PlannedRoute) -> tuple[int, ...]:
         """The numbers of what was told last of the links of a way."""
         return tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
 
-    def _nearer(self, start: str, one: str, other: str) -> Said | None:
+    def _nearer(self, start: str, one: str, other: str) -> MapAnswer | None:
         """Which of two places has the shorter way from a start; None where neither has."""
         ways = [self.planner.way(start, goal) for goal in (one, other)]
         steps = [len(way.words) if way else math.inf for way in ways]
@@ -266,21 +266,21 @@ class Atlas:
             return None
         goal = one if steps[0] < steps[1] else other
         told = tuple(dict.fromkeys(number for way in ways if way for number in self._statements_of(way)))
-        return Said(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), told)
+        return MapAnswer(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), told)
 
-    def _around(self, wanted: Asked, place: str) -> Said | None:
+    def _around(self, wanted: MapQuery, place: str) -> MapAnswer | None:
         near, label = self.map.steps[place], self.map.labels[place]
         if wanted.kind == "exits":
             spoken = ", ".join(word for word in MOVES if word in near)
-            return Said(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
+            return MapAnswer(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
         label = self.names.get(label, label)
         if wanted.word not in near or not (other := self.map.labels[near[wanted.word]]):
             return None
         told = tuple(self.map.links[frozenset((place, near[wanted.word]))].told[-1:])
         sentence = f"The {label} has a {other} in the {wanted.word}."
-        return Said(sentence, f"What does the {label} have in the {wanted.word}?", other, told)
+        return MapAnswer(sentence, f"What does the {label} have in the {wanted.word}?", other, told)
 
-    def _where(self, wanted: Asked) -> Said | None:
+    def _where(self, wanted: MapQuery) -> MapAnswer | None:
         """Where a walker is: the steps summed, put right by the links that are known."""
         walk, cells = self.walks[wanted.who], self.map.cells
         here: str | None = None
@@ -300,7 +300,7 @@ class Atlas:
         if here is None:
             return None
         label = self.map.labels[here]
-        return Said(f"{wanted.who} is at the {label} now.", "", label, tuple(dict.fromkeys(told)))
+        return MapAnswer(f"{wanted.who} is at the {label} now.", "", label, tuple(dict.fromkeys(told)))
 
 
 def route(name: str, start: str, spoken: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ PLACES = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceRef:
     """A place as it is named: its label, and the label of one beside it where that tells it apart."""
 
     label: str
@@ -35,27 +35,27 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MapQuery:
     """A question of a map. `start`, `goal`: the places that it names, `other`: another goal; `word`: its direction; `who`: whom it is
     about; `in_places`: whether the way is wanted as places and not as directions; `thing`: whether a thing is asked for, and nobody is
     named."""
 
     kind: Kind
-    start: Place
-    goal: Place | None = None
+    start: PlaceRef
+    goal: PlaceRef | None = None
     word: str = ""
     who: str = ""
     in_places: bool = False
     thing: bool = False
-    other: Place | None = None
+    other: PlaceRef | None = None
 
 
-def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> Asked | None:
+def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> MapQuery | None:
     """What a question asks of a map; None where it asks nothing of one. `walkers`: names of those whose steps were told; `routes`: names
     of routes that were told."""
     if route := next((name for name in sorted(routes) if re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)), ""):
-        return Asked("route", Place(route))
-    found = [(match["before"] or "", Place(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
+        return MapQuery("route", PlaceRef(route))
+    found = [(match["before"] or "", PlaceRef(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
     named = [(before.lower(), place) for before, place in found if place.label not in GENERIC and place.label not in MOVES]
     words = directions(question)
     if set(words) == set(MOVES):  # "North, south, east or west: ..."
@@ -64,17 +64,17 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
         [(_, start)] = named
         who = next((name for name in walkers if re.search(rf"\b{re.escape(name)}\b", question)), "")
         if who and WHERE.search(question):
-            return Asked("where", start, who=who)
+            return MapQuery("where", start, who=who)
         if len(words) == 1:
-            return Asked("neighbor", start, word=words[0])
+            return MapQuery("neighbor", start, word=words[0])
         if words:
             return None
-        return Asked("exits", start) if SIDES.search(question) else Asked("there", start, thing=bool(THING.match(question)))
+        return MapQuery("exits", start) if SIDES.search(question) else MapQuery("there", start, thing=bool(THING.match(question)))
     if len(named) != 2 or words:
         return None
     start, goal = (place for _, place in named) if named[0][0] in FROM or named[1][0] not in FROM else (place for _, place in named[::-1])
     if COUNT.search(question):
-        return Asked("count", start, goal)
+        return MapQuery("count", start, goal)
     if BY.search(question):
-        return Asked("by", start, goal)
-    return Asked("way", start, goal, in_places=bool(PLACES.search(question))) if WAY.search(question) else None
+        return MapQuery("by", start, goal)
+    return MapQuery("way", start, goal, in_places=bool(PLACES.search(question))) if WAY.search(question) else None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hippo_core.methods.relational.encoder import NAMED, Encoder, Marked
+from hippo_core.methods.relational.encoder import NAMED, Marked, StatementEncoder
 
 SAYS = ("none", "link", "forward", "back", "closed", "opened", "doubt")  # of two places; forward: from the first to the second alone
 ROLES = ("other", "here", "back", "seen", "stays")  # of a place in a walk; stays: where one is after a step that failed
@@ -36,7 +36,7 @@ class PlacesRead(NamedTuple):
     asks: Tensor
 
 
-class PlaceEncoder(Encoder):
+class PlaceEncoder(StatementEncoder):
     """What tells what texts say of their places."""
 
     def __init__(self, body: Any) -> None:

@@ -26,7 +26,7 @@ Link = frozenset[str]  # of two places
 
 
 @dataclass
-class Evidence:
+class LinkEvidence:
     """What was told of a link: `open` above 0 says that it is there, `weight` how much was told in all; `told`: the numbers of the
     statements that tell of it; `opened`: how many of them say that it is there; `by`: over what it leads."""
 
@@ -46,7 +46,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms(Weighed):
+class LinkTerms(Weighed):
     """What is known of a new edge when it is told, each from 0 to 1.
 
     Args:
@@ -70,14 +70,14 @@ class Edges:
 
     def __init__(self, keep: float = 0.5, gate: BlockSettings | None = None) -> None:
         self.keep, self.gate = keep, gate if gate and gate.enabled else None
-        self.evidence: dict[Link, Evidence] = {}
+        self.evidence: dict[Link, LinkEvidence] = {}
         self.held: set[Link] = set()
         self.degrees: Counter[str] = Counter()
         self.decisions: Counter[str] = Counter()  # insert, aggregate, block, and drop, by how often
 
     def hear(self, link: Link, number: int, is_open: bool, by: str = "") -> None:
         """What a statement says of a link."""
-        evidence = self.evidence.setdefault(link, Evidence())
+        evidence = self.evidence.setdefault(link, LinkEvidence())
         evidence.hear(number, is_open, by, self.keep)
         if link in self.held:
             self.decisions["aggregate"] += 1
@@ -91,18 +91,18 @@ class Edges:
                 self._change(link, "insert", 1)
                 self.held.add(link)
 
-    def terms(self, link: Link) -> Terms:
+    def terms(self, link: Link) -> LinkTerms:
         """What is known of a link that was told to be open."""
         evidence = self.evidence[link]
         closed = (evidence.weight - evidence.open) / (2 * evidence.weight)
-        return Terms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), SIDES))
+        return LinkTerms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), SIDES))
 
     def __contains__(self, link: Link) -> bool:
         """Whether one can go there."""
         return link in self.held and self.evidence[link].open > 0
 
     @property
-    def open(self) -> dict[Link, Evidence]:
+    def open(self) -> dict[Link, LinkEvidence]:
         """Those that one can go."""
         return {link: evidence for link, evidence in self.evidence.items() if link in self}
 

@@ -18,7 +18,7 @@ import torch
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.relational.encoder import Marker
-from hippo_core.methods.spatial.asked import PLACES, Asked, Kind, Place
+from hippo_core.methods.spatial.asked import PLACES, Kind, MapQuery, PlaceRef
 from hippo_core.methods.spatial.encoder import ASKS, ROLES, SAYS, TELLS, TURNS, PlaceEncoder
 from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.place_map import Cell, beside
@@ -32,12 +32,12 @@ from hippo_core.methods.spatial.reading import (
     Observation,
     Route,
     There,
-    Visit,
+    VisitStatement,
     Walk,
     directions,
     read,
 )
-from hippo_core.methods.spatial.spans import Found, World, agreed, best_spans, without_means
+from hippo_core.methods.spatial.spans import Found, WordStatistics, agreed, best_spans, without_means
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import shipped
 from hippo_core.spoken import MOVES, OPPOSITE
@@ -66,7 +66,7 @@ DOUBTED = 4.0  # how much more a step costs that somebody supposes
 
 
 @dataclass(frozen=True)
-class Reading:
+class PlaceReading:
     """What a text says of its `nouns`, in order of appearance: `says`, logarithms of `SAYS` [P, P, S], the earlier place first; `stands`
     [P, P], above 0: a direction leads from the earlier one; the `roles` of the places; the `turns` of its directions, as (word, what it
     is); how likely it is a step of a walk (`walk`); what it `asks`, and how likely each of `ASKS` is."""
@@ -87,11 +87,11 @@ class PlaceReader:
     model: PlaceEncoder
     marker: Marker
     tagged: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
-    kept: dict[tuple[str, Spans], Reading] = field(default_factory=dict)
+    kept: dict[tuple[str, Spans], PlaceReading] = field(default_factory=dict)
 
     def names(self, texts: Sequence[str]) -> Found:
         """The names of the places of a world, which its statements bear out together."""
-        world, tagged = World(texts), self._tags(texts)
+        world, tagged = WordStatistics(texts), self._tags(texts)
         scores = [np.array([of.get(token.start, NO_NAME) for token in own]) for own, of in zip(world.tokens, tagged, strict=True)]
         spans = [best_spans(own, one) for own, one in zip(world.tokens, scores, strict=True)]
         walking = people(world, spans)
@@ -120,7 +120,7 @@ class PlaceReader:
         return [self.tagged[text] for text in texts]
 
     @torch.inference_mode()
-    def read(self, texts: Sequence[str], places: frozenset[str] | None = None) -> list[Reading]:
+    def read(self, texts: Sequence[str], places: frozenset[str] | None = None) -> list[PlaceReading]:
         """Texts whose names are marked. `places`: the nouns of all places; None: each noun behind "the" may be one."""
         keys = [(text, _spans(text, places)) for text in texts]
         new = sorted({key for key in keys if key not in self.kept}, key=lambda key: (len(key[0]), key))
@@ -136,7 +136,7 @@ class PlaceReader:
             for key, turns, one in zip(part, at, read, strict=True):
                 nouns = tuple(dict.fromkeys(noun for *_, noun in key[1]))
                 kinds = one.turns.argmax(-1).tolist() if turns else []
-                self.kept[key] = Reading(
+                self.kept[key] = PlaceReading(
                     nouns[: len(one.roles)],
                     one.says.log_softmax(-1).numpy(),
                     one.stands.numpy(),
@@ -210,9 +210,9 @@ def read_world(
     """What the statements of a world say; `found` is what patterns read, names are marked in `texts`. `places`: the nouns of all places,
     where these are known; no link leads to any other one then."""
     readings = reader.read(texts, places)
-    kept = [one if isinstance(one, Visit | Route | Walk | Barrier | There) else None for one in found]
+    kept = [one if isinstance(one, VisitStatement | Route | Walk | Barrier | There) else None for one in found]
     said: list[list[Observation]] = [[one] if one is not None else [] for one in kept]
-    if any(isinstance(one, Visit) for one in found):
+    if any(isinstance(one, VisitStatement) for one in found):
         return said
     if (steps := _steps(texts, readings)) is not None:
         return [[visit] if visit else [] for visit in steps]
@@ -238,12 +238,12 @@ def _kind(pair: _Pair) -> str:
 
 
 def _pairs(
-    texts: Sequence[str], found: Sequence[Observation | None], readings: Sequence[Reading], places: frozenset[str] | None
+    texts: Sequence[str], found: Sequence[Observation | None], readings: Sequence[PlaceReading], places: frozenset[str] | None
 ) -> Iterator[_Pair]:
     """Each two places of each statement."""
     often = Counter(noun for one in readings for noun in one.nouns)
     for number, (text, one, reading) in enumerate(zip(texts, found, readings, strict=True)):
-        if isinstance(one, Visit | Route | Walk | Barrier):
+        if isinstance(one, VisitStatement | Route | Walk | Barrier):
             continue
         chosen = [at for at, noun in enumerate(reading.nouns) if places or often[noun] > 1 or len(reading.nouns) == 2]
         by = one.by if isinstance(one, Link) else _through(text, {reading.nouns[at] for at in chosen})
@@ -321,13 +321,13 @@ def misfits(links: Sequence[Link]) -> int:
     return wrong
 
 
-def _steps(texts: Sequence[str], readings: Sequence[Reading]) -> list[Visit | None] | None:
+def _steps(texts: Sequence[str], readings: Sequence[PlaceReading]) -> list[VisitStatement | None] | None:
     """The steps of the walk that a world is; None where it is none. An attempt that failed is no step."""
     walked = [one.walk > 0.5 and bool(one.turns or one.nouns) for one in readings]
     if sum(walked) < WALKED * len(walked) or len(walked) < 3:
         return None
-    visits: list[Visit | None] = []
-    last: Visit | None = None
+    visits: list[VisitStatement | None] = []
+    last: VisitStatement | None = None
     for number, (one, step) in enumerate(zip(readings, walked, strict=True)):
         turns: dict[str, list[str]] = defaultdict(list)
         for word, kind in one.turns:
@@ -340,12 +340,14 @@ def _steps(texts: Sequence[str], readings: Sequence[Reading]) -> list[Visit | No
             continue
         move = turns["gone"][0] if turns["gone"] else OPPOSITE.get(last.move, "") if last and role.get("back") else ""
         labels = [noun for noun, role_ in zip(one.nouns, one.roles, strict=True) if role_ == "seen"]
-        last = Visit(number, move, _through(texts[number], {*one.nouns}), place, is_open, dict(zip(turns["seen"], labels, strict=False)))
+        last = VisitStatement(
+            number, move, _through(texts[number], {*one.nouns}), place, is_open, dict(zip(turns["seen"], labels, strict=False))
+        )
         visits.append(last)
     return visits
 
 
-def people(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> set[str]:
+def people(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> set[str]:
     """The names of those who walk: words with a capital of which at least half of the statements, two or more, name one direction and no
     other place. `spans`: of the names of places of each statement, as the first token and the one after the last."""
     told, alone = Counter[str](), Counter[str]()
@@ -361,15 +363,15 @@ def people(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> set[str]
     return {name for name in often if name in inside or _begins_walks(name, world)}
 
 
-def _begins_walks(name: str, world: World) -> bool:
+def _begins_walks(name: str, world: WordStatistics) -> bool:
     """Whether patterns read statements that begin with a word as steps of one who is called so, and as where that one sets out."""
     walks = [one for text in world.texts if text.startswith(f"{name} ") and isinstance(one := read(text), Walk)]
     return len(walks) > 1 and any(one.place for one in walks)
 
 
-def _walkers(texts: Sequence[str], found: Sequence[Observation | None], readings: Sequence[Reading]) -> dict[int, Walk]:
+def _walkers(texts: Sequence[str], found: Sequence[Observation | None], readings: Sequence[PlaceReading]) -> dict[int, Walk]:
     """Where those who walk on a map that is told are, and where they go, by the number of the statement."""
-    world = World(texts)
+    world = WordStatistics(texts)
     spans = []
     for own, reading in zip(world.tokens, readings, strict=True):
         spans.append([(at, at + 1) for at, one in enumerate(own) if one.word in reading.nouns])
@@ -382,24 +384,26 @@ def _walkers(texts: Sequence[str], found: Sequence[Observation | None], readings
     return walks
 
 
-def likely_question(question: str, places: Set[str], walkers: Set[str], reader: PlaceReader, found: Asked | None = None) -> Asked | None:
+def likely_question(
+    question: str, places: Set[str], walkers: Set[str], reader: PlaceReader, found: MapQuery | None = None
+) -> MapQuery | None:
     """What a question asks of these places, or of those who walk; None where it asks nothing of them. `found`: what patterns read."""
     [one] = reader.read([question], frozenset(places))
     kind = max(one.asks, key=lambda kind: one.asks[kind] * (WAYS if kind == "way" else 1))
     if kind == "where" and (who := next((name for name in walkers if name in question), "")):
-        return Asked("where", Place(""), who=who)
+        return MapQuery("where", PlaceRef(""), who=who)
     if kind == "side" and len(one.nouns) == 1 and len(one.turns) == 1:
-        return Asked("neighbor", Place(one.nouns[0]), word=one.turns[0][0])
+        return MapQuery("neighbor", PlaceRef(one.nouns[0]), word=one.turns[0][0])
     if (len(one.nouns), kind) not in KINDS:
         return found
     ahead = (one.stands > 0) * 2 - 1.0
     ahead = np.triu(ahead, 1) - np.triu(ahead, 1).T  # of each place how many of the others one goes to from it
     start, *goals = sorted(one.nouns, key=lambda noun: -ahead[one.nouns.index(noun)].sum())
     asked: Kind = found.kind if found and kind == "way" else KINDS[len(one.nouns), kind]
-    rest = [Place(noun) for noun in goals]
-    return Asked(
+    rest = [PlaceRef(noun) for noun in goals]
+    return MapQuery(
         asked,
-        Place(start),
+        PlaceRef(start),
         rest[0],
         in_places=bool(PLACES.search(question)) or not DIRECTED.search(question),
         other=rest[1] if len(rest) > 1 else None,

@@ -17,7 +17,7 @@ from math import log
 
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.place_map import Cell, PlaceMap, beside
-from hippo_core.methods.spatial.reading import Visit
+from hippo_core.methods.spatial.reading import VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
 
 Side = tuple[Cell, str]
@@ -64,7 +64,7 @@ def side(cell: Cell, word: str) -> Side:
     return (cell, word) if word in ("south", "east") else (beside(cell, word), OPPOSITE[word])
 
 
-def localise(visits: Sequence[Visit], particles: int = 16, errors: Errors | None = None) -> Walked:
+def localise(visits: Sequence[VisitStatement], particles: int = 16, errors: Errors | None = None) -> Walked:
     """The likeliest walk, and its spread."""
     likely = errors or Errors()
     beam = [Particle()]
@@ -82,7 +82,7 @@ def localise(visits: Sequence[Visit], particles: int = 16, errors: Errors | None
     return Walked(beam[0].trail, tuple(spread), beam[0].shown)
 
 
-def integrate(visits: Sequence[Visit]) -> Walked:
+def integrate(visits: Sequence[VisitStatement]) -> Walked:
     """The walk by its told moves alone, without recognising a place: path integration that is never put right."""
     cells: list[Cell] = []
     shown: dict[Cell, Counter[str]] = {}
@@ -94,7 +94,7 @@ def integrate(visits: Sequence[Visit]) -> Walked:
     return Walked(tuple(cells), (0.0,) * len(cells), shown)
 
 
-def fit(particle: Particle, cell: Cell, visit: Visit, word: str, likely: Errors) -> float:
+def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str, likely: Errors) -> float:
     """The logarithm of how likely a step's words are, if it led to this cell in this direction ("" for the first step)."""
     total = 0.0
     if word:
@@ -110,7 +110,7 @@ def fit(particle: Particle, cell: Cell, visit: Visit, word: str, likely: Errors)
     return total + sum(_label_fit(particle, where, label, likely) for where, label in labels.items())
 
 
-def explored_map(numbered: Iterable[tuple[int, Visit]], walked: Walked, edges: Edges | None = None) -> PlaceMap:
+def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: Walked, edges: Edges | None = None) -> PlaceMap:
     """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most. `edges`:
     that it is told to, none so far."""
     found = PlaceMap(edges=edges or Edges())
@@ -147,7 +147,7 @@ def _label_fit(particle: Particle, cell: Cell, label: str, likely: Errors) -> fl
     return log((likely.shared + likely.label if taken else 1) / likely.labels)
 
 
-def _went_on(particle: Particle, cell: Cell, score: float, visit: Visit) -> Particle:
+def _went_on(particle: Particle, cell: Cell, score: float, visit: VisitStatement) -> Particle:
     shown, opened = dict(particle.shown), dict(particle.open)
     labels = {cell: visit.place} if visit.place else {}
     labels |= {beside(cell, way): label for way, label in visit.seen.items()}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hippo_core.methods.spatial.place_map import PlaceMap
-from hippo_core.methods.spatial.planner import Planner, Way
+from hippo_core.methods.spatial.planner import PlannedRoute, Planner
 from hippo_core.methods.spatial.reading import Route
 
 LENGTHS = range(4, 7)  # steps of a macro
@@ -158,7 +158,7 @@ class Guide:
     goal: str
     habits: Proposer | None = None
     taken: set[Macro] = field(default_factory=set)
-    rest: Way | None = None  # what the planner has planned, from the last step that it gave
+    rest: PlannedRoute | None = None  # what the planner has planned, from the last step that it gave
 
     def next(self, here: str) -> tuple[tuple[str, ...], bool]:
         """The next steps from here, and whether they are a macro's; none where no way is known."""
@@ -172,11 +172,11 @@ class Guide:
             self.rest = self.planner.way(here, self.goal)
         if self.rest is None:
             return (), False
-        word, self.rest = self.rest.words[0], Way(self.rest.places[1:], self.rest.words[1:])
+        word, self.rest = self.rest.words[0], PlannedRoute(self.rest.places[1:], self.rest.words[1:])
         return (word,), False
 
 
-def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None) -> tuple[Way, Trip] | None:
+def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None) -> tuple[PlannedRoute, Trip] | None:
     """The way from a place to a goal on the map, as a guide leads; None where none is known."""
     guide, places, words, decisions, by_macros = Guide(planner, goal, habits), [start], list[str](), 0, 0
     while places[-1] != goal:
@@ -186,7 +186,7 @@ def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None
         words += steps
         places += follow(planner.map, places[-1], steps)[1:]
         decisions, by_macros = decisions + 1, by_macros + is_macro * len(steps)
-    return Way(tuple(places), tuple(words)), Trip(len(words), decisions, by_macros)
+    return PlannedRoute(tuple(places), tuple(words)), Trip(len(words), decisions, by_macros)
 
 
 def of_route(steps: int, is_known: bool) -> Trip:

@@ -11,8 +11,8 @@ from math import isfinite
 from operator import itemgetter
 
 from hippo_core.files import LabError
-from hippo_core.methods.spatial.gate import Edges, Evidence
-from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, Visit
+from hippo_core.methods.spatial.gate import Edges, LinkEvidence
+from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
 
 Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, and rows grow to the south
@@ -27,7 +27,7 @@ class PlaceMap:
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
-    links: dict[frozenset[str], Evidence] = field(default_factory=dict)
+    links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)
     walked: dict[str, Cell] = field(default_factory=dict)
     told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     edges: Edges = field(default_factory=Edges)
@@ -166,7 +166,7 @@ def told_map(observations: Iterable[tuple[int, Observation]], edges: Edges | Non
     return found
 
 
-def labelled_map(visits: Iterable[tuple[int, Visit]], edges: Edges | None = None) -> PlaceMap:
+def labelled_map(visits: Iterable[tuple[int, VisitStatement]], edges: Edges | None = None) -> PlaceMap:
     """The map of an exploration in which a place is its label: what has the same label is one place, and what shows none is left out."""
     told: list[tuple[int, Observation]] = []
     before, known = "", dict[tuple[str, str], str]()

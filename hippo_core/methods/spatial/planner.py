@@ -21,7 +21,7 @@ ROOM = 1.25  # places there is room for, of each that is there
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PlannedRoute:
     """A way: the places that it leads through, the first and the last among them, and the step words between them."""
 
     places: tuple[str, ...]
@@ -35,13 +35,13 @@ class Planner:
         self.map = place_map
         self._build()
 
-    def way(self, start: str, goal: str) -> Way | None:
+    def way(self, start: str, goal: str) -> PlannedRoute | None:
         """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
         most = 0 if self.map.is_weighed else min(len(self.names) // AROUND, AROUND)
         places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
-        return Way(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
+        return PlannedRoute(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
 
     def _around(self, start: str, goal: str, most: int) -> tuple[str, ...]:
         """The places of a way of fewest steps, if it is found among so many around the start."""

@@ -77,7 +77,7 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class VisitStatement:
     """A step of an explorer: `move` that led there ("" at first), over what `by` names; the label of the `place` ("" where it shows none),
     its `open` sides (None: nothing is said of these), and the labels `seen` beyond some of them."""
 
@@ -106,7 +106,7 @@ class There:
     thing: str = ""
 
 
-Observation = Link | Barrier | Walk | Visit | Route | There
+Observation = Link | Barrier | Walk | VisitStatement | Route | There
 
 
 def read(text: str) -> Observation | None:
@@ -158,7 +158,7 @@ def _link(text: str, places: list[tuple[str, str]], words: list[str], nouns: lis
     return Link(origin[0], goal[0], words[0] if words else "", by, closed)
 
 
-def _visit(number: int, told: str) -> Visit:
+def _visit(number: int, told: str) -> VisitStatement:
     """A step of an explorer, sentence by sentence: first where it led, then its sides, then what is seen."""
     sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", told) if sentence]
     came, rest = sentences[0], sentences[1:]
@@ -171,4 +171,4 @@ def _visit(number: int, told: str) -> Visit:
         labels, words = list(place_nouns(sentence)), directions(sentence)
         if labels and words:
             seen[words[0]] = labels[-1][0]
-    return Visit(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(sides)[0])), seen)
+    return VisitStatement(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(sides)[0])), seen)

@@ -28,7 +28,7 @@ LONGEST = 6  # words of a name, an apostrophe and "the" within among them
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class PlaceToken:
     """A word or a mark of a text, in small letters, and where it stands."""
 
     word: str
@@ -37,12 +37,12 @@ class Token:
     capital: bool
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[PlaceToken]:
     """The words and marks of a text."""
-    return [Token(hit[0].lower().replace("’", "'"), hit.start(), hit.end(), hit[0][0].isupper()) for hit in WORD.finditer(text)]
+    return [PlaceToken(hit[0].lower().replace("’", "'"), hit.start(), hit.end(), hit[0][0].isupper()) for hit in WORD.finditer(text)]
 
 
-class World:
+class WordStatistics:
     """The texts of a world in words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ class Found:
     places: frozenset[str]
 
 
-def best_spans(own: Sequence[Token], scores: np.ndarray) -> list[tuple[int, int]]:
+def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int, int]]:
     """The names of the highest sum of scores, none over a mark, begun or ended by a word that does neither."""
     least = -1e9
     total = np.array([0.0, least, least])
@@ -96,7 +96,7 @@ def best_spans(own: Sequence[Token], scores: np.ndarray) -> list[tuple[int, int]
     return found
 
 
-def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
+def agreed(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     """The names that the world as a whole bears out, of those that its statements seem to have each for itself.
 
     What one statement alone adds to a name that others have is no part of it; a piece of names that never stands without the rest is none;
@@ -125,7 +125,7 @@ def agreed(world: World, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
 
 
-def without_means(found: Found, world: World) -> Found:
+def without_means(found: Found, world: WordStatistics) -> Found:
     """The names without those that always stand where it is told how one goes: along the quay, across the moor."""
     often, over, by = Counter[str](), Counter[str](), Counter[str]()
     for text in world.texts:

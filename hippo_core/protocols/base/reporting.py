@@ -8,7 +8,7 @@ from hippo_core.files import COMMAND, LabError
 from hippo_core.protocols.base.experiment import Experiment, load_experiment, names_of_ours
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import as_of_now, read_meta, read_table, records_with
-from hippo_core.results.report import Group
+from hippo_core.results.report import ExperimentGroup
 from hippo_core.results.report import write_report as write
 
 WITHIN = ("model", "seed", "suite", "n", "steps")  # parameters that tell rows of one unit apart
@@ -45,10 +45,10 @@ def experiments_in(run: Path) -> list[Experiment]:
     return [load_experiment(name) for name in sorted(names)]
 
 
-def groups(run: Path) -> list[Group]:
+def groups(run: Path) -> list[ExperimentGroup]:
     """The tables and sections of each experiment in a run that has no pages of its own."""
     plain = [one for one in experiments_in(run) if not one.pages]
-    return [Group(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in plain]
+    return [ExperimentGroup(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in plain]
 
 
 def _tables(run: Path, name: str) -> list[TableRows]:

@@ -16,7 +16,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.cache.corruption import KINDS, Corruption, Damage, flip_probability
 from hippo_core.protocols.cache.damage import damaged, faults
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.defences.base import Clean, Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Clean, Damaged, Defence, DefenceContext
 from hippo_core.protocols.cache.detection import Detections, detection
 from hippo_core.protocols.cache.names import UNSEEN
 from hippo_core.protocols.cache.priors import Priors
@@ -95,7 +95,7 @@ def guarded(
     known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
     caches = [kv for one in known for kv in one.blocks]
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
-    setting = Setting(lm, Clean.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
+    setting = DefenceContext(lm, Clean.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
     defences = {name: load_defence(name, setting) for name in dict.fromkeys(["none", *parameters.defences])}
     kept_bytes = {name: sum(_write(defence, written)) / len(written) for name, defence in defences.items()}
     return defences, kept_bytes

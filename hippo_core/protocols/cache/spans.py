@@ -38,7 +38,7 @@ WORLD, SESSION = "cache", "cache"
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class CacheSpan:
     """What is kept of a span: its key, a code of one row, and its keys and values."""
 
     key: Code
@@ -56,24 +56,24 @@ class SpanCodec:
         return {"span": SPAN, "winners": WINNERS, "precision": self.precision}
 
     def check(self, payload: Any) -> None:
-        if not isinstance(payload, Span):
+        if not isinstance(payload, CacheSpan):
             raise LabError(f"expected a span of a cache, got {type(payload).__name__}")
 
-    def encode(self, payload: Span) -> bytes:
+    def encode(self, payload: CacheSpan) -> bytes:
         kv = payload.kv.tensors if isinstance(payload.kv, Int8KV) else {"kv": payload.kv}
         return save(
             {"indices": payload.key.indices, "values": payload.key.values, **{name: part.contiguous() for name, part in kv.items()}}
         )
 
-    def decode(self, data: bytes) -> Span:
+    def decode(self, data: bytes) -> CacheSpan:
         tensors = load(data)
         key = Code(tensors.pop("indices"), tensors.pop("values"))
-        return Span(key, Int8KV.of_tensors(tensors) if self.precision == "int8" else tensors["kv"])
+        return CacheSpan(key, Int8KV.of_tensors(tensors) if self.precision == "int8" else tensors["kv"])
 
-    def to_json(self, payload: Span, dense: bool = False) -> dict[str, Any]:
+    def to_json(self, payload: CacheSpan, dense: bool = False) -> dict[str, Any]:
         return {"indices": payload.key.indices[0].tolist(), "values": payload.key.values[0].tolist(), "tokens": payload.kv.shape[3]}
 
-    def from_json(self, values: Mapping[str, Any]) -> Span:
+    def from_json(self, values: Mapping[str, Any]) -> CacheSpan:
         raise LabError("keys and values of a span are not written as JSON; write the cache again")
 
 
@@ -96,7 +96,7 @@ class SpanStore:
         codes = self.keys(kv)
         for number, first in enumerate(range(0, kv.shape[3], SPAN)):
             part = rounded(kv[:, :, :, first : first + SPAN].float().cpu(), self.precision)
-            span = Span(Code(codes.indices[number : number + 1], codes.values[number : number + 1]), part)
+            span = CacheSpan(Code(codes.indices[number : number + 1], codes.values[number : number + 1]), part)
             text = self.lm.tokenizer.decode(list(tokens[first : first + SPAN])).strip() or "(blank)"
             traces.append(Trace(WORLD, f"{address}#{number}", text, time=number, payload=span))
         self.store.append(traces)

@@ -36,7 +36,7 @@ from hippo_core.training import language
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.rehearsal import rehearse
 from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import Way, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
 from hippo_core.training.train import right_answers, train
 
 WORKSHOP = "data/training/consolidation"
@@ -109,7 +109,7 @@ def recipe_of(parameters: Any, lm: LanguageModel, traces: int) -> SleepRecipe:
 
 def sleep_once(
     cell: Any,
-    way: Way,
+    way: UpdateRule,
     told: Sequence[Trace],
     recipe: SleepRecipe,
     cycle: int,
@@ -187,7 +187,7 @@ def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[li
     return passes
 
 
-def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: Way | None = None) -> Iterator[dict[str, Any]]:
+def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
     """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
     passages = {world.id: passages_of(world) for world in probed.worlds}
     for name, preset_name in PROBES.items():
@@ -206,7 +206,12 @@ def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: W
 
 
 def asked(
-    lm: LanguageModel, suite: Suite, worlds: Sequence[World], preset: Preset, traces: Mapping[str, Sequence[Trace]], way: Way | None = None
+    lm: LanguageModel,
+    suite: Suite,
+    worlds: Sequence[World],
+    preset: Preset,
+    traces: Mapping[str, Sequence[Trace]],
+    way: UpdateRule | None = None,
 ) -> list[dict[str, Any]]:
     """A row for every question of the worlds, asked with what a preset brings of the traces."""
     items = [item for world in worlds for item in world.items]
@@ -220,12 +225,14 @@ def asked(
     return way.apart([item.question for item in items], answers) if way else answers(range(len(items)))
 
 
-def reading_others(lm: LanguageModel, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+def reading_others(lm: LanguageModel, count: int, seed: int, way: UpdateRule | None = None) -> list[dict[str, Any]]:
     """Rows of so many questions about worlds that no store was taught, whose facts stand in the prompt."""
     return reading_suite(lm, "episodic", "base", count, seed, way)
 
 
-def reading_suite(lm: LanguageModel, suite: str, profile: str, count: int, seed: int, way: Way | None = None) -> list[dict[str, Any]]:
+def reading_suite(
+    lm: LanguageModel, suite: str, profile: str, count: int, seed: int, way: UpdateRule | None = None
+) -> list[dict[str, Any]]:
     """Rows of so many questions of a suite about worlds that no store was taught, whose facts stand in the prompt; none for 0."""
     if not count:
         return []
@@ -251,7 +258,7 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     }
 
 
-def plain_text(lm: LanguageModel, dry_run: bool, way: Way | None = None) -> Iterator[dict[str, Any]]:
+def plain_text(lm: LanguageModel, dry_run: bool, way: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
     """The loss on paragraphs of Python's manual, which every machine has; of a dry run the first of them."""
     texts = sorted(language.manual(), key=len, reverse=True)[: DRY_PARAGRAPHS if dry_run else PARAGRAPHS]
 
@@ -265,7 +272,7 @@ def plain_text(lm: LanguageModel, dry_run: bool, way: Way | None = None) -> Iter
         yield {"question_id": f"text.{number}", "world": f"text-{number}", **words, **empty, "nats": loss}
 
 
-def keep(way: Way, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
+def keep(way: UpdateRule, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
     """Write what was learnt, and from what, into the record."""
     folder = cell.record / "consolidated"
     lineage = {

@@ -13,7 +13,7 @@ from hippo_core.protocols.consolidation.run import asked, keep, plain_text, read
 from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, OFF, ORACLE, PROBES
 from hippo_core.suites.types import World
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
-from hippo_core.training.consolidation.update_rules import Way, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
 
 
 def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -71,7 +71,9 @@ def cut_into(worlds: Sequence[World], groups: int, size: int | None, fewer: bool
     return [list(worlds[first:last]) for first, last in pairwise(ends)]
 
 
-def ask_groups(cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: int = 0, way: Way | None = None) -> list[dict[str, Any]]:
+def ask_groups(
+    cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: int = 0, way: UpdateRule | None = None
+) -> list[dict[str, Any]]:
     """Rows of the questions of all groups, after a sleep from the unchanged model those of its own group alone."""
     worlds = {world.id: number for number, group in enumerate(groups, 1) for world in group}
     own = sleep and cell.parameters.apart
@@ -81,7 +83,7 @@ def ask_groups(cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: 
     return [{"probe": probe, "sleep": sleep, "group": worlds[row["world"]]} | row for row in rows]
 
 
-def others(cell: Any, sleep: int, way: Way | None = None) -> list[dict[str, Any]]:
+def others(cell: Any, sleep: int, way: UpdateRule | None = None) -> list[dict[str, Any]]:
     """Rows of what must not be lost: facts of no group (0) in the prompt, and plain text."""
     parameters, lm = cell.parameters, cell.language_model
     probes = {

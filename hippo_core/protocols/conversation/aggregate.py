@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import LabError, write_json, write_text
-from hippo_core.protocols.conversation.calibration import Agreement, believed
+from hippo_core.protocols.conversation.calibration import JudgeAgreement, believed
 from hippo_core.protocols.conversation.judge import ASPECTS
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
 from hippo_core.results.frames import Frame
@@ -110,7 +110,7 @@ def breakdown(rows: Frame, name: str) -> Table:
     return f"By {name} (n)", [*KEYS, *map(str, values)], body
 
 
-def judge_note(aspect: str, found: Agreement, judged: bool) -> str:
+def judge_note(aspect: str, found: JudgeAgreement, judged: bool) -> str:
     """What is said of a judge's aspect."""
     if not judged:
         return f"{aspect}: no judge was asked"

@@ -20,7 +20,7 @@ def sample(scored: Sequence[dict[str, Any]], seed: int = 0, share: float = SHARE
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """The agreement of judge and people on an aspect, and whether it suffices; `why` it does not."""
 
     kappa: Interval
@@ -30,7 +30,7 @@ class Agreement:
 
 def agreement(
     scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]], aspect: str
-) -> Agreement:
+) -> JudgeAgreement:
     """The weighted kappa of a judge with people, clusters being dialogues. Several people's ratings of an answer count one by one."""
     dialogue = {one["answer_id"]: one["dialogue"] for one in scored}
     by_judge = {one["answer_id"]: one[aspect] for one in judged if one[aspect] is not None}
@@ -39,13 +39,15 @@ def agreement(
     machine, people, clusters = ([row[column] for row in both] for column in range(3))
     kappa = kappa_interval(machine, people, clusters) if both else Interval(math.nan, math.nan, math.nan, 0, 0)
     if not ratings:
-        return Agreement(kappa, False, "nobody has rated")
+        return JudgeAgreement(kappa, False, "nobody has rated")
     if len(both) < LEAST:
-        return Agreement(kappa, False, f"{len(both)} rated answers, at least {LEAST} are needed")
+        return JudgeAgreement(kappa, False, f"{len(both)} rated answers, at least {LEAST} are needed")
     enough = kappa.mean >= AGREEMENT
-    return Agreement(kappa, bool(enough), "" if enough else f"kappa {kappa.mean:.2f} is below {AGREEMENT}")
+    return JudgeAgreement(kappa, bool(enough), "" if enough else f"kappa {kappa.mean:.2f} is below {AGREEMENT}")
 
 
-def believed(scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]]) -> dict[str, Agreement]:
+def believed(
+    scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]]
+) -> dict[str, JudgeAgreement]:
     """The agreement on each aspect."""
     return {aspect: agreement(scored, judged, ratings, aspect) for aspect in ASPECTS}

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from hippo_core.files import in_a_line
 from hippo_core.protocols.conversation.budget import FULL, Budget, Room
-from hippo_core.protocols.conversation.dialogue import Dialogue, Question
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
 from hippo_core.protocols.conversation.techniques import found, load_technique
-from hippo_core.protocols.conversation.techniques.base import Asked, Chosen, Setting, timed
+from hippo_core.protocols.conversation.techniques.base import Chosen, TechniqueContext, TurnQuery, timed
 from hippo_core.providers.base import Provider
 from hippo_core.text import on_one_line
 
@@ -31,7 +31,7 @@ class Choice:
     `error`: why the technique failed, in one line; nothing is shown then."""
 
     dialogue: Dialogue
-    question: Question
+    question: DialogueQuestion
     technique: str
     budget: str
     chosen: Chosen
@@ -45,14 +45,18 @@ class Choice:
         return self.chosen.lines
 
 
-def choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: Setting) -> Iterator[Choice]:
+def choices(
+    dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
+) -> Iterator[Choice]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
     `setting.lm` counts the tokens of a budget, whoever answers. LabError, before anything is asked, for an unknown technique."""
     found(techniques)
     return _choices(dialogues, techniques, budgets, setting)
 
 
-def _choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: Setting) -> Iterator[Choice]:
+def _choices(
+    dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
+) -> Iterator[Choice]:
     count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)
@@ -62,7 +66,7 @@ def _choices(dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: 
             for budget in [Budget(FULL)] if name in UNBUDGETED else budgets:
                 room = Room.of(budget, dialogue, cost, count)
                 for question in dialogue.questions:
-                    asked = Asked(question.question, question.id, tuple(dialogue.places(question.evidence)))
+                    asked = TurnQuery(question.question, question.id, tuple(dialogue.places(question.evidence)))
                     (chosen, error), ms = timed(lambda: _tried(lambda: choose(asked, room)) if choose else (None, broken))  # noqa: B023
                     yield Choice(dialogue, question, name, budget.name, chosen or Chosen((), ()), ms, index_ms, error)
 

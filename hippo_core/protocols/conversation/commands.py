@@ -53,14 +53,14 @@ def execute(
     from hippo_core.protocols.conversation import execute as phase
     from hippo_core.protocols.conversation.budget import Budget
     from hippo_core.protocols.conversation.choices import choices
-    from hippo_core.protocols.conversation.techniques.base import Setting
+    from hippo_core.protocols.conversation.techniques.base import TechniqueContext
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
     rooms = [Budget.of(int(one) if one.isdecimal() else one) for one in budget or ("turns",)]
     told = _read(dialogues, published, corrections)
-    chosen = choices(told, technique or ("full", "none", "bm25"), rooms, Setting(load(load_spec(COUNTS))))
+    chosen = choices(told, technique or ("full", "none", "bm25"), rooms, TechniqueContext(load(load_spec(COUNTS))))
     if dry_run:
         print(phase.describe(chosen, model, max_tokens, temperature))
         return

@@ -64,7 +64,7 @@ class Turn(BaseModel):
         return f"{self.speaker}: {self.text}"
 
 
-class Question(BaseModel):
+class DialogueQuestion(BaseModel):
     """A question about a dialogue, asked after its end.
 
     Args:
@@ -98,7 +98,7 @@ class Dialogue(BaseModel):
 
     id: Said
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
-    questions: tuple[Question, ...] = _named("questions", "recallQuestions", default=())
+    questions: tuple[DialogueQuestion, ...] = _named("questions", "recallQuestions", default=())
     category: str = ""
 
     @model_validator(mode="before")

@@ -23,9 +23,9 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base.parameters import with_settings
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.chunks import chunked, world_of
-from hippo_core.protocols.conversation.dialogue import Dialogue, Question
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
 from hippo_core.protocols.conversation.techniques import load_technique
-from hippo_core.protocols.conversation.techniques.base import Asked, Setting
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.store import TraceStore
@@ -111,13 +111,13 @@ def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searc
     """The rows of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
     if how.dated or how.context:
         raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
-    setting = Setting(lm, chunk=how.size, options={})
+    setting = TechniqueContext(lm, chunk=how.size, options={})
     choose, turns = load_technique(name if how.size == 1 else f"{name}@{how.size}", setting).open(dialogue), dialogue.turns
     room = Room(None, None, [0] * len(turns), len)
     rows = []
     for question in dialogue.questions:
         if question.evidence:
-            ranking = choose(Asked(question.question, question.id), room).ranking or ()
+            ranking = choose(TurnQuery(question.question, question.id), room).ranking or ()
             firsts = list(dict.fromkeys(place // how.size * how.size for place in ranking))[:10]
             chunks = [turns[first : first + how.size] for first in firsts]
             best = [({turn.id for turn in chunk}, sum(len(turn.line.split()) for turn in chunk)) for chunk in chunks]
@@ -125,7 +125,7 @@ def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searc
     return rows
 
 
-def _about(dialogue: Dialogue, question: Question, how: Searched) -> dict[str, object]:
+def _about(dialogue: Dialogue, question: DialogueQuestion, how: Searched) -> dict[str, object]:
     known = {"question": question.id, "dialogue": dialogue.id, "category": question.kind, "half": half_of(question.question)}
     return {**known, "chunk": how.size, "dated": how.dated, "context": how.context}
 

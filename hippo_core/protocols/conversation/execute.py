@@ -12,7 +12,7 @@ from pathlib import Path
 from hippo_core.protocols.conversation.choices import Choice, calls
 from hippo_core.protocols.conversation.lines import appending, read_lines
 from hippo_core.protocols.conversation.phases import KEY, key_of
-from hippo_core.providers import Answer, Provider
+from hippo_core.providers import Completion, Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def execute(
                 kept += 1
                 continue
             known_error = known["error"]
-            answer = Answer(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
+            answer = Completion(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
             textless = {name: value for name, value in known.items() if name != "lines"}
             file.append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
             asked, failed, cut = asked + 1, failed + (answer.error is not None), cut + answer.cut

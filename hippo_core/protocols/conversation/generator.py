@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from hippo_core.files import LabError
-from hippo_core.protocols.conversation.dialogue import POSITIONS, SALIENCES, Dialogue, KeyType, Position, Question, Salience, Turn
+from hippo_core.protocols.conversation.dialogue import POSITIONS, SALIENCES, Dialogue, DialogueQuestion, KeyType, Position, Salience, Turn
 from hippo_core.suites import lexicon, multi, wording
 from hippo_core.suites.episodic import EpisodicSettings, make_events, make_question_about
 from hippo_core.suites.types import Split, WorldSpec
@@ -36,7 +36,7 @@ FILLERS = {
 
 
 @dataclass(frozen=True)
-class Told:
+class DialogueEvent:
     """Something to be told: its sentence, what kind of information it is."""
 
     text: str
@@ -44,16 +44,16 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DialogueProbe:
     """What is asked about: where and how stressed it is told, the question, and what is told before and corrected."""
 
     position: Position
     salience: Salience
     kind: str
-    told: Told
+    told: DialogueEvent
     question: str
     answer: str
-    before: Told | None = None
+    before: DialogueEvent | None = None
     refuted: str = ""
 
 
@@ -78,7 +78,7 @@ def _dialogue(index: int, seed: int, split: Split, lengths: Sequence[int]) -> Di
     length = lengths[index // len(CATEGORIES) % len(lengths)]
     asked, others = _contents(random, category, length, WorldSpec(split, seed, index))
     places = _places(random, asked, length)
-    spoken: dict[int, tuple[Told, Salience | None]] = {}
+    spoken: dict[int, tuple[DialogueEvent, Salience | None]] = {}
     corrects: dict[int, int] = {}
     for one, (before, place) in zip(asked, places, strict=True):
         spoken[place] = one.told, one.salience
@@ -90,7 +90,7 @@ def _dialogue(index: int, seed: int, split: Split, lengths: Sequence[int]) -> Di
         spoken[place] = told, random.choice(SALIENCES)
     turns = tuple(_turn(random, place, spoken.get(place), corrects.get(place), category) for place in range(length))
     questions = tuple(
-        Question(
+        DialogueQuestion(
             id=str(number), question=one.question, answer=one.answer, entities=(one.answer,), position=one.position, salience=one.salience,
             kind=one.kind, evidence=(str(place),), refuted=(one.refuted,) if one.refuted else (),
         )
@@ -99,7 +99,7 @@ def _dialogue(index: int, seed: int, split: Split, lengths: Sequence[int]) -> Di
     return Dialogue(id=f"{split}-{index:03d}", turns=turns, questions=questions, category=category)
 
 
-def _turn(random: Random, place: int, said: tuple[Told, Salience | None] | None, corrects: int | None, category: str) -> Turn:
+def _turn(random: Random, place: int, said: tuple[DialogueEvent, Salience | None] | None, corrects: int | None, category: str) -> Turn:
     speaker = ("user", "assistant")[place % 2]
     if said is None:
         return Turn(id=str(place), speaker=speaker, text=random.choice(FILLERS[speaker]))
@@ -109,7 +109,7 @@ def _turn(random: Random, place: int, said: tuple[Told, Salience | None] | None,
     return Turn(id=str(place), speaker=speaker, text=text, key=told.key, salience=salience, category=category, corrects=earlier)
 
 
-def _places(random: Random, asked: Sequence[Asked], length: int) -> list[tuple[int, int]]:
+def _places(random: Random, asked: Sequence[DialogueProbe], length: int) -> list[tuple[int, int]]:
     """Where each is told, in the third of the dialogue that is its position, and where what it corrects is (-1: nothing)."""
     while True:
         taken: set[int] = set()
@@ -125,7 +125,7 @@ def _places(random: Random, asked: Sequence[Asked], length: int) -> list[tuple[i
             return found
 
 
-def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tuple[list[Asked], list[Told]]:
+def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tuple[list[DialogueProbe], list[DialogueEvent]]:
     """What is asked about, and what else is told. Drawn again where an event cannot be asked for."""
     cells = [cell_of(spec.index, number) for number in range(QUESTIONS)]
     of_events = [kind != "correction" and _is_event(category, number) for number, (_, _, kind) in enumerate(cells)]
@@ -142,7 +142,7 @@ def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tu
     for (salience, position, kind), event in zip(cells, of_events, strict=True):
         if event:
             told, (question, answer) = next(drawn[0])
-            asked.append(Asked(position, salience, kind, told, question, answer))
+            asked.append(DialogueProbe(position, salience, kind, told, question, answer))
         else:
             asked.append(_about(random, next(drawn[1]), salience, position, kind))
     return asked, [*(told for told, _ in events[sum(of_events) :]), *(_stated(random, one) for one in drawn[1])]
@@ -152,7 +152,7 @@ def _is_event(category: str, number: int) -> bool:
     return category == "technical" or (category == "multi-topic" and number % 2 == 0)
 
 
-def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -> list[tuple[Told, tuple[str, str]]] | None:
+def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -> list[tuple[DialogueEvent, tuple[str, str]]] | None:
     """Events with question and answer; those that are asked about first, as each kind says; None where one cannot be asked for."""
     if not count:
         return []
@@ -168,7 +168,7 @@ def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -
             if drawn is None:
                 return None
             question, answer = drawn.question, chosen.slots()[drawn.kind]
-        found.append((Told(wording.tell(random, chosen), "fact"), (question, answer)))
+        found.append((DialogueEvent(wording.tell(random, chosen), "fact"), (question, answer)))
     return found
 
 
@@ -179,19 +179,19 @@ def _statements(random: Random, count: int, people: Sequence[str]) -> Iterator[t
     return iter(random.sample(pairs, count))
 
 
-def _about(random: Random, pair: tuple[str, str], salience: Salience, position: Position, kind: str) -> Asked:
+def _about(random: Random, pair: tuple[str, str], salience: Salience, position: Position, kind: str) -> DialogueProbe:
     who, relation = pair
     answer, earlier = random.sample(multi.RELATIONS[relation].values, 2)
     corrects = kind == "correction"
-    told = Told(multi.tell(random, (who, relation, answer), corrects), _key(relation))
+    told = DialogueEvent(multi.tell(random, (who, relation, answer), corrects), _key(relation))
     question, _ = multi.ask(random, (who, relation, answer), "paraphrase" if kind == "paraphrase" else "exact", training=True)
-    before = Told(multi.tell(random, (who, relation, earlier), False), _key(relation)) if corrects else None
-    return Asked(position, salience, kind, told, question, answer, before, earlier if corrects else "")
+    before = DialogueEvent(multi.tell(random, (who, relation, earlier), False), _key(relation)) if corrects else None
+    return DialogueProbe(position, salience, kind, told, question, answer, before, earlier if corrects else "")
 
 
-def _stated(random: Random, pair: tuple[str, str]) -> Told:
+def _stated(random: Random, pair: tuple[str, str]) -> DialogueEvent:
     who, relation = pair
-    return Told(multi.tell(random, (who, relation, random.choice(multi.RELATIONS[relation].values)), False), _key(relation))
+    return DialogueEvent(multi.tell(random, (who, relation, random.choice(multi.RELATIONS[relation].values)), False), _key(relation))
 
 
 def _key(relation: str) -> KeyType:

@@ -15,8 +15,8 @@ from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.choices import Row, calls, choices
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.scores import known_entities, scored
-from hippo_core.protocols.conversation.techniques.base import Setting, timed
-from hippo_core.providers.base import Answer, Provider
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext, timed
+from hippo_core.providers.base import Completion, Provider
 
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
@@ -32,7 +32,7 @@ def execute(
     dialogues: Sequence[Dialogue],
     techniques: Sequence[str],
     budgets: Sequence[Budget],
-    setting: Setting,
+    setting: TechniqueContext,
     provider: Provider,
     say: Callable[[str], object] = print,
     max_tokens: int = ANSWER_TOKENS,
@@ -43,7 +43,7 @@ def execute(
         own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, max_tokens, 0.0))  # noqa: B023
         prompts = [prompt for known, prompt in own if not known["error"]]
         answers, answer_ms = timed(lambda: iter(_answers(provider, prompts, max_tokens)))  # noqa: B023
-        made = [known | asdict(Answer(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
+        made = [known | asdict(Completion(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
         failed = [row["error"] for row in made if row["error"]]
         why = f", {len(failed)} failed ({failed[0]})" if failed else ""
         why += f", {count} cut at {max_tokens} tokens" if (count := sum(row["cut"] for row in made)) else ""
@@ -52,13 +52,13 @@ def execute(
     return rows
 
 
-def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Answer]:
+def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
     """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
     try:
         return provider.answers(prompts, max_tokens=max_tokens)
     except Exception as error:
         if len(prompts) == 1:
-            return [Answer(error=in_a_line(error))]
+            return [Completion(error=in_a_line(error))]
         return [answer for prompt in prompts for answer in _answers(provider, [prompt], max_tokens)]
 
 

@@ -8,7 +8,7 @@ from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
 from hippo_core.protocols.conversation.phases import ANSWER_TOKENS, RAW, SCORED, evaluate, execute
 from hippo_core.protocols.conversation.table import table_of
-from hippo_core.protocols.conversation.techniques.base import Setting
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 from hippo_core.providers.local import LocalProvider
 from hippo_core.results.frames import Frame
 from hippo_core.text import OWN_ANSWER_TOKENS
@@ -30,7 +30,7 @@ def converse(cell: OpenCell) -> Frame:
     told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
     budgets = [Budget.of(one) for one in told.budgets]
     room = OWN_ANSWER_TOKENS if told.dialogues else ANSWER_TOKENS
-    raw = execute(dialogues, told.techniques, budgets, Setting(lm, told.seed), LocalProvider(lm), max_tokens=room)
+    raw = execute(dialogues, told.techniques, budgets, TechniqueContext(lm, told.seed), LocalProvider(lm), max_tokens=room)
     write_lines(cell.record / RAW, raw)
     scored = evaluate(raw, dialogues)
     write_lines(cell.record / SCORED, scored)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hippo_core.protocols.conversation.dialogue import Dialogue, Question
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
 from hippo_core.protocols.conversation.words import holds
 from hippo_core.text import words
 
@@ -56,7 +56,7 @@ def recall(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> fl
     return math.nan if ranking is None or not evidence else len(set(ranking[:k]) & set(evidence)) / len(set(evidence))
 
 
-def answer_scores(response: str, question: Question, known: Sequence[str]) -> dict[str, float]:
+def answer_scores(response: str, question: DialogueQuestion, known: Sequence[str]) -> dict[str, float]:
     """The scores of an answer; NaN where a question has nothing to score it by. `known`: entities that it may name.
 
     em: the response is the answer. contains: it has the answer in it, as whole words; of models that answer in sentences that is what
@@ -72,11 +72,11 @@ def answer_scores(response: str, question: Question, known: Sequence[str]) -> di
     }
 
 
-def _accepted(question: Question) -> tuple[str, ...]:
+def _accepted(question: DialogueQuestion) -> tuple[str, ...]:
     return (question.answer, *question.accepted) if question.answerable else ("unknown",)
 
 
-def scored(row: Mapping[str, Any], dialogue: Dialogue, question: Question, known: Sequence[str]) -> dict[str, Any]:
+def scored(row: Mapping[str, Any], dialogue: Dialogue, question: DialogueQuestion, known: Sequence[str]) -> dict[str, Any]:
     """All scores of a raw row, and what it is grouped by. An answer that failed has none.
 
     presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the

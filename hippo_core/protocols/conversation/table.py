@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import asdict
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table
-from hippo_core.results.statistics.interval import cluster_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
 COSTS = ("tokens", "ms", "index_ms")
@@ -18,6 +18,8 @@ COLUMNS = ("entry", "dialogue", "question", "technique", "budget", *GROUPS, "tur
 
 def table_of(scored: list[dict[str, Any]]) -> Frame:
     """The rows of the table from the scored rows."""
+    import pandas as pd
+
     rows = pd.DataFrame(scored)
     question = rows["dialogue"] + "/" + rows["question"]
     rows = rows.assign(question=question, entry=question + "/" + rows["technique"] + "/" + rows["budget"])
@@ -42,11 +44,13 @@ def by_technique(rows: Frame) -> list[dict[str, Any]]:
 
 def mean_score(rows: Frame, name: str) -> dict[str, Any]:
     """The mean of a score from 0 to 1 with its 95% interval by dialogue within these bounds; None is what was not measured."""
+    from hippo_core.results.statistics.interval import cluster_interval
+
     interval = cluster_interval(rows[name].to_numpy(dtype=float), rows["dialogue"].to_numpy())
     return {key: None if math.isnan(value) else value for key, value in asdict(interval).items()}
 
 
-def _mean(values: pd.Series) -> float | None:
+def _mean(values: "pd.Series") -> float | None:
     mean = float(values.mean())
     return None if mean != mean else mean
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from hippo_core.files import LabError
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners import Method
+from hippo_core.protocols.forgetting.learners import ContinualLearner
 from hippo_core.training.kept_tensors import read, write
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass
-class Place:
+class TrainingState:
     """Where a course stands.
 
     Args:
@@ -38,7 +38,7 @@ class Place:
     curve: dict[str, Any] = field(default_factory=dict)
 
 
-def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
+def keep(path: Path, place: TrainingState, learner: Learner, method: ContinualLearner) -> None:
     """Write where a course stands."""
     tensors = {f"method.{name}": value for name, value in method.tensors.items()}
     for model, vector in enumerate(learner.learnt):
@@ -49,7 +49,7 @@ def keep(path: Path, place: Place, learner: Learner, method: Method) -> None:
     write(path, tensors, {"place": json.dumps(notes)})
 
 
-def resume(path: Path, learner: Learner, method: Method) -> Place | None:
+def resume(path: Path, learner: Learner, method: ContinualLearner) -> TrainingState | None:
     """Put learner and method where the file says; None where there is none.
 
     Raises:
@@ -62,7 +62,7 @@ def resume(path: Path, learner: Learner, method: Method) -> Place | None:
     learnt = [tensors[f"learnt.{model}"] for model in range(sum(name.startswith("learnt.") for name in tensors))]
     method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}
     method.notes = notes["notes"]
-    place = Place(**notes["place"])
+    place = TrainingState(**notes["place"])
     going_on = place.phase - (place.step is None and place.phase > 0)  # before a phase begins there is what the last one learnt
     expected = [(method.learnt_weights(going_on),)] * len(learner.seeds)
     if (found := [tuple(vector.shape) for vector in learnt]) != expected:

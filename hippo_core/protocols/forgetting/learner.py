@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional
 
 from hippo_core.files import LabError
-from hippo_core.protocols.forgetting.tasks import Batch, Corpus
-from hippo_core.protocols.forgetting.transformer import Shape, initial, logits
+from hippo_core.protocols.forgetting.tasks import Corpus, TaskBatch
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
 
 BETAS = (0.9, 0.98)
 TOGETHER = 512  # items evaluated at a time
@@ -48,7 +48,9 @@ class Learner:
         LabError: there is no C++ compiler to translate them.
     """
 
-    def __init__(self, shape: Shape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float, compiled: bool = False) -> None:
+    def __init__(
+        self, shape: TransformerShape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float, compiled: bool = False
+    ) -> None:
         if compiled and not any(map(which, (os.environ.get("CXX", "c++"), "c++", "g++", "clang++"))):
             raise LabError("compiled=true needs a C++ compiler, such as g++, which is not on the PATH; use compiled=false")
         self.shape, self.corpus, self.seeds = shape, corpus, seeds
@@ -66,11 +68,11 @@ class Learner:
         """What these models have learnt, `(models, weights)`."""
         return torch.stack([self.learnt[model] for model in models])
 
-    def scored(self, vectors: torch.Tensor, batch: Batch) -> Scores:
+    def scored(self, vectors: torch.Tensor, batch: TaskBatch) -> Scores:
         """How models with these weights, `(models, weights)`, answer a batch that they share, or one a model."""
         return scored(self.logits(vectors, batch), batch)
 
-    def logits(self, vectors: torch.Tensor, batch: Batch) -> torch.Tensor:
+    def logits(self, vectors: torch.Tensor, batch: TaskBatch) -> torch.Tensor:
         """The logits of models with these weights, `(models, items, answers, vocabulary)`."""
         run = self.learning if torch.is_grad_enabled() else self.passed
         return run(vectors, batch.tokens, batch.at)
@@ -98,7 +100,7 @@ class Learner:
         return whole.mean(whole.nats), whole.mean(whole.right)
 
 
-def scored(found: torch.Tensor, batch: Batch) -> Scores:
+def scored(found: torch.Tensor, batch: TaskBatch) -> Scores:
     """How logits, `(models, items, answers, vocabulary)`, answer a batch."""
     answers = batch.answers.expand(found.shape[:-1])
     nats = functional.cross_entropy(found.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)

@@ -18,9 +18,9 @@ from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
 from hippo_core.plugins import found_member
 from hippo_core.protocols.forgetting import checkpoint, learners
-from hippo_core.protocols.forgetting.checkpoint import Place
+from hippo_core.protocols.forgetting.checkpoint import TrainingState
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners import MethodSettings, make_method
+from hippo_core.protocols.forgetting.learners import LearnerSettings, make_method
 from hippo_core.protocols.forgetting.live import Live
 from hippo_core.protocols.forgetting.matched import matched
 from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
@@ -99,25 +99,25 @@ class Course:
             self.keep(place)
         return place.rows
 
-    def keep(self, place: Place) -> None:
+    def keep(self, place: TrainingState) -> None:
         """Write where the course stands."""
         place.curve = seal(self.curve)
         checkpoint.keep(self.file, place, self.learner, self.method)
 
-    def cut_curve(self, place: Place) -> None:
+    def cut_curve(self, place: TrainingState) -> None:
         """Leave of the curve what stood there at the checkpoint. LabError where that is not as it was written."""
         content = self.curve.read_bytes()[: place.curve["bytes"]] if self.curve.is_file() else b""
         if hashlib.sha256(content).hexdigest() != place.curve["sha256"]:
             raise LabError(f"{self.curve} is damaged: it is not what stood there at the checkpoint; delete {self.folder} to begin anew")
         write_bytes(self.curve, content)
 
-    def arrived(self, phase: int, rows: list[dict[str, Any]]) -> Place:
+    def arrived(self, phase: int, rows: list[dict[str, Any]]) -> TrainingState:
         """Before a phase."""
         learning = self.method.tasks(phase) if phase < len(self.corpus.tasks) else []
         reached = {str(task): [None for _ in self.everyone] for task in learning}
-        return Place(phase, None, list(self.everyone), reached, [0 for _ in self.everyone], 0.0, rows)  # type: ignore[arg-type]
+        return TrainingState(phase, None, list(self.everyone), reached, [0 for _ in self.everyone], 0.0, rows)  # type: ignore[arg-type]
 
-    def learn(self, place: Place) -> None:
+    def learn(self, place: TrainingState) -> None:
         """Learn until every model has learnt the phase's tasks, or the steps are used up."""
         phase = place.phase
         since, saved = time.monotonic() - place.seconds, time.monotonic()
@@ -159,7 +159,7 @@ class Course:
             found[mine] = [orders[number][place] for number, place in zip(rounds.tolist(), within, strict=True)]
         return found
 
-    def look(self, place: Place) -> None:
+    def look(self, place: TrainingState) -> None:
         """Examine the validation items of what is learnt; models that have learnt all of it stop, where the parameters say so."""
         line = self.measured(place)
         for task, reached in place.reached.items():
@@ -169,7 +169,7 @@ class Course:
         if self.parameters.early_stop:
             place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
 
-    def measured(self, place: Place) -> dict[str, Any]:
+    def measured(self, place: TrainingState) -> dict[str, Any]:
         """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and loss and
         accuracy on the validation items of all tasks so far; of a task that the phase does not learn, on the first of them."""
         examined, learning = self.learner.examined, self.method.whole(self.learner.stacked(place.models), place.models)
@@ -196,7 +196,7 @@ class Course:
         names = [task.name for task in self.corpus.tasks[:phase]]
         return [matched(mine, model, names, LEVELS) for model in self.everyone]
 
-    def examined(self, place: Place, phase: int = 0) -> list[dict[str, Any]]:
+    def examined(self, place: TrainingState, phase: int = 0) -> list[dict[str, Any]]:
         """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
         rows, at_levels = [], self.at_levels(phase)
         nothing = [None for _ in self.everyone]
@@ -212,13 +212,13 @@ class Course:
         return rows
 
 
-def method_settings(parameters: Any) -> MethodSettings:
+def method_settings(parameters: Any) -> LearnerSettings:
     """What the parameters say to the method."""
     names = ("stored", "rehearsed", "policy", "strength", "rank")
-    return MethodSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
+    return LearnerSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
 
 
-def said(rows: list[dict[str, Any]], place: Place) -> str:
+def said(rows: list[dict[str, Any]], place: TrainingState) -> str:
     """How a phase ended, in a line."""
     last = [row for row in rows if row["phase"] == place.phase + 1]
     of_each = {task: [row["accuracy"] for row in last if row["task"] == task] for task in dict.fromkeys(row["task"] for row in last)}

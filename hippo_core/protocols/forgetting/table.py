@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from hippo_core.results.forgetting import diagonal, forward, from_initial, from_max, mean
 from hippo_core.results.frames import Frame
@@ -45,6 +44,8 @@ def summaries(rows: Frame) -> Frame:
     forgetting_from_max, forgetting_from_initial; backward_transfer is the latter's negative.
     forward_transfer: mean of R[j - 1, j] - R[0, j] over the tasks after the first.
     """
+    import pandas as pd
+
     known = learnt(rows)
     return pd.DataFrame({init: summary(matrix(own).to_numpy(), known.loc[init].to_numpy(bool)) for init, own in rows.groupby("init")}).T
 
@@ -69,6 +70,8 @@ def matched(rows: Frame) -> Frame:
     """What was answered when a phase's training loss first fell to each level, a row an initialisation, a task and a level: `loss` and
     `accuracy` on the task's validation items, and `earlier`, the mean accuracy on those of the tasks that had been learnt to 99% before.
     NaN where training did not come so far. Without rows where the cells are older than these columns."""
+    import pandas as pd
+
     known, found = learnt(rows).stack().rename("known").reset_index(), []
     rows = rows.merge(known, on=["init", "task"])
     for level in LEVELS:

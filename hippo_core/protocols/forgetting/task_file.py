@@ -19,7 +19,7 @@ Token = Annotated[int, Field(ge=0)]
 Tokens = Annotated[list[Token], Field(min_length=1)]
 
 
-class Item(BaseModel):
+class TaskItem(BaseModel):
     """A line."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -39,7 +39,7 @@ def read_items(path: Path) -> tuple[Numbers, Numbers]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"task file {path} cannot be read as UTF-8 text: {error}") from None
-    items: dict[tuple[int, ...], tuple[Item, int]] = {}
+    items: dict[tuple[int, ...], tuple[TaskItem, int]] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():
             item = _read(line, f"{path}:{number}")
@@ -55,16 +55,16 @@ def read_items(path: Path) -> tuple[Numbers, Numbers]:
     return np.array(prompts, dtype=np.int64), np.array(answers, dtype=np.int64)
 
 
-def _read(line: str, where: str) -> Item:
+def _read(line: str, where: str) -> TaskItem:
     try:
-        return Item.model_validate_json(line)
+        return TaskItem.model_validate_json(line)
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
         raise LabError(f'{where}: expected {{"prompt": [tokens], "answer": [tokens]}}; {place}: {fault["msg"]}') from None
 
 
-def _differences(item: Item, first: Item) -> list[tuple[str, Any, Any]]:
+def _differences(item: TaskItem, first: TaskItem) -> list[tuple[str, Any, Any]]:
     """In what an item differs from the first one, and must not: what, of this one, of the first."""
     found = [
         ("a prompt of length", len(item.prompt), len(first.prompt)),

@@ -46,7 +46,7 @@ VOCABULARY = EOS + 1 + len(FORMAL)
 
 
 @dataclass(frozen=True)
-class Task:
+class SequenceTask:
     """A task, enumerated whole.
 
     Args:
@@ -85,7 +85,7 @@ class Task:
         return self.tokens.shape[1] - 1 - self.first
 
 
-def make_task(name: str, control: Control = "none", subset: float = 1.0) -> Task:
+def make_task(name: str, control: Control = "none", subset: float = 1.0) -> SequenceTask:
     """The task of that name, or of a file (task_file.py) whose path ends in .jsonl. `control`: "one_token": its cue is the one that all
     tasks of its family share; "shuffled": the answers of the items are exchanged among them, so that there is nothing to be generalised.
     `subset`: the share of the training items that is learnt from; what is held out stays the same. LabError for an unknown name."""
@@ -105,7 +105,7 @@ def make_task(name: str, control: Control = "none", subset: float = 1.0) -> Task
     half = len(prompts) // 2
     learnt, held_out = order[: max(1, round(subset * half))], order[half:]
     cue_at = 0 if family == "formal" else 2
-    return Task(called(name), np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
+    return SequenceTask(called(name), np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
 
 
 def is_file(name: str) -> bool:
@@ -132,7 +132,7 @@ def _modular(name: str, cue: int) -> tuple[Numbers, Numbers]:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TaskBatch:
     """Items as the model takes them; the first dimensions may be several.
 
     Args:
@@ -155,7 +155,7 @@ class Corpus:
         tasks: in the order in which they are learnt.
     """
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[SequenceTask]) -> None:
         self.tasks = tasks
         length, count = max(task.tokens.shape[1] for task in tasks), max(task.answers for task in tasks)
         self.starts = np.cumsum([0, *(len(task.tokens) for task in tasks)])
@@ -173,9 +173,9 @@ class Corpus:
         """The numbers of a task's items in a split: train, val or test."""
         return self.starts[task] + getattr(self.tasks[task], split)
 
-    def batch(self, items: torch.Tensor) -> Batch:
+    def batch(self, items: torch.Tensor) -> TaskBatch:
         """The items of these numbers, `(...,)`; -1 stands for none."""
         at, weights = self.at[items], self.weights[items] * (items >= 0).unsqueeze(-1)
         length = int(at.max()) + 1
         count = max(1, int((weights > 0).flatten(0, -2).any(0).sum()))
-        return Batch(self.tokens[items][..., :length], at[..., :count], self.answers[items][..., :count], weights[..., :count])
+        return TaskBatch(self.tokens[items][..., :length], at[..., :count], self.answers[items][..., :count], weights[..., :count])

@@ -21,7 +21,7 @@ QUICKER = 10.0  # times the rate, of what a sort layer learns
 
 
 @dataclass(frozen=True)
-class Shape:
+class TransformerShape:
     """The sizes of a transformer.
 
     Args:
@@ -82,17 +82,21 @@ class Shape:
                 raise LabError(f"task {task.name} has the token {highest}, preset {name} knows 0 to {self.vocabulary - 1}")
 
 
-PRESETS: Mapping[str, Shape] = {"formal": Shape(24), "grokking": Shape(8), "small": Shape(24, width=64)}
+PRESETS: Mapping[str, TransformerShape] = {
+    "formal": TransformerShape(24),
+    "grokking": TransformerShape(8),
+    "small": TransformerShape(24, width=64),
+}
 
 
-def load_shape(name: str, **variant: int | None) -> Shape:
+def load_shape(name: str, **variant: int | None) -> TransformerShape:
     """The sizes of that name, with what a variant changes of them; LabError with what is legal otherwise."""
     if name not in PRESETS:
         raise unknown("model of this experiment", name, PRESETS)
     return replace(PRESETS[name], **variant)  # type: ignore[arg-type]
 
 
-def initial(shape: Shape, seed: int) -> torch.Tensor:
+def initial(shape: TransformerShape, seed: int) -> torch.Tensor:
     """The weights at the beginning, `(weights,)`, from a seed."""
     generator = torch.Generator().manual_seed(seed)
     parts = []
@@ -106,7 +110,7 @@ def initial(shape: Shape, seed: int) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+def logits(shape: TransformerShape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     """The logits at the places `at` alone: the last block runs no others.
 
     Args:
@@ -121,7 +125,7 @@ def logits(shape: Shape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.T
     return linear(blocks(shape, weights, functional.embedding(tokens, weights["tokens"]), at), weights["tokens"])
 
 
-def blocks(shape: Shape, weights: Mapping[str, torch.Tensor], read: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+def blocks(shape: TransformerShape, weights: Mapping[str, torch.Tensor], read: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     """What the blocks make of vectors that were read, `(items, length, width)`, at the places `at`, `(items, places)`, normed:
     `(items, places, width)`."""
     items, length, _ = read.shape

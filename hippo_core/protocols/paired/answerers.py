@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hippo_core.protocols.paired.answering import BRIEFING_TOKENS, TOKENS, Answer, Answerer, LocalModel, Prompt, cited_in, reader
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.answering import BRIEFING_TOKENS, TOKENS, Answerer, ItemAnswer, LocalModel, Prompt, cited_in, reader
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.providers import Provider, load_provider
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ class FromProvider:
 
     provider: Provider
 
-    def answer(self, prompt: Prompt) -> Answer:
+    def answer(self, prompt: Prompt) -> ItemAnswer:
         """Tokens are those that the provider states, None where it does not; a failure stands in the answer's `error`."""
         most = BRIEFING_TOKENS if prompt.briefing else TOKENS
         fitting = self.provider.fitting([passage.text for passage in prompt.passages], prompt.text_without_notes, most)
@@ -25,10 +25,10 @@ class FromProvider:
         found = self.provider.answer(kept.text, max_tokens=most)
         cited = cited_in(found.text, kept.passages)
         costs = found.tokens_in, found.tokens_out, found.seconds
-        return Answer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
+        return ItemAnswer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
 
 
-def answerer_of(settings: Settings, lm: "str | LanguageModel") -> Answerer:
+def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
     """The one that a run's settings name. LabError where its provider is unknown or not there."""
     if not settings.by_model:
         return reader(settings.encoder)

@@ -1,4 +1,4 @@
-"""Who answers: a deterministic reader that quotes, or a language model. Both get a `Prompt` and return an `Answer`."""
+"""Who answers: a deterministic reader that quotes, or a language model. Both get a `Prompt` and return an `ItemAnswer`."""
 
 import re
 import time
@@ -58,7 +58,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ItemAnswer:
     """An answer and what it took. Cached tokens are part of `tokens_in`; tokens are None where nobody stated them. `cited`: ids of notes
     that it cites; None where it cannot cite. `read`: what a model read for it; nothing where none answered."""
 
@@ -75,7 +75,7 @@ class Answer:
 class Answerer(Protocol):
     """Anything that answers."""
 
-    def answer(self, prompt: Prompt) -> Answer:
+    def answer(self, prompt: Prompt) -> ItemAnswer:
         """The answer; what went wrong stands in its `error`."""
         ...
 
@@ -88,7 +88,7 @@ class Reader:
     def __init__(self, alike: Alike, least: float) -> None:
         self._alike, self.least = alike, least
 
-    def answer(self, prompt: Prompt) -> Answer:
+    def answer(self, prompt: Prompt) -> ItemAnswer:
         """A quotation, all that was brought where a briefing is wanted, or "unknown"."""
         begin = time.perf_counter()
         read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
@@ -98,7 +98,7 @@ class Reader:
         else:
             quoted = self._quoted(prompt)
             text, cited = (quoted.text, (quoted.note,) if quoted.note else ()) if quoted else (UNKNOWN, ())
-        return Answer(text, read, len(text.split()), time.perf_counter() - begin, cited=cited)
+        return ItemAnswer(text, read, len(text.split()), time.perf_counter() - begin, cited=cited)
 
     def _quoted(self, prompt: Prompt) -> Passage | None:
         passages = (prompt.best,) if prompt.best else tuple(reversed(prompt.passages))
@@ -148,7 +148,7 @@ class LocalModel:
 
     lm: "LanguageModel"
 
-    def answer(self, prompt: Prompt) -> Answer:
+    def answer(self, prompt: Prompt) -> ItemAnswer:
         """Tokens are the model's own."""
         from hippo_core.delivery.text import TextDelivery
         from hippo_core.delivery.types import Question
@@ -157,7 +157,9 @@ class LocalModel:
         asked = Question.of_texts(prompt.question, [passage.text for passage in prompt.passages])
         [delivered] = TextDelivery(self.lm).ask([asked], BRIEFING_TOKENS if prompt.briefing else TOKENS)
         read = prompt.with_last(len(prompt.passages) - delivered.dropped).read
-        return Answer(delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin, read=read)
+        return ItemAnswer(
+            delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin, read=read
+        )
 
 
 def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None:

@@ -17,13 +17,13 @@ from typing import Any
 from hippo_core.files import LabError, in_a_line, parse_json, seal, write_bytes
 from hippo_core.protocols.paired.comparison import require_same
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, PairedRun
-from hippo_core.protocols.paired.suite import HASHED, MANIFEST, Suite, inside
+from hippo_core.protocols.paired.suite import HASHED, MANIFEST, PairedSuite, inside
 
 CONTENTS = "sha256.json"
 LONGEST_LIST, HEADERS, UNLISTED = 16 << 20, 1 << 16, 1 << 30  # bytes: of the list, around each file, of all files with an older list
 
 
-def archive(run: PairedRun, suite: Suite, target: Path) -> dict[str, str]:
+def archive(run: PairedRun, suite: PairedSuite, target: Path) -> dict[str, str]:
     """Write the archive; the SHA-256 of each file by its name in it. LabError where the suite is no longer that of the run, or the target
     is there."""
     if target.exists():
@@ -115,7 +115,7 @@ def _sum_of(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest() if file else ""  # type: ignore[arg-type]
 
 
-def _of_suite(suite: Suite) -> dict[str, Path]:
+def _of_suite(suite: PairedSuite) -> dict[str, Path]:
     manifest = suite.manifest
     named = [MANIFEST, manifest.items, *([manifest.notes] if manifest.notes else []), *manifest.scripts]
     files = {name: inside(suite.folder, name) for name in named}

@@ -40,7 +40,7 @@ class Brought:
     error: str = ""
 
 
-class Recaller(Protocol):
+class MemoryUnderTest(Protocol):
     """A memory of one world, which was taught its notes when it was opened."""
 
     def recall(self, question: str, k: int) -> Brought:

@@ -84,7 +84,7 @@ def run_suite(
     from hippo_core.protocols.paired.agents.run_suite import Permissions
     from hippo_core.protocols.paired.conditions import CONDITIONS
     from hippo_core.protocols.paired.run_files import new_group_id, read_run, write_run
-    from hippo_core.protocols.paired.settings import Settings
+    from hippo_core.protocols.paired.settings import RunSettings
     from hippo_core.protocols.paired.suite import read_suite
     from hippo_core.protocols.paired.whole import run_whole, told
 
@@ -92,7 +92,7 @@ def run_suite(
     target = out or home() / "executed" / "paired-runs" / new_group_id()
     if target.exists():
         raise LabError(f"{target} is there already, and runs are never written over; name another folder")
-    settings = Settings(
+    settings = RunSettings(
         tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS if read.asking else OF_TASKS,
         memory,
         profile or ("llm" if provider else read.manifest.default_profile),

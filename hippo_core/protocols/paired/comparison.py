@@ -24,7 +24,7 @@ PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
 
 
 @dataclass(frozen=True)
-class Side:
+class RunCondition:
     """One condition of a run: a row an answer."""
 
     name: str
@@ -33,7 +33,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """The items of a tag or a type: success of both sides, and p (by permutation) after Holm's correction over all groups."""
 
     name: str
@@ -65,8 +65,8 @@ class Paired:
     succeeded at, `harmed` is the share of items that the baseline did better. `p_mcnemar` (exact) and `p_mid` (mid-p) are of items; with
     repeats an item succeeds where more than half of them do."""
 
-    baseline: Side
-    candidate: Side
+    baseline: RunCondition
+    candidate: RunCondition
     success: Comparison
     p_mcnemar: float
     p_mid: float
@@ -75,12 +75,12 @@ class Paired:
     metrics: dict[str, Comparison]
     costs: dict[str, Comparison]
     spent: tuple[Cost, Cost]
-    groups: list[Group]
+    groups: list[ItemGroup]
     differs: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     discordant: Frame = field(default_factory=pd.DataFrame)
 
 
-def read_side(place: str) -> Side:
+def read_side(place: str) -> RunCondition:
     """`RUN:CONDITION`: a condition of a run. LabError where the run has no such one."""
     run_place, _, condition = place.rpartition(":")
     if not run_place:
@@ -88,15 +88,15 @@ def read_side(place: str) -> Side:
     return side(read_run(run_place), condition)
 
 
-def side(run: PairedRun, condition: str) -> Side:
+def side(run: PairedRun, condition: str) -> RunCondition:
     """A condition of a run."""
     rows: Frame = run.rows[run.rows["condition"] == condition]
     if rows.empty:
         raise LabError(f"{run.folder}: no condition {condition!r}; it holds: {', '.join(run.conditions)}")
-    return Side(condition, run, rows.reset_index(drop=True))
+    return RunCondition(condition, run, rows.reset_index(drop=True))
 
 
-def compare_sides(baseline: Side, candidate: Side, draws: int = 10_000) -> Paired:
+def compare_sides(baseline: RunCondition, candidate: RunCondition, draws: int = 10_000) -> Paired:
     """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
     left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
@@ -170,7 +170,7 @@ def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000
     return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy(), draws=draws)
 
 
-def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Group]:
+def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[ItemGroup]:
     """Success by type and by tag, p corrected over all groups by Holm."""
     left, right = aligned(candidate, baseline)
     codes, sets = pd.factorize(left["tags"])
@@ -180,7 +180,7 @@ def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Grou
     columns = [one.to_numpy() for one in (left["success"], right["success"], left["cluster"])]
     results = [of_numbered_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
     corrected = holm([one.p_permutation for one in results])
-    return [Group(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
+    return [ItemGroup(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
 
 def _cost(rows: Frame) -> Cost:

@@ -17,9 +17,9 @@ from random import Random
 from statistics import fmean
 
 from hippo_core.files import LabError, unknown
-from hippo_core.protocols.paired.brought import Brought, Passage, Recaller
+from hippo_core.protocols.paired.brought import Brought, MemoryUnderTest, Passage
 from hippo_core.protocols.paired.items import Asking
-from hippo_core.protocols.paired.suite import Note, Suite
+from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 RETRIEVAL = {"lexical": "baselines/rag_bm25", "semantic": "baselines/rag_dense", "graph": "baselines/rag_graph"}
 MEMORY = "full-memory"
@@ -36,7 +36,9 @@ class OpenCondition:
     close: Callable[[], None] = lambda: None
 
 
-def open_condition(name: str, suite: Suite, world: str, opened: Callable[[str, Sequence[Note]], Recaller], seed: int) -> OpenCondition:
+def open_condition(
+    name: str, suite: PairedSuite, world: str, opened: Callable[[str, Sequence[SuiteNote]], MemoryUnderTest], seed: int
+) -> OpenCondition:
     """A condition in a world. `opened(name, notes)` opens what it recalls from: a preset's name, or full-memory. LabError for an unknown
     condition, and for human-note where the world has none."""
     notes = suite.by_world[world]
@@ -72,7 +74,7 @@ def expected(item: Asking) -> list[str]:
     return item.fresh_notes if item.type == "adversarial_stale" else item.expected_notes
 
 
-def budget(notes: Sequence[Note], k: int) -> int:
+def budget(notes: Sequence[SuiteNote], k: int) -> int:
     """How many words k notes of a world have on average."""
     return max(1, round(k * fmean(len(note.text.split()) for note in notes)))
 
@@ -87,25 +89,25 @@ def shortened(text: str, words: int) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def _random(item: Asking, notes: Sequence[Note], random: Random) -> Brought:
+def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> Brought:
     right = {*expected(item), *_by_label(item, notes)}
     others = [note for note in notes if note.id not in right]
     drawn = random.sample(others, min(item.top_k, len(others)))
     return _brought(drawn, notes)
 
 
-def _oracle(item: Asking, notes: Sequence[Note]) -> Brought:
+def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> Brought:
     right = {*expected(item)} or _by_label(item, notes)
     return _brought([note for note in notes if note.id in right], notes)
 
 
-def _by_label(item: Asking, notes: Sequence[Note]) -> set[str]:
+def _by_label(item: Asking, notes: Sequence[SuiteNote]) -> set[str]:
     """Notes with a tag or a file that an item of retrieval expects."""
     tags, files = set(getattr(item, "expected_tags", ())), set(getattr(item, "expected_files", ()))
     return {note.id for note in notes if tags & set(note.tags) or files & set(note.files)}
 
 
-def _brought(chosen: Sequence[Note], notes: Sequence[Note]) -> Brought:
+def _brought(chosen: Sequence[SuiteNote], notes: Sequence[SuiteNote]) -> Brought:
     order = {note.id: place for place, note in enumerate(notes)}
     passages = [Passage(note.id, note.text) for note in chosen]
     shown = tuple(sorted(passages, key=lambda passage: order[passage.note]))

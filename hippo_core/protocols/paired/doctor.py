@@ -9,13 +9,13 @@ from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.conditions import expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, Retrieval
 from hippo_core.protocols.paired.second_reading import agreement
-from hippo_core.protocols.paired.suite import Suite
+from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.results.formatting import listing, share, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     """`fail`: an item that cannot be right, or never wrong; `warn`: a claim would be thin."""
 
     level: Literal["fail", "warn"]
@@ -25,47 +25,49 @@ class Finding:
         return f"{self.level}  {self.what}"
 
 
-def examined(suite: Suite) -> list[Finding]:
+def examined(suite: PairedSuite) -> list[LintFinding]:
     """All findings, failures first."""
     return sorted([*_of_suite(suite), *_of_items(suite)], key=lambda one: one.level)
 
 
-def _of_suite(suite: Suite) -> Iterator[Finding]:
+def _of_suite(suite: PairedSuite) -> Iterator[LintFinding]:
     manifest, worlds = suite.manifest, {item.world for item in suite.items}
     if len(suite.items) < manifest.min_items:
-        yield Finding("fail", f"{len(suite.items)} items, the manifest asks for {manifest.min_items} at least")
+        yield LintFinding("fail", f"{len(suite.items)} items, the manifest asks for {manifest.min_items} at least")
     if manifest.label_status != "reviewed":
-        yield Finding("warn", "labels are a draft: nobody has read the items a second time")
+        yield LintFinding("warn", "labels are a draft: nobody has read the items a second time")
     yield from _of_second_reading(suite)
     if len(worlds) < LEAST_WORLDS:
-        yield Finding("warn", f"{len(worlds)} worlds: below {LEAST_WORLDS} no difference has an interval")
+        yield LintFinding("warn", f"{len(worlds)} worlds: below {LEAST_WORLDS} no difference has an interval")
     if without := sorted(world for world in worlds if not suite.human_note(world).strip()):
-        yield Finding("warn", f"no human note, so no condition human-note: {', '.join(without)}")
+        yield LintFinding("warn", f"no human note, so no condition human-note: {', '.join(without)}")
     if suite.runs_commands:
-        yield Finding("warn", "items run commands of the suite; read its scripts and fixtures before you allow them")
+        yield LintFinding("warn", "items run commands of the suite; read its scripts and fixtures before you allow them")
     asked = Counter((item.world, getattr(item, "question", getattr(item, "prompt", "")).lower()) for item in suite.items)
     for (world, question), count in asked.items():
         if question and count > 1:
-            yield Finding("warn", f"{world}: asked {count} times: {question[:80]!r}")
+            yield LintFinding("warn", f"{world}: asked {count} times: {question[:80]!r}")
 
 
-def _of_second_reading(suite: Suite) -> Iterator[Finding]:
+def _of_second_reading(suite: PairedSuite) -> Iterator[LintFinding]:
     if not (read := agreement(suite)):
         return
     if read.items < len(suite.asking):
-        yield Finding("warn", f"{len(suite.asking) - read.items} items have no second reading")
+        yield LintFinding("warn", f"{len(suite.asking) - read.items} items have no second reading")
     kappa = f"{share(read.notes.mean)} ({span(read.notes.low, read.notes.high)})"
     for what, others in (("rest on other notes", read.other_notes), ("have an answer that counts as wrong", read.other_answers)):
         if others:
-            yield Finding("warn", f"second reading of {read.items} items, kappa of notes {kappa}: {len(others)} {what}: {listing(others)}")
+            yield LintFinding(
+                "warn", f"second reading of {read.items} items, kappa of notes {kappa}: {len(others)} {what}: {listing(others)}"
+            )
 
 
-def _of_items(suite: Suite) -> Iterator[Finding]:
+def _of_items(suite: PairedSuite) -> Iterator[LintFinding]:
     for item in suite.asking:
         texts = {note.id: note.text for note in suite.by_world.get(item.world, ())}
         told = "\n".join(texts[one] for one in expected(item))
         for what in _of_item(item, told):
-            yield Finding("fail", f"item {item.id}: {what}")
+            yield LintFinding("fail", f"item {item.id}: {what}")
 
 
 def _of_item(item: Asking, told: str) -> Iterator[str]:

@@ -9,14 +9,14 @@ from pydantic import Field
 from hippo_core.files import home, root
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.protocols.paired.comparison import Paired
-from hippo_core.protocols.paired.items import Part
+from hippo_core.protocols.paired.items import StrictModel
 from hippo_core.results.formatting import probability, quantity, share
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Difference = Annotated[float, Field(ge=-1, le=1)]
 
 
-class GroupPolicy(Part):
+class GroupPolicy(StrictModel):
     """What is asked of one group of items."""
 
     min_items: int = 1
@@ -25,7 +25,7 @@ class GroupPolicy(Part):
     max_p_holm: Share | None = None
 
 
-class Policy(Part):
+class Policy(StrictModel):
     """A policy file. Floors are absolute (`min_candidate_success`) or against the baseline (`min_success_delta`, and
     `min_success_delta_low` of the lower end of its 95% interval). `groups`: by type:NAME or tag:NAME; one that the suite lacks fails.
     `metrics`: the least difference of a score's means."""
@@ -44,7 +44,7 @@ class Policy(Part):
 
 
 @dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """A rule of a policy: what was asked, what was found, and whether that is enough. What cannot be said is not enough."""
 
     name: str
@@ -62,13 +62,13 @@ def read_policy(path: Path) -> Policy:
     return validated(Policy, read_mapping(there), str(there))
 
 
-def judged(pair: Paired, policy: Policy) -> list[Rule]:
+def judged(pair: Paired, policy: Policy) -> list[PolicyRule]:
     """Every rule of the policy, judged."""
     found, (before, after) = pair.success, pair.spent
     status = pair.candidate.run.about["suite"]["label_status"]
-    rules = [Rule("paired items", f">= {policy.min_paired_items}", str(found.n), found.n >= policy.min_paired_items)]
+    rules = [PolicyRule("paired items", f">= {policy.min_paired_items}", str(found.n), found.n >= policy.min_paired_items)]
     if policy.reviewed_labels:
-        rules.append(Rule("labels", "reviewed", status, status == "reviewed"))
+        rules.append(PolicyRule("labels", "reviewed", status, status == "reviewed"))
     rules += _floor("candidate's success", policy.min_candidate_success, found.mean_a)
     rules += _floor("success, difference", policy.min_success_delta, found.difference)
     rules += _floor("success, difference, lower end", policy.min_success_delta_low, found.low)
@@ -76,25 +76,25 @@ def judged(pair: Paired, policy: Policy) -> list[Rule]:
     rules += _ceiling("p, worlds permuted", policy.max_permutation_p, found.p_permutation)
     if (most := policy.max_tokens_per_success_ratio) is not None:
         ratio = after.per_success / before.per_success if before.per_success else float("nan")
-        rules.append(Rule("tokens a success, candidate / baseline", f"<= {most:g}", quantity(ratio), ratio <= most))
+        rules.append(PolicyRule("tokens a success, candidate / baseline", f"<= {most:g}", quantity(ratio), ratio <= most))
     for name, least in policy.metrics.items():
         rules += _floor(f"{name}, difference", least, pair.metrics[name].difference if name in pair.metrics else None)
     groups = {group.name: group for group in pair.groups}
     for name, own in policy.groups.items():
         if name not in groups:
-            rules.append(Rule(name, "items of this group", "none", False))
+            rules.append(PolicyRule(name, "items of this group", "none", False))
             continue
         result = groups[name].result
-        rules.append(Rule(f"{name}, items", f">= {own.min_items}", str(result.n), result.n >= own.min_items))
+        rules.append(PolicyRule(f"{name}, items", f">= {own.min_items}", str(result.n), result.n >= own.min_items))
         rules += _floor(f"{name}, candidate's success", own.min_candidate_success, result.mean_a)
         rules += _floor(f"{name}, difference", own.min_success_delta, result.difference)
         rules += _ceiling(f"{name}, p after Holm", own.max_p_holm, groups[name].p_holm)
     return rules
 
 
-def _floor(name: str, least: float | None, value: float | None) -> list[Rule]:
-    return [] if least is None else [Rule(name, f">= {least:g}", share(value, sign=True), value is not None and value >= least)]
+def _floor(name: str, least: float | None, value: float | None) -> list[PolicyRule]:
+    return [] if least is None else [PolicyRule(name, f">= {least:g}", share(value, sign=True), value is not None and value >= least)]
 
 
-def _ceiling(name: str, most: float | None, value: float) -> list[Rule]:
-    return [] if most is None else [Rule(name, f"<= {most:g}", probability(value), value <= most)]
+def _ceiling(name: str, most: float | None, value: float) -> list[PolicyRule]:
+    return [] if most is None else [PolicyRule(name, f"<= {most:g}", probability(value), value <= most)]

@@ -16,13 +16,13 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """What all parts of a suite share."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class ItemBase(Part):
+class ItemBase(StrictModel):
     """What every item has. `world`: the notes that it may draw on, and its cluster; `tags`: groups that a comparison reports apart."""
 
     id: Id
@@ -30,14 +30,14 @@ class ItemBase(Part):
     tags: list[Text] = []
 
 
-class Question(ItemBase):
+class AskingItem(ItemBase):
     """What is asked of a memory, which brings `top_k` notes."""
 
     question: Text
     top_k: Count = 5
 
 
-class Retrieval(Question):
+class Retrieval(AskingItem):
     """Are the expected notes among the first `top_k`? A right one covers all expected ids, tags and files."""
 
     type: Literal["retrieval"]
@@ -46,7 +46,7 @@ class Retrieval(Question):
     expected_files: list[Text] = []
 
 
-class GroundedAnswer(Question):
+class GroundedAnswer(AskingItem):
     """Does the answer hold every required assertion and no forbidden one?"""
 
     type: Literal["grounded_answer"]
@@ -55,7 +55,7 @@ class GroundedAnswer(Question):
     forbidden_assertions: list[Assertion] = []
 
 
-class AdversarialStale(Question):
+class AdversarialStale(AskingItem):
     """`prefer_fresh`: the answer holds what a later note says and not what it replaces; `refuse`: no note answers, "unknown" is right."""
 
     type: Literal["adversarial_stale"]
@@ -77,7 +77,7 @@ class ResumeQuality(ItemBase):
     forbidden_topics: list[Assertion] = []
 
 
-class Content(Part):
+class Content(StrictModel):
     """What a file of the workspace must hold: it `contains` these words; or `equals` this text, less space at its ends; or `equals` this
     value at `json_path`, keys and positions joined by dots."""
 
@@ -97,7 +97,7 @@ class Content(Part):
         return self
 
 
-class Contained(Part):
+class Contained(StrictModel):
     """How commands run. `environment`: variables that the caller may pass to the agent; `network`: whether they reach it."""
 
     limits: Limits = Limits()
@@ -123,7 +123,7 @@ class CommandTask(ItemBase, Contained):
     timeout_s: Seconds = 900.0
 
 
-class Built(Part):
+class Built(StrictModel):
     """What is asked of a workspace after an agent has worked in it. `memory_questions`: what it must have asked the memory for."""
 
     memory_questions: list[Text] = []
@@ -152,7 +152,7 @@ class AgentBuildTask(AgentItem, Built):
     prompt: Text
 
 
-class Step(Built):
+class AgentStep(Built):
     """One step of a sequence; its own time limit where it names one."""
 
     id: Id
@@ -165,7 +165,7 @@ class AgentBuildSequence(AgentItem):
     """Steps in one workspace, one after another."""
 
     type: Literal["agent_build_sequence"]
-    steps: Annotated[list[Step], Field(min_length=1)]
+    steps: Annotated[list[AgentStep], Field(min_length=1)]
 
 
 Asking = Retrieval | GroundedAnswer | AdversarialStale | ResumeQuality

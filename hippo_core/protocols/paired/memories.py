@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError, in_a_line
-from hippo_core.live.memory import Memory
+from hippo_core.live.memory import LiveMemory
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import imported, is_path, located, source_of
-from hippo_core.protocols.paired.brought import Brought, Recaller, by_rank
+from hippo_core.protocols.paired.brought import Brought, MemoryUnderTest, by_rank
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.suite import Note
+from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 COMMAND = "command:"
 
 
-class LabMemory:
+class PresetUnderTest:
     """`hippo_core.Memory` of a preset in a new folder of its own, taught the notes of one world."""
 
-    def __init__(self, lm: "str | LanguageModel", preset: str, settings: Mapping[str, Any], notes: Sequence[Note]) -> None:
+    def __init__(self, lm: "str | LanguageModel", preset: str, settings: Mapping[str, Any], notes: Sequence[SuiteNote]) -> None:
         self._notes = notes
         with ExitStack() as held:
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-paired-"))
-            self._memory = held.enter_context(Memory(lm, preset, settings).open(folder))
+            self._memory = held.enter_context(LiveMemory(lm, preset, settings).open(folder))
             told = [Observation(Statement("", "", note.text, 0), teller=note.who, context_key=note.when) for note in notes]
             for _block in self._memory.tell(told):
                 pass
@@ -55,7 +55,7 @@ class OwnMemory:
     """An object of a class of the user's: `NAME(notes)` has `recall(question, k)`, which returns ids of notes, best first, or (id, score)
     pairs. What it raises is the item's error, also when it is made."""
 
-    def __init__(self, path: str, notes: Sequence[Note]) -> None:
+    def __init__(self, path: str, notes: Sequence[SuiteNote]) -> None:
         self._where, self._notes, self._memory, self._broken = f"memory {path}", notes, None, ""
         try:
             self._memory = memory_class(path)([note.model_dump() for note in notes])
@@ -129,7 +129,7 @@ def _no_class(source: str, name: str) -> str:
 class ProgramMemory:
     """A program that is taught and asked in JSON lines."""
 
-    def __init__(self, command: str, notes: Sequence[Note], timeout_s: float) -> None:
+    def __init__(self, command: str, notes: Sequence[SuiteNote], timeout_s: float) -> None:
         self._notes, self._program = notes, Program(command, timeout_s)
         try:
             self._program.teach([note.model_dump() for note in notes])
@@ -154,7 +154,7 @@ class ProgramMemory:
         self._program.close()
 
 
-def ranked(where: str, ids: Sequence[str], notes: Sequence[Note], k: int, seconds: float) -> Brought:
+def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> Brought:
     """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
     texts = {note.id: note.text for note in notes}
     if strange := next((one for one in ids if one not in texts), None):
@@ -165,7 +165,7 @@ def ranked(where: str, ids: Sequence[str], notes: Sequence[Note], k: int, second
     return Brought(shown, tuple(ids), best, seconds=seconds)
 
 
-def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float = 60.0) -> Callable[[Sequence[Note]], Recaller]:
+def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float = 60.0) -> Callable[[Sequence[SuiteNote]], MemoryUnderTest]:
     """What opens the memory of this name for the notes of a world. `encoder`: of presets that have one. LabError for an unknown name."""
     if name.startswith(COMMAND):
         return lambda notes: ProgramMemory(name.removeprefix(COMMAND), notes, timeout_s)
@@ -174,8 +174,8 @@ def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float 
         return lambda notes: OwnMemory(name, notes)
     settings = {"encoder": encoder} if hasattr(load_preset(name, {}).settings, "encoder") else {}
     load_preset(name, settings)
-    return lambda notes: LabMemory(lm, name, settings, notes)
+    return lambda notes: PresetUnderTest(lm, name, settings, notes)
 
 
-def _order(notes: Sequence[Note]) -> dict[str, int]:
+def _order(notes: Sequence[SuiteNote]) -> dict[str, int]:
     return {note.id: place for place, note in enumerate(notes)}

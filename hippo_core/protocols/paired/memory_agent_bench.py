@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from hippo_core.files import LabError, new_folder, write_text
 from hippo_core.models.spec import validated
-from hippo_core.protocols.paired.suite import Suite, read_suite
+from hippo_core.protocols.paired.suite import PairedSuite, read_suite
 from hippo_core.text import normal
 
 CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
@@ -40,7 +40,7 @@ class Source(BaseModel):
     source: Words
 
 
-class Row(BaseModel):
+class BenchRow(BaseModel):
     """A context and what is asked of it; of the answers to a question any one is right."""
 
     context: Words
@@ -49,7 +49,7 @@ class Row(BaseModel):
     metadata: Source
 
     @model_validator(mode="after")
-    def _aligned(self) -> "Row":
+    def _aligned(self) -> "BenchRow":
         if len(self.questions) != len(self.answers):
             raise ValueError(f"expected answers to each of {len(self.questions)} questions, got {len(self.answers)}")
         return self
@@ -60,7 +60,7 @@ class Row(BaseModel):
         return next((name for begin, name in COMPETENCES.items() if self.metadata.source.lower().startswith(begin)), None)
 
 
-def adapted(file: Path, folder: str | Path, questions: int = 0) -> Suite:
+def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
     """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. LabError for a file that
     is not of the form, or holds nothing that is scored without a judge."""
     target = Path(folder).expanduser().absolute()
@@ -70,7 +70,7 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> Suite:
     items: list[dict[str, Any]] = []
     seen: list[str] = []
     for number, values in enumerate(_rows(file), start=1):
-        row = validated(Row, values, f"{file}: row {number}")
+        row = validated(BenchRow, values, f"{file}: row {number}")
         seen.append(row.metadata.source)
         if row.competence is None:
             continue

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 from hippo_core.protocols.paired.agents.result import NOT_JUDGED
-from hippo_core.protocols.paired.comparison import Cost, Group, Paired
+from hippo_core.protocols.paired.comparison import Cost, ItemGroup, Paired
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, share_and_span, span
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -87,7 +87,7 @@ def _line(name: str, one: Comparison) -> tuple[str, ...]:
     return (name, str(one.n), *shown, probability(one.p_permutation), _harmed(one) if name == "success" else NONE)
 
 
-def _group(one: Group) -> tuple[str, ...]:
+def _group(one: ItemGroup) -> tuple[str, ...]:
     found = one.result
     shown = (share(found.mean_b), share(found.mean_a), share(found.difference, sign=True))
     return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm), _harmed(found))

@@ -39,7 +39,7 @@ class _Message(BaseModel):
     schema_version: Literal[1]
 
 
-class Taught(_Message):
+class ProgramTaught(_Message):
     """The reply to `teach`."""
 
     type: Literal["taught"]
@@ -54,7 +54,7 @@ class Result(BaseModel):
     score: float | None = None
 
 
-class Recalled(_Message):
+class ProgramRecall(_Message):
     """The reply to `recall`; best first. `answer`: of a memory that answers itself; cached tokens are part of `tokens_in`."""
 
     type: Literal["recalled"]
@@ -100,16 +100,16 @@ class Program:
 
     def teach(self, notes: Sequence[dict[str, Any]]) -> None:
         """Teach it the notes of its world, in order."""
-        reply = self._exchange({"type": "teach", "notes": list(notes)}, Taught)
+        reply = self._exchange({"type": "teach", "notes": list(notes)}, ProgramTaught)
         if reply.count != len(notes):
             raise self._break(f"the reply to teach counts {reply.count} notes, {len(notes)} were told")
 
-    def recall(self, question: str, k: int) -> Recalled:
+    def recall(self, question: str, k: int) -> ProgramRecall:
         """Ask it for the k best notes."""
         if self._broken:
             raise LabError(self._broken)
         self._count += 1
-        reply = self._exchange({"type": "recall", "number": self._count, "question": question, "k": k}, Recalled)
+        reply = self._exchange({"type": "recall", "number": self._count, "question": question, "k": k}, ProgramRecall)
         if reply.number != self._count:
             raise self._break(f"the reply is to question {reply.number}, number {self._count} was asked")
         if reply.tokens_cached > reply.tokens_in:

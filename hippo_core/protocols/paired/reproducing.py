@@ -20,7 +20,7 @@ from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.memories import COMMAND
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.protocols.paired.settings import restored
-from hippo_core.protocols.paired.suite import Suite
+from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.protocols.paired.whole import permissions, run_whole
 from hippo_core.providers.names import reached
 
@@ -52,7 +52,7 @@ class Reproduced:
 
 
 def reproduce(
-    old: PairedRun, suite: Suite, lm: "str | LanguageModel", say: Callable[[str], None] = print, allowed: Allowed | None = None
+    old: PairedRun, suite: PairedSuite, lm: "str | LanguageModel", say: Callable[[str], None] = print, allowed: Allowed | None = None
 ) -> Reproduced:
     """Run it again with its settings; what agents leave is thrown away. LabError where the suite is no longer the same, or the run asks for
     what is not allowed."""
@@ -69,13 +69,13 @@ def reproduce(
     return Reproduced(len(rows), tuple(sorted(differing)))
 
 
-def require_allowed(old: PairedRun, suite: Suite, allowed: Allowed) -> None:
+def require_allowed(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> None:
     """LabError that lists all that the run and its suite ask for and nobody allowed, each with the flag that allows it."""
     if missing := [f"{what} ({flag})" for what, flag, granted in _asked_for(old, suite, allowed) if not granted]:
         raise LabError(f"{old.folder} asks for {'; '.join(missing)}. A record may not choose these; read it, then allow them")
 
 
-def _asked_for(old: PairedRun, suite: Suite, allowed: Allowed) -> Iterator[tuple[str, str, bool]]:
+def _asked_for(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> Iterator[tuple[str, str, bool]]:
     """What it is, the flag that allows it, and whether it is allowed."""
     settings, agents = restored(old.about["settings"]), old.about.get("agents") or {}
     models, variables = [old.about.get("model", "")], list(agents.get("passed", ()))

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.protocols.paired.run_files import write_into
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import run
 from hippo_core.protocols.paired.table import COLUMNS
@@ -18,7 +18,7 @@ def evaluate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """The rows of all conditions, in the order in which they were asked."""
     parameters = cell.parameters
     suite = read_suite(parameters.suite)
-    settings = Settings(
+    settings = RunSettings(
         conditions=tuple(parameters.conditions),
         memory=parameters.memory,
         profile=parameters.profile,

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict
 from hippo_core.files import LabError, home, new_folder, read_object, sha256, write_json, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.scoring import SCORES
-from hippo_core.protocols.paired.settings import Settings, described, restored
-from hippo_core.protocols.paired.suite import Suite
+from hippo_core.protocols.paired.settings import RunSettings, described, restored
+from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.results.frames import Frame
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line
 from hippo_core.text import SURROGATE
@@ -86,7 +86,9 @@ def new_group_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
 
 
-def write_into(folder: Path, suite: Suite, settings: Settings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
+def write_into(
+    folder: Path, suite: PairedSuite, settings: RunSettings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]
+) -> None:
     """Write a run's two files into a folder that has none yet. `about`: what else it rests on: model, versions, commit."""
     if (folder / RUN).exists():
         raise LabError(f"{folder} holds a run already, and runs are never written over; name another folder")
@@ -108,7 +110,7 @@ def write_into(folder: Path, suite: Suite, settings: Settings, rows: Sequence[Ma
     write_json(folder / RUN, told | {SEALED: _sums(told)})
 
 
-def write_run(folder: Path, suite: Suite, settings: Settings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Path:
+def write_run(folder: Path, suite: PairedSuite, settings: RunSettings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Path:
     """Write a run as a new folder, whole or not at all. LabError where the folder is there."""
     if folder.exists():
         raise LabError(f"{folder} is there already, and runs are never written over; name another folder")

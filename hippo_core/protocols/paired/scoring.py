@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from hippo_core.protocols.paired import assertions
-from hippo_core.protocols.paired.answering import Answer
+from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
-from hippo_core.protocols.paired.suite import Note
+from hippo_core.protocols.paired.suite import SuiteNote
 
 SCORES = (
     *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
@@ -52,7 +52,7 @@ def covered(found: Collection[str], wanted: Collection[str]) -> float | None:
     return len(known & asked) / len(asked) if asked else None
 
 
-def score(item: Asking, brought: Brought, answer: Answer | None, notes: Sequence[Note]) -> Scored:
+def score(item: Asking, brought: Brought, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
     """The scores of an item. `notes`: of its world. An error in recall or answer is a failure."""
     scores = _of_ranking(item, brought, notes) | _of_citations(item, brought, answer)
     if brought.error or (answer and answer.error):
@@ -82,7 +82,7 @@ def _stale(item: AdversarialStale, text: str, scores: dict[str, float | None]) -
     return Scored(not scores["refused"] and scores["assertion_recall"] == 1 and not scores["forbidden_hits"], scores)
 
 
-def _of_ranking(item: Asking, brought: Brought, notes: Sequence[Note]) -> dict[str, float | None]:
+def _of_ranking(item: Asking, brought: Brought, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
     scores: dict[str, float | None] = dict.fromkeys(SCORES)
     if brought.ranking is None:
         return scores
@@ -97,7 +97,7 @@ def _of_ranking(item: Asking, brought: Brought, notes: Sequence[Note]) -> dict[s
     return scores
 
 
-def _of_citations(item: Asking, brought: Brought, answer: Answer | None) -> dict[str, float | None]:
+def _of_citations(item: Asking, brought: Brought, answer: ItemAnswer | None) -> dict[str, float | None]:
     """The share of cited notes that were expected; None where nothing was cited or expected."""
     cited, wanted = set(answer.cited or ()) if answer else set(), set(expected(item))
     return {"citation_precision": len(cited & wanted) / len(cited)} if cited and wanted else {}

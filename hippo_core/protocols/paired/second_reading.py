@@ -11,19 +11,19 @@ from pydantic import Field
 
 from hippo_core.files import unknown
 from hippo_core.models.spec import validated
-from hippo_core.protocols.paired.answering import Answer
+from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import expected
-from hippo_core.protocols.paired.items import Asking, Id, Part, Text
+from hippo_core.protocols.paired.items import Asking, Id, StrictModel, Text
 from hippo_core.protocols.paired.scoring import score
-from hippo_core.protocols.paired.suite import Suite, numbered_lines, within
+from hippo_core.protocols.paired.suite import PairedSuite, numbered_lines, within
 from hippo_core.results.statistics.interval import Interval
 from hippo_core.results.statistics.kappa import kappa_interval
 
 FILE = "second_reading.jsonl"
 
 
-class Reading(Part):
+class SecondReading(StrictModel):
     """What a reader holds for right."""
 
     id: Id
@@ -33,7 +33,7 @@ class Reading(Part):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LabelAgreement:
     """How far two readers agree.
 
     Args:
@@ -49,7 +49,7 @@ class Agreement:
     other_answers: tuple[str, ...]
 
 
-def agreement(suite: Suite) -> Agreement | None:
+def agreement(suite: PairedSuite) -> LabelAgreement | None:
     """The agreement of a suite's labels with its second reading; None where it has none. LabError, with its line, for a reading of what is
     not there."""
     if not (path := within(suite.folder, FILE)).is_file():
@@ -58,7 +58,7 @@ def agreement(suite: Suite) -> Agreement | None:
     pairs: list[tuple[bool, bool, str]] = []  # theirs, ours, world
     read, other_notes, other_answers = [], [], []
     for where, values in numbered_lines(path):
-        reading = validated(Reading, values, where)
+        reading = validated(SecondReading, values, where)
         if reading.id not in items:
             raise unknown(f"item in {where}", reading.id, items)
         item, notes = items[reading.id], suite.by_world[items[reading.id].world]
@@ -73,9 +73,9 @@ def agreement(suite: Suite) -> Agreement | None:
         if not _right(item, reading, suite):
             other_answers.append(item.id)
     by_reading, by_suite, worlds = zip(*pairs, strict=True)
-    return Agreement(len(read), kappa_interval(by_reading, by_suite, worlds), tuple(other_notes), tuple(other_answers))
+    return LabelAgreement(len(read), kappa_interval(by_reading, by_suite, worlds), tuple(other_notes), tuple(other_answers))
 
 
-def _right(item: Asking, reading: Reading, suite: Suite) -> bool:
+def _right(item: Asking, reading: SecondReading, suite: PairedSuite) -> bool:
     brought = Brought(ranking=tuple(reading.notes))
-    return bool(score(item, brought, Answer(reading.answer), suite.by_world[item.world]).success)
+    return bool(score(item, brought, ItemAnswer(reading.answer), suite.by_world[item.world]).success)

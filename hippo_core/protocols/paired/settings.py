@@ -15,7 +15,7 @@ LONGEST = 86_400.0  # seconds that a program may have for a message
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """What a run is told besides its suite.
 
     Args:
@@ -74,15 +74,15 @@ class Settings:
         return self.profile == "llm" and self.answer_mode != "deterministic"
 
 
-def described(settings: Settings) -> Mapping[str, Any]:
+def described(settings: RunSettings) -> Mapping[str, Any]:
     """The settings as plain values."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
 
 
-def restored(told: Mapping[str, Any]) -> Settings:
+def restored(told: Mapping[str, Any]) -> RunSettings:
     """The settings that `described` made plain. LabError where they are not of the form of settings."""
     try:
-        return TypeAdapter(Settings).validate_json(json.dumps(told), strict=True)
+        return TypeAdapter(RunSettings).validate_json(json.dumps(told), strict=True)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, got {fault['input']!r:.80}" for fault in error.errors()]
         raise LabError(f"settings of a paired run: {'; '.join(faults)}") from None

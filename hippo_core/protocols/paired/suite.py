@@ -22,14 +22,14 @@ from pydantic import Field, ValidationError
 
 from hippo_core.files import COMMAND, LabError, home, root, sha256
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.protocols.paired.items import ITEM, SHELL, AgentItem, Asking, CommandTask, Count, Id, Item, Part, Text
+from hippo_core.protocols.paired.items import ITEM, SHELL, AgentItem, Asking, CommandTask, Count, Id, Item, StrictModel, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
 HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
 
 
-class Manifest(Part):
+class Manifest(StrictModel):
     """`suite.yaml`. `label_status`: whether a second reader has read the items; `default_profile`, `default_repeats`: of a run that names
     none; `min_items`: fewer are too few for a verdict; `scripts`: further files, from the folder, that a run rests on."""
 
@@ -47,7 +47,7 @@ class Manifest(Part):
     scripts: list[Text] = Field(default_factory=list)
 
 
-class Note(Part):
+class SuiteNote(StrictModel):
     """What the memory of its world is told, in the order of the file."""
 
     id: Id
@@ -60,18 +60,18 @@ class Note(Part):
 
 
 @dataclass(frozen=True)
-class Suite:
+class PairedSuite:
     """A folder that was read and found right. `items` and `notes` in the order of their files."""
 
     folder: Path
     manifest: Manifest
     items: tuple[Item, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[SuiteNote, ...]
 
     @cached_property
-    def by_world(self) -> dict[str, tuple[Note, ...]]:
+    def by_world(self) -> dict[str, tuple[SuiteNote, ...]]:
         """The notes of each world."""
-        worlds: dict[str, list[Note]] = {}
+        worlds: dict[str, list[SuiteNote]] = {}
         for note in self.notes:
             worlds.setdefault(note.world, []).append(note)
         return {world: tuple(notes) for world, notes in worlds.items()}
@@ -107,7 +107,7 @@ class Suite:
         return found | {path: sha256(inside(self.folder, path)) for path in self.manifest.scripts}
 
 
-def read_suite(place: str | Path) -> Suite:
+def read_suite(place: str | Path) -> PairedSuite:
     """The suite in a folder, from the current folder, the lab's home, or absolute; LabError with file and line for the first mistake."""
     folders = [(base / Path(place).expanduser()).resolve() for base in (Path(), home(), root())]  # a wheel brings suites of its own
     folder = next((one for one in folders if (one / MANIFEST).is_file()), folders[0])
@@ -119,11 +119,11 @@ def read_suite(place: str | Path) -> Suite:
     for script in manifest.scripts:
         inside(folder, script)
     notes = tuple(_notes(inside(folder, manifest.notes))) if manifest.notes else ()
-    known: dict[str, dict[str, Note]] = {}
+    known: dict[str, dict[str, SuiteNote]] = {}
     for note in notes:
         known.setdefault(note.world, {})[note.id] = note
     items = tuple(_items(folder, inside(folder, manifest.items), known))
-    suite = Suite(folder, manifest, items, notes)
+    suite = PairedSuite(folder, manifest, items, notes)
     _ = suite.checksums  # of the files as they were read
     return suite
 
@@ -188,14 +188,14 @@ def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str,
         raise LabError(f"{path} holds no line; put one JSON object on each")
 
 
-def _notes(path: Path) -> Iterator[Note]:
+def _notes(path: Path) -> Iterator[SuiteNote]:
     for where, values in numbered_lines(path, field="world"):
-        note = validated(Note, values, where)
+        note = validated(SuiteNote, values, where)
         _check_world(where, note.world)
         yield note
 
 
-def _items(folder: Path, path: Path, known: dict[str, dict[str, Note]]) -> Iterator[Item]:
+def _items(folder: Path, path: Path, known: dict[str, dict[str, SuiteNote]]) -> Iterator[Item]:
     for where, values in numbered_lines(path):
         try:
             item = ITEM.validate_python(values)
@@ -215,7 +215,7 @@ def _check_world(where: str, world: str) -> None:
         raise mistake(where, "a world's name without '..', since it names its human note's file", repr(world), "call it by a plain word")
 
 
-def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, Note]]) -> None:
+def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, SuiteNote]]) -> None:
     """Refuse ids that its world's notes do not have, a world without notes, and paths that leave the suite."""
     _check_world(where, item.world)
     notes = known.get(item.world, {})

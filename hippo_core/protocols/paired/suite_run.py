@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import LabError
 from hippo_core.protocols.paired.answerers import answerer_of
-from hippo_core.protocols.paired.answering import Answer, Answerer, Prompt
+from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt
 from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, asked, open_condition
 from hippo_core.protocols.paired.items import ASKING, Asking
 from hippo_core.protocols.paired.memories import opener
 from hippo_core.protocols.paired.scoring import SCORES, score
-from hippo_core.protocols.paired.settings import Settings
-from hippo_core.protocols.paired.suite import Note, Suite
+from hippo_core.protocols.paired.settings import RunSettings
+from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -28,16 +28,20 @@ COLUMNS = (
 
 
 def run(
-    suite: Suite, settings: Settings, lm: "str | LanguageModel", answerer: Answerer | None = None, say: Callable[[str], None] = print
+    suite: PairedSuite,
+    settings: RunSettings,
+    lm: "str | LanguageModel",
+    answerer: Answerer | None = None,
+    say: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """The rows of all repeats, in the order in which they were asked. `lm`: the model of the memories, and of the answers where a model
     answers and no `answerer` is given. LabError for settings that are none, and where an item runs commands."""
     settings.require()
     items = chosen(suite, settings.limit)
     answering = answerer or answerer_of(settings, lm)
-    opened: dict[str, Callable[[Sequence[Note]], Any]] = {}
+    opened: dict[str, Callable[[Sequence[SuiteNote]], Any]] = {}
 
-    def open_memory(name: str, notes: Sequence[Note]) -> Any:
+    def open_memory(name: str, notes: Sequence[SuiteNote]) -> Any:
         preset = settings.memory if name == MEMORY else name
         if name not in opened:
             opened[name] = opener(preset, lm, settings.encoder, settings.timeout_s)
@@ -56,7 +60,7 @@ def run(
     return rows
 
 
-def chosen(suite: Suite, limit: int = 0) -> list[Asking]:
+def chosen(suite: PairedSuite, limit: int = 0) -> list[Asking]:
     """The items that are asked; LabError for those that run commands."""
     if len(suite.asking) < len(suite.items):
         shell = next(item for item in suite.items if item.type not in ASKING)
@@ -69,7 +73,13 @@ def chosen(suite: Suite, limit: int = 0) -> list[Asking]:
 
 
 def _world(
-    suite: Suite, settings: Settings, items: Sequence[Asking], repeat: int, random: Random, open_memory: Callable, answering: Answerer
+    suite: PairedSuite,
+    settings: RunSettings,
+    items: Sequence[Asking],
+    repeat: int,
+    random: Random,
+    open_memory: Callable,
+    answering: Answerer,
 ) -> Iterator[dict[str, Any]]:
     world, order = items[0].world, list(items)
     random.shuffle(order)
@@ -84,14 +94,14 @@ def _world(
                 yield asked_once(item, condition, repeat, answering, suite.by_world[world])
 
 
-def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[Note]) -> dict[str, Any]:
+def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[SuiteNote]) -> dict[str, Any]:
     """The row of one item under one condition."""
     begin = time.perf_counter()
     brought = condition.bring(item, repeat)
     recall_s = brought.seconds or time.perf_counter() - begin
     answer = None if item.type == "retrieval" or brought.error else _answer(item, brought, answering)
     found = score(item, brought, answer, notes)
-    spent = answer or Answer("")
+    spent = answer or ItemAnswer("")
     return {
         "entry": f"{item.id}/{repeat}",
         "item": item.id,
@@ -119,7 +129,7 @@ def _sum(stated: int | None, more: int) -> int | None:
     return None if stated is None else stated + more
 
 
-def _answer(item: Asking, brought: Brought, answering: Answerer) -> Answer:
+def _answer(item: Asking, brought: Brought, answering: Answerer) -> ItemAnswer:
     if brought.answer is not None:
-        return Answer(brought.answer)
+        return ItemAnswer(brought.answer)
     return answering.answer(Prompt(asked(item), brought.shown, brought.best, brought.confidence, briefing=item.type == "resume_quality"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.files import LabError
 from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.protocols.paired.memories import check_memory
-from hippo_core.protocols.paired.settings import Settings
-from hippo_core.protocols.paired.suite import Suite
+from hippo_core.protocols.paired.settings import RunSettings
+from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.protocols.paired.suite_run import run
 
 if TYPE_CHECKING:
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def run_whole(
-    suite: Suite, settings: Settings, lm: "str | LanguageModel", tasks: Path, allowed: Permissions, say: Callable[[str], None] = print
+    suite: PairedSuite,
+    settings: RunSettings,
+    lm: "str | LanguageModel",
+    tasks: Path,
+    allowed: Permissions,
+    say: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """The rows of all items, in the order in which they were asked. `tasks`: where agents' folders go. LabError where an item runs commands
     and nobody allowed it, and for a memory that is none. A dry run checks the items that run commands, and has no rows."""

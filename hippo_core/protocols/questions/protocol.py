@@ -23,7 +23,7 @@ from hippo_core.suites.folder import is_own
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hippo_core.results.report import Part
+    from hippo_core.results.report import PagePart
 
 
 def answers_in_words(parameters: AskingParameters, metrics: Mapping[str, Any]) -> str:
@@ -55,7 +55,7 @@ def figure_of_answers(parameters: AskingParameters, rows: "pd.DataFrame") -> byt
     return drawing.png(plots.accuracy_by(rows.assign(preset=parameters.preset, regime=parameters.regime), by, title=title))
 
 
-def pages(run: Path, out: Path) -> "Sequence[Part]":
+def pages(run: Path, out: Path) -> "Sequence[PagePart]":
     """The pages of a report about all answers of a run, whichever experiment that asks they are of."""
     from hippo_core.protocols.questions.report import write_pages
 

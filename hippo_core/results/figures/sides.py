@@ -18,7 +18,7 @@ APART = 0.15  # half of what lies between the two sides of a line
 
 
 @dataclass(frozen=True)
-class Side:
+class PlotSide:
     """The share of answers right with its 95% interval (NaN where there is none), and in words what a question costs. `value` is None
     where it was not measured."""
 
@@ -28,7 +28,7 @@ class Side:
     cost: str = ""
 
 
-def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[Side]]]) -> bytes:
+def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> bytes:
     """The figure as PNG. `names`: of the two sides; `lines`: what is asked, and a side each."""
     asked = [textwrap.fill(name, WORDS) for name, _ in lines]
     costs = [side.cost for _, sides in lines for side in sides if side.cost]
@@ -56,16 +56,16 @@ def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Se
         return png(figure, described(names, lines))
 
 
-def described(names: Sequence[str], lines: Sequence[tuple[str, Sequence[Side]]]) -> str:
+def described(names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> str:
     """What the figure shows, in words: they lie in its file, so that one can see of which numbers it was drawn."""
     return "\n".join(f"{asked}: {'; '.join(_words(*one) for one in zip(names, sides, strict=True))}" for asked, sides in lines)
 
 
-def _words(name: str, side: Side) -> str:
+def _words(name: str, side: PlotSide) -> str:
     return f"{name} {share(side.value)} ({span(side.low, side.high)}) {side.cost}".rstrip()
 
 
-def _side(panel: Axes, height: float, side: Side, colour: str, marker: str) -> None:
+def _side(panel: Axes, height: float, side: PlotSide, colour: str, marker: str) -> None:
     if side.value is None:
         return
     if not missing(side.low):

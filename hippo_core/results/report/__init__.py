@@ -1,3 +1,3 @@
 """The report of a run: one HTML page, markdown beside it, and whatever pages its experiments have of their own."""
 
-from hippo_core.results.report.writing import Block, Group, Pages, Part, write_report
+from hippo_core.results.report.writing import ExperimentGroup, PageBlock, PagePart, Pages, write_report

@@ -32,7 +32,7 @@ TEMPLATES = Templates()
 
 
 @dataclass(frozen=True)
-class Group:
+class ExperimentGroup:
     """What an experiment with tables of its own brings to a report."""
 
     experiment: str
@@ -41,7 +41,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Block:
+class PageBlock:
     """A stretch of the report's page, ready as HTML and as markdown. `links`: its part of the navigation, (anchor, title) each; without an
     anchor it is a word between links."""
 
@@ -51,7 +51,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """What experiments with pages of their own bring to the report's page.
 
     Args:
@@ -64,18 +64,18 @@ class Part:
 
     facts: str
     found: str
-    before: Block = Block()
-    after: Block = Block()
+    before: PageBlock = PageBlock()
+    after: PageBlock = PageBlock()
     verdicts: Sequence[Verdict] = ()
     invalid: Sequence[str] = ()
 
 
 Pages = Callable[
-    [Path, Path], Sequence[Part]
+    [Path, Path], Sequence[PagePart]
 ]  # writes pages of a run (first) below a report's folder; nothing where it has no such records
 
 
-def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), pages: Sequence[Pages] = ()) -> Path:
+def write_report(run_folder: Path, out: Path, groups: Sequence[ExperimentGroup] = (), pages: Sequence[Pages] = ()) -> Path:
     """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. `groups`: what the
     experiments of the run bring that are shown in sections; `pages`: what writes the pages of the others. LabError where the run holds
     neither, or where `out` lies inside the run."""
@@ -101,7 +101,7 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[Group] = (), page
     return out / "index.html"
 
 
-def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], dict[str, Any]]:
+def _written_groups(groups: Sequence[ExperimentGroup], out: Path) -> tuple[list[Verdict], dict[str, Any]]:
     """The verdicts on experiments' tables, and what the templates show of these experiments; the pictures are written."""
     judged = judge_tables(load_criteria(), [table for group in groups for table in group.tables])
     shown = []
@@ -116,13 +116,13 @@ def _written_groups(groups: Sequence[Group], out: Path) -> tuple[list[Verdict], 
     return judged, extra | {"counted": counted(one.verdict for one in judged)}
 
 
-def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> Part:
+def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> PagePart:
     """What stands around the sections of a run where no experiment has pages of its own: the list of its records."""
     cells = [record.relative_to(run_folder).as_posix() for record in records_with(run_folder, dry_run=True)]
     words = {"records": Path(os.path.relpath(run_folder, out)).as_posix(), "cells": cells}
-    records = Block([("records", "Records")], TEMPLATES.html("records.html.j2", **words), TEMPLATES.markdown("records.md.j2", **words))
+    records = PageBlock([("records", "Records")], TEMPLATES.html("records.html.j2", **words), TEMPLATES.markdown("records.md.j2", **words))
     findings = [finding for one in extra["sections"] for finding in one["findings"]]
     found = dict.fromkeys(findings or [one["sentence"] for one in extra["sections"]])
     said = "\n".join(f"- {sentence}" for sentence in found if sentence)
     judged = [("table-verdicts", "Verdicts")] if extra["verdicts"] else []
-    return Part(f"{number_of(len(cells), 'record')}.", f"## What this run found\n\n{said}\n", before=Block(judged), after=records)
+    return PagePart(f"{number_of(len(cells), 'record')}.", f"## What this run found\n\n{said}\n", before=PageBlock(judged), after=records)

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from hippo_core.suites.babi import carrying, public, reasoning
-from hippo_core.suites.babi.telling import CannotTell, Question, Task, Telling
+from hippo_core.suites.babi.telling import BabiQuestion, CannotTell, StoryBuilder, Task
 from hippo_core.suites.splits import attempts
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
 
@@ -82,7 +82,7 @@ def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World
         return public.make_world(random, settings.tasks, settings.n_items, spec)
     task = settings.tasks[spec.index % len(settings.tasks)]
     for _ in attempts(settings, f"story of task {task}"):
-        telling = Telling(random, spec.split, spec.split != "train" and random.random() < settings.new_names)
+        telling = StoryBuilder(random, spec.split, spec.split != "train" and random.random() < settings.new_names)
         try:
             TASKS[task](telling)
         except CannotTell:
@@ -93,7 +93,7 @@ def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World
     raise AssertionError("attempts end with an error")
 
 
-def story_world(telling: Telling, questions: list[Question], task: int, spec: WorldSpec) -> World:
+def story_world(telling: StoryBuilder, questions: list[BabiQuestion], task: int, spec: WorldSpec) -> World:
     """The story up to the last of these questions, and they in their order."""
     questions = sorted(questions, key=lambda question: question.before)
     needed = {number for question in questions for number in question.support}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
 
-from hippo_core.suites.babi.telling import ROOMS, THINGS, Telling
+from hippo_core.suites.babi.telling import ROOMS, THINGS, StoryBuilder
 
 MOVES = tuple(f"{{who}} {verb} to the {{where}}." for verb in ("went", "moved", "walked", "travelled", "went back"))
 TAKES = tuple(f"{{who}} {verb} the {{what}}." for verb in ("took", "grabbed", "got", "picked up"))
@@ -23,7 +23,7 @@ HOURS = ("Yesterday", "This morning", "This afternoon", "This evening")
 class House:
     """Who is where, who holds what, what lies where, and the statement that says so."""
 
-    telling: Telling
+    telling: StoryBuilder
     people: list[str]
     rooms: list[str]
     things: list[str]
@@ -87,13 +87,13 @@ class House:
         return self.move(who)
 
 
-def house(telling: Telling, people: int = 4, rooms: int = 6, things: int = 3) -> House:
+def house(telling: StoryBuilder, people: int = 4, rooms: int = 6, things: int = 3) -> House:
     """An empty house with its people, rooms and things."""
     random = telling.random
     return House(telling, telling.people(people), random.sample(ROOMS, rooms), random.sample(THINGS, things))
 
 
-def one_supporting_fact(telling: Telling) -> None:
+def one_supporting_fact(telling: StoryBuilder) -> None:
     """Task 1. Where is a person?"""
     state = house(telling)
     for _ in range(telling.random.randint(4, 12)):
@@ -103,7 +103,7 @@ def one_supporting_fact(telling: Telling) -> None:
         telling.ask("Where is {who}?", room, [line], state.named_rooms(), who=who)
 
 
-def two_supporting_facts(telling: Telling) -> None:
+def two_supporting_facts(telling: StoryBuilder) -> None:
     """Task 2. Where is a thing? Where its holder is, or was when it was put down."""
     state = house(telling)
     for _ in range(telling.random.randint(6, 20)):
@@ -115,7 +115,7 @@ def two_supporting_facts(telling: Telling) -> None:
             telling.ask("Where is the {what}?", room, lines, state.named_rooms(), what=what)
 
 
-def three_supporting_facts(telling: Telling) -> None:
+def three_supporting_facts(telling: StoryBuilder) -> None:
     """Task 3. Where was a thing before it came to a room? Only rooms that it came to once."""
     state = house(telling)
     for _ in range(telling.random.randint(10, 32)):
@@ -131,7 +131,7 @@ def three_supporting_facts(telling: Telling) -> None:
             telling.ask("Where was the {what} before the {where}?", room, lines, state.named_rooms() - {where}, what=what, where=where)
 
 
-def three_argument_relations(telling: Telling) -> None:
+def three_argument_relations(telling: StoryBuilder) -> None:
     """Task 5. Who gave what to whom? Only where one statement answers."""
     state, gifts = house(telling, people=3, things=4), []
     forms = {
@@ -158,7 +158,7 @@ def three_argument_relations(telling: Telling) -> None:
             telling.ask(forms[role], gift[role], [line], choices - set(cue.values()), **cue)
 
 
-def yes_no(telling: Telling) -> None:
+def yes_no(telling: StoryBuilder) -> None:
     """Task 6. Is a person at a place?"""
     state = house(telling)
     for _ in range(telling.random.randint(4, 12)):
@@ -167,7 +167,7 @@ def yes_no(telling: Telling) -> None:
         ask_whether_at(telling, state, who, {state.at[who][0]: "yes"}, "no", state.at[who][1], 2)
 
 
-def ask_whether_at(telling: Telling, state: House, who: str, known: dict[str, str], elsewhere: str, line: int, choices: int) -> None:
+def ask_whether_at(telling: StoryBuilder, state: House, who: str, known: dict[str, str], elsewhere: str, line: int, choices: int) -> None:
     """Ask whether a person is at a place: half of the time one of those `known`, with their answers; else another that was told."""
     others = sorted(state.named_rooms() - set(known))
     if elsewhere and others and telling.random.random() < 0.5:
@@ -177,17 +177,17 @@ def ask_whether_at(telling: Telling, state: House, who: str, known: dict[str, st
     telling.ask("Is {who} at the {where}?", answer, [line], choices, who=who, where=where)
 
 
-def counting(telling: Telling) -> None:
+def counting(telling: StoryBuilder) -> None:
     """Task 7. How many things does a person carry? What is not told is not so."""
     ask_for_load(telling, "How many things is {who} carrying?")
 
 
-def lists(telling: Telling) -> None:
+def lists(telling: StoryBuilder) -> None:
     """Task 8. What does a person carry? In any order."""
     ask_for_load(telling, "What is {who} carrying?")
 
 
-def ask_for_load(telling: Telling, question: str) -> None:
+def ask_for_load(telling: StoryBuilder, question: str) -> None:
     """Ask for what somebody carries. Nothing is asked for only of those who took one thing and put it down: one statement says it."""
     state, counted = house(telling, people=2), question.startswith("How many")
     for _ in range(telling.random.randint(6, 16)):
@@ -206,7 +206,7 @@ def ask_for_load(telling: Telling, question: str) -> None:
             telling.ask(question, orders[0], support, 2**n_things, orders[1:], who=who)
 
 
-def negation(telling: Telling) -> None:
+def negation(telling: StoryBuilder) -> None:
     """Task 9. Is a person at a place, where some statements say who is no longer at one?"""
     state = house(telling)
     gone: set[str] = set()
@@ -225,7 +225,7 @@ def negation(telling: Telling) -> None:
         ask_whether_at(telling, state, who, {room: "no" if who in gone else "yes"}, "" if who in gone else "no", line, 2)
 
 
-def indefinite_knowledge(telling: Telling) -> None:
+def indefinite_knowledge(telling: StoryBuilder) -> None:
     """Task 10. Is a person at a place, where some are at one of two? yes, no or maybe."""
     state = house(telling)
     either: dict[str, tuple[str, ...]] = {}
@@ -243,17 +243,17 @@ def indefinite_knowledge(telling: Telling) -> None:
         ask_whether_at(telling, state, who, known, "no", state.at[who][1], 3)
 
 
-def coreference(telling: Telling) -> None:
+def coreference(telling: StoryBuilder) -> None:
     """Task 11. Where is a person who was named one statement before?"""
     follow(telling, MOVES, ALONE, together=1)
 
 
-def compound_coreference(telling: Telling) -> None:
+def compound_coreference(telling: StoryBuilder) -> None:
     """Task 13. Where is one of two people who were named one statement before?"""
     follow(telling, TOGETHER, BOTH, together=2)
 
 
-def follow(telling: Telling, named: Sequence[str], unnamed: Sequence[str], together: int) -> None:
+def follow(telling: StoryBuilder, named: Sequence[str], unnamed: Sequence[str], together: int) -> None:
     """Pairs of statements: people go somewhere, and from there, not named again, elsewhere."""
     state = house(telling)
     lines: dict[str, tuple[int, int]] = {}
@@ -268,7 +268,7 @@ def follow(telling: Telling, named: Sequence[str], unnamed: Sequence[str], toget
         telling.ask("Where is {who}?", state.at[who][0], lines[who], state.named_rooms(), who=who)
 
 
-def conjunction(telling: Telling) -> None:
+def conjunction(telling: StoryBuilder) -> None:
     """Task 12. Where is one of two people who go together?"""
     state = house(telling)
     for _ in range(telling.random.randint(3, 10)):
@@ -280,7 +280,7 @@ def conjunction(telling: Telling) -> None:
         telling.ask("Where is {who}?", state.at[who][0], [state.at[who][1]], state.named_rooms(), who=who)
 
 
-def time(telling: Telling) -> None:
+def time(telling: StoryBuilder) -> None:
     """Task 14. Where was a person before a place? Statements say when, and are not told in that order."""
     random, state = telling.random, house(telling, people=3)
     days = {who: dict(zip(sorted(random.sample(range(len(HOURS)), 3)), random.sample(state.rooms, 3), strict=True)) for who in state.people}
@@ -295,7 +295,7 @@ def time(telling: Telling) -> None:
             telling.ask("Where was {who} before the {where}?", day[before], support, choices, who=who, where=day[after])
 
 
-def motivations(telling: Telling) -> None:
+def motivations(telling: StoryBuilder) -> None:
     """Task 20. Where will somebody go, and why did somebody go there? Which need leads where is told."""
     random, people = telling.random, telling.people(4)
     needs = dict(zip(random.sample(("hungry", "thirsty", "tired", "bored", "cold", "curious"), 3), random.sample(ROOMS, 3), strict=True))

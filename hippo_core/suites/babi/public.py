@@ -25,7 +25,7 @@ QUESTION = re.compile(r"Where (?:is|was) (?:the )?(\w+)(?: before the (\w+))? ?\
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PublicBabiQuestion:
     """A question of a story: its text, its answer, how many statements stand before it, and which of these support the answer."""
 
     text: str
@@ -41,7 +41,7 @@ class Story:
     id: str
     task: int
     statements: tuple[str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[PublicBabiQuestion, ...]
 
 
 def files(tasks: Iterable[int]) -> list[str]:
@@ -74,7 +74,7 @@ def read_story(name: str, task: int, lines: list[list[str]]) -> Story:
     for number, text, *rest in lines:
         if rest:
             support = tuple(sorted(position[line] for line in rest[1].split()))
-            questions.append(Question(text.strip(), rest[0], len(statements), support))
+            questions.append(PublicBabiQuestion(text.strip(), rest[0], len(statements), support))
         else:
             position[number] = len(statements)
             statements.append(text.strip())
@@ -125,7 +125,7 @@ def tell_story(random: Random, story: Story, n_items: int) -> World:
     )
 
 
-def make_item(story: Story, facts: tuple[Fact, ...], question: Question, number: int) -> Item:
+def make_item(story: Story, facts: tuple[Fact, ...], question: PublicBabiQuestion, number: int) -> Item:
     before = tuple(fact.id for fact in facts[: question.before])
     cue = question_cue(question.text)
     return Item(

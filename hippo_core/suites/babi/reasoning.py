@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.babi.telling import ROOMS, THINGS, CannotTell, Telling
+from hippo_core.suites.babi.telling import ROOMS, THINGS, CannotTell, StoryBuilder
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 SIDES = {"above": (0, 1), "right of": (1, 0), "below": (0, -1), "left of": (-1, 0)}
@@ -33,7 +33,7 @@ def draw_plane(random: Random, names: list[str], sides: dict[str, Point]) -> tup
     return points, edges
 
 
-def tell_plane(telling: Telling, edges: list[Edge], sides: dict[str, Point], forms: tuple[str, ...]) -> dict[frozenset[str], int]:
+def tell_plane(telling: StoryBuilder, edges: list[Edge], sides: dict[str, Point], forms: tuple[str, ...]) -> dict[frozenset[str], int]:
     """Tell each edge from either end, in any order; returns the statement of each pair."""
     opposite = {name: next(other for other, (x, y) in sides.items() if (-x, -y) == step) for name, step in sides.items()}
     lines = {}
@@ -47,7 +47,7 @@ PLACED = ("the {first} lies directly {side} of the {second}.", "the {first} is d
           "directly {side} of the {second} is the {first}.", "directly {side} of the {second} lies the {first}.")  # fmt: skip
 
 
-def two_argument_relations(telling: Telling) -> None:
+def two_argument_relations(telling: StoryBuilder) -> None:
     """Task 4. Which place lies on that side of another?"""
     names = telling.random.sample(ROOMS, telling.random.randint(3, 5))
     _, edges = draw_plane(telling.random, names, STEPS)
@@ -58,7 +58,7 @@ def two_argument_relations(telling: Telling) -> None:
         telling.ask("What is the {first} directly {side} of?", second, [number], set(names) - {first}, side=side, first=first)
 
 
-def path_finding(telling: Telling) -> None:
+def path_finding(telling: StoryBuilder) -> None:
     """Task 19. Which two steps lead from one place to another, along what was told?"""
     names = telling.random.sample(ROOMS, telling.random.randint(4, 6))
     points, edges = draw_plane(telling.random, names, STEPS)
@@ -83,7 +83,7 @@ def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[
     ]
 
 
-def positional_reasoning(telling: Telling) -> None:
+def positional_reasoning(telling: StoryBuilder) -> None:
     """Task 17. Is a shape on that side of another, each beside a third?"""
     random = telling.random
     names = [f"{random.choice(COLORS)} {shape}" for shape in random.sample(SHAPES, random.randint(3, 5))]
@@ -99,7 +99,7 @@ def positional_reasoning(telling: Telling) -> None:
         telling.ask("Is the {first} {side} the {second}?", "yes" if beyond else "no", support, 2, **cue)
 
 
-def size_reasoning(telling: Telling) -> None:
+def size_reasoning(telling: StoryBuilder) -> None:
     """Task 18. Does a thing fit into another, told of neighbours in size alone?"""
     random = telling.random
     names = random.sample(THINGS, random.randint(4, 6))  # from the smallest
@@ -116,7 +116,7 @@ def size_reasoning(telling: Telling) -> None:
                     first=first, second=second)  # fmt: skip
 
 
-def basic_deduction(telling: Telling) -> None:
+def basic_deduction(telling: StoryBuilder) -> None:
     """Task 15. What is an animal afraid of, that is of a kind that is afraid of another?"""
     random = telling.random
     kinds = random.sample(list(ANIMALS), 4)
@@ -138,7 +138,7 @@ def basic_deduction(telling: Telling) -> None:
         telling.ask("What is {who} afraid of?", ANIMALS[other], support, choices, [other, lexicon.article(other)], who=names[kind])
 
 
-def basic_induction(telling: Telling) -> None:
+def basic_induction(telling: StoryBuilder) -> None:
     """Task 16. What color is an animal, by the only one of its kind whose color was told?"""
     random = telling.random
     kinds, colors = random.sample(list(ANIMALS), 3), random.sample(COLORS, 3)

@@ -20,7 +20,7 @@ class CannotTell(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BabiQuestion:
     """A question of a story.
 
     `before` counts the statements that stand before it, `support` are the numbers of those that the answer follows from, `choices` the
@@ -37,7 +37,7 @@ class Question:
 
 
 @dataclass
-class Telling:
+class StoryBuilder:
     """A story under construction. Every statement belongs to the story's split: by a person that it names, else by its words."""
 
     random: Random
@@ -45,7 +45,7 @@ class Telling:
     new_names: bool
     texts: list[str] = field(default_factory=list)
     slots: list[dict[str, str]] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[BabiQuestion] = field(default_factory=list)
 
     def people(self, n: int) -> list[str]:
         """So many people that only this split tells of."""
@@ -70,7 +70,7 @@ class Telling:
         count = choices if isinstance(choices, int) else len(set(choices))
         if count > 1:
             gold = tuple(sorted(set(support)))
-            self.questions.append(Question(text.format(**cue), answer, len(self.texts), gold, count, cue, tuple(spellings)))
+            self.questions.append(BabiQuestion(text.format(**cue), answer, len(self.texts), gold, count, cue, tuple(spellings)))
 
 
 @cache
@@ -79,4 +79,4 @@ def people_of(split: Split, new_names: bool) -> tuple[str, ...]:
     return tuple(name for name in lexicon.names(held_out=new_names) if belongs(f"babi/{name}", split))
 
 
-Task = Callable[[Telling], None]
+Task = Callable[[StoryBuilder], None]

@@ -29,7 +29,7 @@ GOLDLESS = {UNANSWERABLE, "no_gold"}  # slices of items that no fact answers, or
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleViolation:
     """A broken rule: which one, where, and what is wrong. `item` is empty where it is about a world or a suite."""
 
     rule: str
@@ -66,7 +66,7 @@ class Known:
         return all(self.facts[a].time <= self.facts[b].time for a, b in pairwise(ids))
 
 
-def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list[Finding]:
+def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list[RuleViolation]:
     """All rules about the worlds themselves that the suite is not exempt from."""
     exempt = EXEMPT.get(suite.name, {})
     findings = list(unique_ids(worlds))
@@ -74,39 +74,41 @@ def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list
         known = Known(world)
         findings += one_gold(world)
         for item in world.items:
-            findings += [Finding(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)]
+            findings += [
+                RuleViolation(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)
+            ]
             if UNANSWERABLE not in item.slices:  # what is left out for one question may be near to another
                 findings += too_few_competitors(known, item, n_competitors)
         wrong = answerable_items(suite, world)
-        findings += [Finding("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
+        findings += [RuleViolation("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
     return [finding for finding in findings if finding.rule not in exempt]
 
 
-def unique_ids(worlds: Sequence[World]) -> Iterator[Finding]:
+def unique_ids(worlds: Sequence[World]) -> Iterator[RuleViolation]:
     """Worlds, facts and items have ids of their own; a fact and an item know their world."""
     names = [("world", world.id, world.id) for world in worlds]
     names += [("fact", fact.id, world.id) for world in worlds for fact in world.facts]
     names += [("item", item.id, world.id) for world in worlds for item in world.items]
     for (kind, name, world), count in Counter(names).items():
         if count > 1:
-            yield Finding("ids", world, name if kind == "item" else "", f"{count} {kind}s are called {name}")
+            yield RuleViolation("ids", world, name if kind == "item" else "", f"{count} {kind}s are called {name}")
     seen: dict[tuple[str, str], str] = {}
     for kind, name, world in names:
         if seen.setdefault((kind, name), world) != world:
-            yield Finding("ids", world, name if kind == "item" else "", f"world {seen[kind, name]} has a {kind} {name} as well")
+            yield RuleViolation("ids", world, name if kind == "item" else "", f"world {seen[kind, name]} has a {kind} {name} as well")
     for world in worlds:
         for part in (*world.facts, *world.items):
             if part.world != world.id:
-                yield Finding("ids", world.id, part.id, f"{part.id} says that its world is {part.world}")
+                yield RuleViolation("ids", world.id, part.id, f"{part.id} says that its world is {part.world}")
 
 
-def one_gold(world: World) -> Iterator[Finding]:
+def one_gold(world: World) -> Iterator[RuleViolation]:
     """The same question has the same answers wherever it is asked in a world."""
     answers: dict[str, tuple[str, ...]] = {}
     for item in world.items:
         first = answers.setdefault(item.question.lower(), item.answers)
         if first != item.answers:
-            yield Finding("one gold", world.id, item.id, f"asked before with the answers {first}, now {item.answers}")
+            yield RuleViolation("one gold", world.id, item.id, f"asked before with the answers {first}, now {item.answers}")
 
 
 def known_facts(item: Item, known: Known) -> Iterator[str]:
@@ -169,16 +171,16 @@ ITEM_RULES: dict[str, Callable[[Item, Known], Iterator[str]]] = {
 }
 
 
-def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[Finding]:
+def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[RuleViolation]:
     """At least so many facts besides the gold ones share a slot's value with the cue."""
     alike = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
     count = len(alike.difference(item.gold_facts))
     if count < least:
         message = f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {least}"
-        yield Finding("competitors", known.world, item.id, message)
+        yield RuleViolation("competitors", known.world, item.id, message)
 
 
-def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[Finding]:
+def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[RuleViolation]:
     """Facts that are told in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
     if "no shared facts" in EXEMPT.get(suite.name, {}):
         return []
@@ -189,6 +191,6 @@ def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[Finding]:
             for fact in world.facts:
                 if first_split.setdefault(fact.text, split) != split:
                     findings.append(
-                        Finding("no shared facts", world.id, "", f"{fact.text!r} is told in {first_split[fact.text]} and in {split}")
+                        RuleViolation("no shared facts", world.id, "", f"{fact.text!r} is told in {first_split[fact.text]} and in {split}")
                     )
     return findings

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites.relations.bank import FURTHER_PARTS, SPLIT_PARTS, files
-from hippo_core.suites.relations.draft import Draft, Edge, Words, lowered
+from hippo_core.suites.relations.draft import DraftEdge, DraftWords, RelationDraft, lowered
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.splits import attempts
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
@@ -47,10 +47,10 @@ class RelationsSettings(Settings):
     seen: bool = False
 
 
-class Step(NamedTuple):
+class RelationStep(NamedTuple):
     """One hop of a question: over an edge, from its head or (`back`) from its tail."""
 
-    edge: Edge
+    edge: DraftEdge
     back: bool = False
 
     @property
@@ -67,11 +67,11 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class RelationQuestion:
     """A question: over which steps, what about, its text and its answer. `within`: where in the text each step is asked, from the inside to
     the outside, each with what is within it."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[RelationStep, ...]
     about: About
     text: str
     answer: str
@@ -81,7 +81,7 @@ class Asked:
 def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     for _ in attempts(settings, "world of relations"):
-        draft = Draft(Words(random, spec.split, settings.seen))
+        draft = RelationDraft(DraftWords(random, spec.split, settings.seen))
         draft.draw(settings.n_relations, settings.n_facts)
         if asked := _tell_and_ask(draft, settings, spec):
             break
@@ -139,7 +139,7 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
     return World(spec.id, facts, tuple(items))
 
 
-def _tell_and_ask(draft: Draft, settings: RelationsSettings, spec: WorldSpec) -> list[Asked]:
+def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: WorldSpec) -> list[RelationQuestion]:
     """Tell all that is so, and ask `n_items` different questions; none where there are not as many."""
     random, edges = draft.random, draft.edges
     some = random.sample(edges, min(len(edges), settings.updates + settings.disputed))
@@ -163,21 +163,21 @@ def _tell_and_ask(draft: Draft, settings: RelationsSettings, spec: WorldSpec) ->
             return []
         answer = draft.was[steps[-1].edge] if about == "before" else steps[-1].end
         text, within = _question(draft.words, steps, about)
-        plan.append(Asked(steps, about, text, answer, within))
+        plan.append(RelationQuestion(steps, about, text, answer, within))
     return plan
 
 
-def _steps(draft: Draft, last: Sequence[Edge], hops: int, reverse: float) -> tuple[Step, ...]:
+def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: float) -> tuple[RelationStep, ...]:
     """Steps that lead over one of these edges at the end, through different things; none where there are none. A step leads back where its
     tail has one head that it ever was told of."""
     random = draft.random
 
-    def into(name: str, before: frozenset[str], left: int) -> tuple[Step, ...] | None:
+    def into(name: str, before: frozenset[str], left: int) -> tuple[RelationStep, ...] | None:
         """Steps that end at a name."""
         if not left:
             return ()
         for edge in random.sample(draft.edges, len(draft.edges)):
-            for step in (Step(edge), Step(edge, back=True)):
+            for step in (RelationStep(edge), RelationStep(edge, back=True)):
                 if step.end != name or step.start in before or (step.back and not (random.random() < reverse and _one_head(draft, edge))):
                     continue
                 if (found := into(step.start, before | {step.start}, left - 1)) is not None:
@@ -185,19 +185,19 @@ def _steps(draft: Draft, last: Sequence[Edge], hops: int, reverse: float) -> tup
         return None
 
     for edge in random.sample(last, len(last)):
-        step = Step(edge, back=random.random() < reverse and _one_head(draft, edge))
+        step = RelationStep(edge, back=random.random() < reverse and _one_head(draft, edge))
         if (found := into(step.start, frozenset({step.start, step.end}), hops - 1)) is not None:
             return (*found, step)
     return ()
 
 
-def _one_head(draft: Draft, edge: Edge) -> bool:
+def _one_head(draft: RelationDraft, edge: DraftEdge) -> bool:
     """Whether nothing else was told to have the same tail by the same relation, and nothing else of this head."""
     tails = [one for one in draft.edges if one.relation == edge.relation and edge.tail in (one.tail, *draft.refuted.get(one, ()))]
     return tails == [edge] and edge not in draft.refuted
 
 
-def _question(words: Words, steps: Sequence[Step], about: About) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _question(words: DraftWords, steps: Sequence[RelationStep], about: About) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The question over these steps, from the inside to the outside, and where in it each of them is asked."""
     text, within = steps[0].start, list[tuple[int, int]]()
 

@@ -27,7 +27,7 @@ PARTS = ("given", "surname")  # of the name of a person
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relation:
+class BankRelation:
     """A relation of a head {h} and a tail {t}: a head has one tail at a time.
 
     Args:
@@ -47,7 +47,7 @@ class Relation:
     questions: tuple[str, ...]
     changes: tuple[str, str]
 
-    def is_like(self, other: "Relation") -> bool:
+    def is_like(self, other: "BankRelation") -> bool:
         """Whether two relations between things of the same kinds have a word of their nouns in common, so that one may be taken for the
         other: a company's parent, and its parent company."""
         alike = (self.head, self.tail) == (other.head, other.tail)
@@ -70,7 +70,7 @@ def files(*parts: str) -> list[Path]:
 
 
 @cache
-def relations() -> tuple[Relation, ...]:
+def relations() -> tuple[BankRelation, ...]:
     """The relations that have splits; LabError where the files are not those that were frozen."""
     if digest(*SPLIT_PARTS) != FROZEN:
         raise LabError(f"{folder()}: expected the relations that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
@@ -78,12 +78,12 @@ def relations() -> tuple[Relation, ...]:
 
 
 @cache
-def further() -> tuple[Relation, ...]:
+def further() -> tuple[BankRelation, ...]:
     """The relations that are for training alone."""
     return _read("training")
 
 
-def _read(part: str) -> tuple[Relation, ...]:
+def _read(part: str) -> tuple[BankRelation, ...]:
     made = []
     for path in files(part):
         content = read_mapping(path)
@@ -91,11 +91,11 @@ def _read(part: str) -> tuple[Relation, ...]:
     return tuple(made)
 
 
-def _relation(path: Path, field: str, values: Mapping[str, Any]) -> Relation:
+def _relation(path: Path, field: str, values: Mapping[str, Any]) -> BankRelation:
     try:
         texts: dict[str, Any] = {name: tuple(values[name]) for name in ("tail_phrases", "head_phrases", "questions", "changes")}
         ends: dict[str, Any] = {name: values[name] for name in ("name", "head", "tail", "noun")}
-        return Relation(field=field, statements={form: values["statements"][form] for form in get_args(Form)}, **(ends | texts))
+        return BankRelation(field=field, statements={form: values["statements"][form] for form in get_args(Form)}, **(ends | texts))
     except (KeyError, TypeError) as error:
         raise LabError(f"{path}: relation {values.get('name')!r} lacks {error}") from None
 
@@ -112,7 +112,7 @@ def _firsts() -> dict[str, str]:
 
 
 @cache
-def relations_of(split: Split, split_alone: bool = False) -> tuple[Relation, ...]:
+def relations_of(split: Split, split_alone: bool = False) -> tuple[BankRelation, ...]:
     """The relations of a split: of those that have one seven of ten are for training, one for validation, two for the test. Those that are
     like one another are in one split. `split_alone`: no further ones."""
     chosen = tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)

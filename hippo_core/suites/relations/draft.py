@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from hippo_core.suites.relations.bank import CLAUSES, Relation, frames, names, relations_of
+from hippo_core.suites.relations.bank import CLAUSES, BankRelation, frames, names, relations_of
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.semantic.conflict import disagree_surely, last_words, surest
 from hippo_core.suites.splits import worded
@@ -17,11 +17,11 @@ FRAMES = {"denial": "negation", "guess": "hedges"}
 TELLERS, PER_KIND = 6, 5  # people who tell; things of a kind in a world
 
 
-class Edge(NamedTuple):
+class DraftEdge(NamedTuple):
     """That a head has a tail by a relation."""
 
     head: str
-    relation: Relation
+    relation: BankRelation
     tail: str
 
     @property
@@ -31,13 +31,13 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class DraftRow:
     """A statement: its text, what it says (`slots`), of which edge (`about`), whether that is so (`holds`) and whether it decides it, who
     tells it and how surely. Of several about one edge that one comes first which stands first."""
 
     text: str
     slots: Mapping[str, str]
-    about: Edge
+    about: DraftEdge
     holds: bool = True
     decides: bool = False
     teller: str = ""
@@ -46,7 +46,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Words:
+class DraftWords:
     """The wordings that a world may use, of a split; `seen`: relations of the training split in wordings that are not of it."""
 
     random: Random
@@ -54,7 +54,7 @@ class Words:
     seen: bool = False
 
     @property
-    def relations(self) -> tuple[Relation, ...]:
+    def relations(self) -> tuple[BankRelation, ...]:
         return relations_of("train", split_alone=True) if self.seen else relations_of(self.split)
 
     def choose(self, texts: Sequence[str], nested: bool = False) -> str:
@@ -68,7 +68,7 @@ class Words:
         """A frame of a file; `kind`: of this kind."""
         return self.random.choice(frames(name, kind, self.split))
 
-    def statement(self, edge: Edge, clause: bool = False) -> str:
+    def statement(self, edge: DraftEdge, clause: bool = False) -> str:
         """A statement of an edge; `clause`: as a part of another sentence."""
         of = edge.relation.statements
         form = self.choose([of[form] for form in (CLAUSES if clause else of)])
@@ -86,16 +86,16 @@ class Words:
 
 
 @dataclass
-class Draft:
+class RelationDraft:
     """A world under construction: what is so, what was so before (`was`), and what else was told of an edge and is not so (`refuted`)."""
 
-    words: Words
-    edges: list[Edge] = field(default_factory=list)
+    words: DraftWords
+    edges: list[DraftEdge] = field(default_factory=list)
     kinds: dict[str, list[str]] = field(default_factory=dict)
     tellers: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    was: dict[Edge, str] = field(default_factory=dict)
-    refuted: dict[Edge, list[str]] = field(default_factory=dict)
+    rows: list[DraftRow] = field(default_factory=list)
+    was: dict[DraftEdge, str] = field(default_factory=dict)
+    refuted: dict[DraftEdge, list[str]] = field(default_factory=dict)
 
     @property
     def random(self) -> Random:
@@ -115,21 +115,21 @@ class Draft:
             self.kinds[kind] = self.words.names(kind, PER_KIND)
         options = [(head, one) for one in chosen for head in self.kinds[one.head]]
         for head, one in self.random.sample(options, min(n_edges, len(options))):
-            self.edges.append(Edge(head, one, self.random.choice([name for name in self.kinds[one.tail] if name != head])))
+            self.edges.append(DraftEdge(head, one, self.random.choice([name for name in self.kinds[one.tail] if name != head])))
         known = {name for of in self.kinds.values() for name in of}
         self.tellers = [name for name in self.words.names("person", TELLERS + PER_KIND) if name not in known][:TELLERS]
 
-    def other(self, edge: Edge, *more: str) -> str:
+    def other(self, edge: DraftEdge, *more: str) -> str:
         """Another thing of the kind of its tail."""
         return self.random.choice([name for name in self.kinds[edge.relation.tail] if name not in (edge.head, edge.tail, *more)])
 
-    def add(self, edge: Edge, text: str, told: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
+    def add(self, edge: DraftEdge, text: str, told: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
         """A statement about an edge, and how it is told. `tail`: of what it says it, where that is another one; `old`: what it says was so
         before."""
         more = {"told": told} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
-        self.rows.append(Row(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
+        self.rows.append(DraftRow(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
 
-    def tell(self, edge: Edge, witnessed: bool) -> None:
+    def tell(self, edge: DraftEdge, witnessed: bool) -> None:
         """An edge that nobody contests."""
         certainty = self.random.choice([*SURENESS]) if witnessed else ""
         if certainty:
@@ -137,13 +137,13 @@ class Draft:
         else:
             self.add(edge, self.words.statement(edge), decides=True)
 
-    def testify(self, edge: Edge, teller: str, certainty: str, tail: str = "", **about) -> None:
+    def testify(self, edge: DraftEdge, teller: str, certainty: str, tail: str = "", **about) -> None:
         """What a witness says of an edge, or of another tail."""
         clause = self.words.statement(edge._replace(tail=tail or edge.tail), clause=True)
         text = self.words.frame("testimony", certainty).format(w=teller, s=clause)
         self.add(edge, text, certainty, tail=tail, teller=teller, confidence=SURENESS[certainty], **about)
 
-    def update(self, edge: Edge) -> None:
+    def update(self, edge: DraftEdge) -> None:
         """What was so before, then what is so now."""
         old = self.was[edge] = self.other(edge)
         self.add(edge, self.words.statement(edge._replace(tail=old)), tail=old, holds=False)
@@ -152,7 +152,7 @@ class Draft:
         self.add(edge, text, "update", old=old if "{t}" in form else "", decides=True)
         self.refuted.setdefault(edge, []).append(old)
 
-    def dispute(self, edge: Edge) -> None:
+    def dispute(self, edge: DraftEdge) -> None:
         """What several witnesses say, of which the rules of `conflict` tell what holds."""
         wrong, level_of = self.other(edge), {value: name for name, value in SURENESS.items()}
         said = disagree_surely(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
@@ -163,7 +163,7 @@ class Draft:
             self.testify(edge, one.teller, level_of[one.confidence or 0.0], one.city, holds=holds, decides=place == deciding)
         self.refuted.setdefault(edge, []).append(wrong)
 
-    def distract(self, edge: Edge, how: str) -> None:
+    def distract(self, edge: DraftEdge, how: str) -> None:
         """Something else that is told of an edge and does not touch it: a denial, a guess, or what once was."""
         wrong, noun = self.other(edge, *self.refuted.get(edge, ())), edge.relation.noun
         clause = self.words.statement(edge._replace(tail=wrong), clause=True)
@@ -174,10 +174,10 @@ class Draft:
         self.add(edge, text, how, tail=wrong, teller=teller, holds=False, fit=False, confidence=confidence)
         self.refuted.setdefault(edge, []).append(wrong)
 
-    def ordered(self) -> list[Row]:
+    def ordered(self) -> list[DraftRow]:
         """The statements as they are told: in any order, but those about one edge as they stand here."""
         places = self.random.sample(range(len(self.rows)), len(self.rows))
-        own: dict[Edge, list[int]] = {}
+        own: dict[DraftEdge, list[int]] = {}
         for place, row in zip(places, self.rows, strict=True):
             own.setdefault(row.about, []).append(place)
         turns = {edge: iter(sorted(of)) for edge, of in own.items()}

@@ -61,7 +61,7 @@ class SemanticSettings(Settings):
     wording: Wording = "own"  # of what is told; questions are in the lab's own words
 
 
-class Row(NamedTuple):
+class RelationRow(NamedTuple):
     """A fact under construction: a form and the words in it, which are put together when a world is kept. `late`: it comes after all that
     are not; `place`: where it comes among its like, drawn where None; `retells`: the row that it tells again; `again`: other forms."""
 
@@ -85,13 +85,13 @@ class Row(NamedTuple):
 
 
 @dataclass
-class Draft:
+class SemanticDraft:
     """A world under construction."""
 
-    rows: list[Row]
+    rows: list[RelationRow]
 
     def add(self, form: str, words: dict[str, str], slots: dict[str, str], **about) -> int:
-        self.rows.append(Row(form, words, slots, **about))
+        self.rows.append(RelationRow(form, words, slots, **about))
         return len(self.rows) - 1
 
 
@@ -115,7 +115,9 @@ def firm_names(random: Random, count: int) -> list[str]:
     return [*lexicon.SURNAMES, *random.sample(pairs, count - len(lexicon.SURNAMES))]
 
 
-def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: WorldSpec, n_firms: int, tellers: list[str]) -> list[Firm]:
+def make_firms(
+    random: Random, draft: SemanticDraft, settings: SemanticSettings, spec: WorldSpec, n_firms: int, tellers: list[str]
+) -> list[Firm]:
     """Firms and the facts of where they stand; some contradicted."""
     cities = random.sample(lexicon.CITIES, min(n_firms, len(lexicon.CITIES)))
     kinds = [frame.firm for frame in FRAMES.values()] * n_firms
@@ -146,7 +148,7 @@ def make_firms(random: Random, draft: Draft, settings: SemanticSettings, spec: W
 
 
 def add_statements(
-    random: Random, draft: Draft, settings: SemanticSettings, name: str, kind: str, city: str, other: str, tellers: list[str]
+    random: Random, draft: SemanticDraft, settings: SemanticSettings, name: str, kind: str, city: str, other: str, tellers: list[str]
 ) -> Firm:
     """A firm of whose city people disagree, and what they say."""
     said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if settings.hedges else disagree(random, tellers, city, other)
@@ -179,7 +181,7 @@ class Chain:
     when: str = ""
 
 
-def make_friends(random: Random, draft: Draft, people: list[str], spec: WorldSpec) -> dict[str, tuple[str, int]]:
+def make_friends(random: Random, draft: SemanticDraft, people: list[str], spec: WorldSpec) -> dict[str, tuple[str, int]]:
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
     pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", spec.split)]
     friends: dict[str, tuple[str, int]] = {}
@@ -193,7 +195,7 @@ def make_friends(random: Random, draft: Draft, people: list[str], spec: WorldSpe
 
 
 def make_chains(
-    random: Random, draft: Draft, firms: list[Firm], people: list[str], n_links: int, settings: SemanticSettings, spec: WorldSpec
+    random: Random, draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int, settings: SemanticSettings, spec: WorldSpec
 ) -> list[Chain]:
     """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
     friends = make_friends(random, draft, people, spec)
@@ -224,7 +226,7 @@ def choose_firm(random: Random, fitting: list[Firm], settings: SemanticSettings)
 
 
 def add_timed(
-    random: Random, draft: Draft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]
+    random: Random, draft: SemanticDraft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]
 ) -> tuple[Chain, Chain]:
     """The same link to two firms in different cities, at two times."""
     first = random.choice(fitting)
@@ -234,7 +236,9 @@ def add_timed(
     return one, other
 
 
-def add_link(random: Random, draft: Draft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
+def add_link(
+    random: Random, draft: SemanticDraft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = ""
+) -> Chain:
     """A link, told."""
     frame = FRAMES[name]
     form = random.choice(frame.link)
@@ -250,7 +254,7 @@ def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[s
     return tuple(one for one in (*usual, *again) if one != form)
 
 
-def add_retellings(random: Random, draft: Draft, count: int) -> bool:
+def add_retellings(random: Random, draft: SemanticDraft, count: int) -> bool:
     """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
     tellable = [row for row, one in enumerate(draft.rows) if one.again]
     ways = [(row, way) for row in tellable for way in random.sample(draft.rows[row].again, 2)]
@@ -265,7 +269,7 @@ def add_retellings(random: Random, draft: Draft, count: int) -> bool:
 
 
 def add_near_misses(
-    random: Random, draft: Draft, settings: SemanticSettings, firms: list[Firm], people: list[str], spec: WorldSpec
+    random: Random, draft: SemanticDraft, settings: SemanticSettings, firms: list[Firm], people: list[str], spec: WorldSpec
 ) -> None:
     """Facts that sound like a link or a site and are neither."""
     for number in range(settings.near_misses):
@@ -284,7 +288,7 @@ def add_near_misses(
 def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     for _ in attempts(settings, "world of chains"):
-        draft = Draft([])
+        draft = SemanticDraft([])
         new = spec.split != "train" and random.random() < settings.new_names
         n_firms = max(4, settings.n_facts // 4)
         names, n_people = lexicon.names(held_out=new), settings.n_facts // 3
@@ -351,7 +355,7 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
     return World(spec.id, facts, items)
 
 
-def choose_questions(random: Random, draft: Draft, chains: list[Chain], settings: SemanticSettings, spec: WorldSpec) -> list:
+def choose_questions(random: Random, draft: SemanticDraft, chains: list[Chain], settings: SemanticSettings, spec: WorldSpec) -> list:
     """`n_items` questions over different chains: (chain, gold rows, hops, question, cue, paraphrase, slices); empty where it cannot be."""
     pool = random.sample(chains, len(chains))
     plan = []

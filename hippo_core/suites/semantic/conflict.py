@@ -23,7 +23,7 @@ Pattern = tuple[tuple[int, bool], ...]
 Rules = tuple[bool, ...]
 
 
-class Said(NamedTuple):
+class Testimony(NamedTuple):
     """Who said it, which city, and how sure that one said to be, from 0 to 1; None where nothing was said of it."""
 
     teller: str
@@ -31,23 +31,23 @@ class Said(NamedTuple):
     confidence: float | None = None
 
 
-def settled(said: Sequence[Said]) -> str | None:
+def settled(said: Sequence[Testimony]) -> str | None:
     """The city that most tellers hold to at the end; None where two have as many."""
     return most_common([one.city for one in last_words(said)])
 
 
-def last_words(said: Sequence[Said]) -> list[Said]:
+def last_words(said: Sequence[Testimony]) -> list[Testimony]:
     """The last statement of each person."""
     return list({one.teller: one for one in said}.values())
 
 
-def surest(said: Sequence[Said]) -> list[Said]:
+def surest(said: Sequence[Testimony]) -> list[Testimony]:
     """The statements that were told most surely; all where nobody says how sure."""
     most = max(one.confidence or 0.0 for one in said)
     return [one for one in said if (one.confidence or 0.0) == most]
 
 
-def settled_surely(said: Sequence[Said]) -> str | None:
+def settled_surely(said: Sequence[Testimony]) -> str | None:
     """The city that is told most surely; of several that are told as surely, as `settled` says. None where words that were taken back
     make a difference."""
     city = settled(surest(said))
@@ -60,20 +60,20 @@ def most_common(cities: Sequence[str]) -> str | None:
     return None if others and others[0][1] == first[1] else first[0]
 
 
-def simple_rules(said: Sequence[Said]) -> tuple[str | None, str | None, str | None]:
+def simple_rules(said: Sequence[Testimony]) -> tuple[str | None, str | None, str | None]:
     """What the last statement says, the first, and most of them."""
     return said[-1].city, said[0].city, most_common([one.city for one in said])
 
 
-def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> list[Said]:
+def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> list[Testimony]:
     """Statements in order of which `true` is what holds; a coin says of each simple rule whether it finds that."""
     right = tuple(random.random() < 0.5 for _ in range(3))
     pattern = random.choice(patterns()[right])
     names = random.sample(tellers, max(teller for teller, _ in pattern) + 1)
-    return [Said(names[teller], true if holds else other) for teller, holds in pattern]
+    return [Testimony(names[teller], true if holds else other) for teller, holds in pattern]
 
 
-def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Said]:
+def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Testimony]:
     """Statements in order with how sure each is told, of which `true` is what holds; a coin says whether it is also what most hold to."""
     pair = random.sample((true, other), 2)
     while True:

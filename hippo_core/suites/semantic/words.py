@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RelationSchema:
     """A schema: what links a person to a kind of firm, how it is told, how its city is asked for."""
 
     firm: str
@@ -18,19 +18,19 @@ class Frame:
 
 
 FRAMES = {
-    "buy": Frame("shop", ("{who} bought {thing} at the {name} shop.", "At the {name} shop, {who} bought {thing}."),
+    "buy": RelationSchema("shop", ("{who} bought {thing} at the {name} shop.", "At the {name} shop, {who} bought {thing}."),
         ("It was at the {name} shop that {who} bought {thing}.", "{Thing} from the {name} shop, that is what {who} bought."), "bought",
         ("In which city did {who} buy {thing}?", "In which city did {who} purchase {thing}?", "{Thing} was bought by {who} in which city?"),
         ("Tell me the city where {who} bought {thing}.", "Do you recall in which city {who} got {thing}?"),
         ("{who} looked at {thing} at the {name} shop.", "{who} refused to buy {thing} at the {name} shop."),
         "In which city did the friend of {friend} buy {thing}?"),
-    "work": Frame("company", ("{who} works for the {name} company.", "The {name} company employs {who}."),
+    "work": RelationSchema("company", ("{who} works for the {name} company.", "The {name} company employs {who}."),
         ("{who} has a job with the {name} company.", "{who} is on the payroll of the {name} company."), "works for",
         ("In which city does {who} work?", "Which city does {who} work in?", "Which city is home to the employer of {who}?"),
         ("Tell me the city where {who} works.", "Do you recall in which city {who} has a job?"),
         ("{who} applied to the {name} company.", "{who} complained about the {name} company."),
         "In which city does the friend of {friend} work?"),
-    "study": Frame("college", ("{who} studies at the {name} college.", "The {name} college has {who} as a student."),
+    "study": RelationSchema("college", ("{who} studies at the {name} college.", "The {name} college has {who} as a student."),
         ("{who} is a student of the {name} college.", "{who} takes courses at the {name} college."), "studies at",
         ("In which city does {who} study?", "Which city does {who} study in?", "Which city is home to the college of {who}?"),
         ("Tell me the city where {who} studies.", "Do you recall in which city {who} is a student?"),

@@ -18,7 +18,7 @@ from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.altering import altered
 from hippo_core.suites.spatial.explore import explore
-from hippo_core.suites.spatial.facts import SpatialSettings, Telling, tell_world
+from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, tell_world
 from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.other_words import reword
@@ -60,7 +60,7 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
     return None
 
 
-def tell(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
+def tell(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> MapNarration | None:
     """The facts of a world: what an explorer says on its walk, or the map told in sentences and what happens on it."""
     return explore(random, settings, spec, drawn) if settings.rounds else tell_world(random, settings, spec, drawn, bars)
 

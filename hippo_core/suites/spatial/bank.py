@@ -23,7 +23,7 @@ WALKS = ("start", "arrive", "arrive_unnamed", "arrive_by", "blocked", "back", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PlaceFrame:
     """A statement of {a} and {b}. `says`: that one gets from either to the other; forward: from a to b alone; that one does so no more, or
     again; that somebody supposes it; or nothing of a link. A {direction} leads from a to b."""
 
@@ -71,7 +71,7 @@ def settings_of(split: Split) -> tuple[str, ...]:
 
 
 @cache
-def frames(split: Split) -> tuple[Frame, ...]:
+def frames(split: Split) -> tuple[PlaceFrame, ...]:
     """The statements in the settings of training that belong to a split."""
     found = []
     for says in get_args(Says):
@@ -79,18 +79,18 @@ def frames(split: Split) -> tuple[Frame, ...]:
             own = {one.text: one for one in _frames(setting) if one.says == says}
             found += [own[text] for text in worded([*own], split)]
     if split == "train":
-        found += [Frame(one["text"], one["says"], "") for one in _further().get("frames", ())]
+        found += [PlaceFrame(one["text"], one["says"], "") for one in _further().get("frames", ())]
     return tuple(found)
 
 
 @cache
-def unseen(split: Split) -> tuple[Frame, ...]:
+def unseen(split: Split) -> tuple[PlaceFrame, ...]:
     """All statements in the settings of a split."""
     return tuple(frame for setting in settings_of(split) for frame in _frames(setting))
 
 
-def _frames(setting: str) -> list[Frame]:
-    return [Frame(one["text"], one["says"], setting) for one in _settings()[setting]["frames"]]
+def _frames(setting: str) -> list[PlaceFrame]:
+    return [PlaceFrame(one["text"], one["says"], setting) for one in _settings()[setting]["frames"]]
 
 
 def vocabulary(kind: str) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from random import Random
 from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import Sentence, SpatialSettings, Telling, draw_ways, fact_of
+from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_ways, fact_of
 from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, WorldSpec
@@ -25,7 +25,7 @@ WORDINGS = 60  # tries to word a step such that it belongs to the split
 
 
 @dataclass(frozen=True)
-class Visit:
+class ExploredCell:
     """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and what was seen beyond some."""
 
     round: int
@@ -37,7 +37,7 @@ class Visit:
     seen: dict[str, str]
 
 
-def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map) -> Telling | None:
+def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map) -> MapNarration | None:
     """All facts of an explored world. None where no wording belongs to the split, or a place's own label does not prevail."""
     maps = maps_of_rounds(random, drawn, settings)
     labels = draw_aliases(random, maps[-1], settings.aliases)
@@ -65,7 +65,7 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     crossings = {link: crossings[link] for link in crossings.keys() & links}
     changed = frozenset(links_of(maps[0]) ^ links_of(maps[-1]))
     explored = {"labels": labels, "visits": last, "first": maps[0], "changed": changed}
-    return Telling(maps[-1], facts, links, ways=ways, crossings=crossings, **explored)
+    return MapNarration(maps[-1], facts, links, ways=ways, crossings=crossings, **explored)
 
 
 def links_of(drawn: Map) -> set[Link]:
@@ -148,15 +148,17 @@ def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None
                 yield number, here, move
 
 
-def observe(random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], ways: dict[Link, str]) -> list[Visit]:
+def observe(
+    random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], ways: dict[Link, str]
+) -> list[ExploredCell]:
     """The walk with what there is to see, and the spurious openings: a wall that never opens is told to be open on one early visit."""
-    visits: list[Visit] = []
+    visits: list[ExploredCell] = []
     for number, place, move in walk(random, maps):
         by = ways.get(frozenset((visits[-1].place, place))) if move else None
         label = None if random.random() < settings.unlabeled else labels[place]
         near = maps[number].steps[place]
         seen = {word: labels[near[word]] for word in MOVES if word in near and random.random() < settings.sight}
-        visits.append(Visit(number, place, move, by, tuple(word for word in MOVES if word in near), label, seen))
+        visits.append(ExploredCell(number, place, move, by, tuple(word for word in MOVES if word in near), label, seen))
     for a, word, b in walls_of(union(maps)) if settings.spurious else []:
         early = [number for number, visit in enumerate(visits) if visit.place in (a, b) and visit.round < len(maps) - 1]
         if random.random() < settings.spurious:
@@ -168,7 +170,7 @@ def observe(random: Random, settings: SpatialSettings, maps: list[Map], labels: 
     return visits
 
 
-def misreport(random: Random, visits: list[Visit], noise: float, labels: list[str]) -> list[Visit]:
+def misreport(random: Random, visits: list[ExploredCell], noise: float, labels: list[str]) -> list[ExploredCell]:
     """The visits with each move, label and sight told wrong with the probability `noise`: as another direction, another place's label."""
 
     def wrong(value: str, among: list[str]) -> str:
@@ -185,7 +187,7 @@ def misreport(random: Random, visits: list[Visit], noise: float, labels: list[st
     ]
 
 
-def labels_prevail(visits: list[Visit], labels: dict[str, str]) -> bool:
+def labels_prevail(visits: list[ExploredCell], labels: dict[str, str]) -> bool:
     """Whether each place shows its own label on more of its visits than any other."""
     shown: dict[str, Counter[str]] = {place: Counter() for place in labels}
     for visit in visits:
@@ -194,7 +196,7 @@ def labels_prevail(visits: list[Visit], labels: dict[str, str]) -> bool:
     return all(counts[labels[place]] > sum(counts.values()) / 2 for place, counts in shown.items())
 
 
-def tell_visit(random: Random, number: int, visit: Visit, who: str | None, split: Split) -> Sentence | None:
+def tell_visit(random: Random, number: int, visit: ExploredCell, who: str | None, split: Split) -> Sentence | None:
     """A visit in words whose hash says this split; None where there are none. `who`: the walker's name; None says "I"."""
     walls = [word for word in MOVES if word not in visit.open]
     slots = {"step": str(number), "move": visit.move, "by": visit.by, "place": visit.label, "who": who}

@@ -81,7 +81,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Telling:
+class MapNarration:
     """A map, its facts in order of telling, and what questions about it must know.
 
     `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the id of the fact
@@ -120,7 +120,7 @@ class Telling:
         return self.labels.get(place, place)
 
 
-def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> Telling | None:
+def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> MapNarration | None:
     """All facts of a world: first the map and what belongs to it, in any order, then the walkers' steps. None where words run out."""
     ways = draw_ways(random, drawn) if settings.edge_labels else {}
     map_sentences = [*tell_links(random, drawn, ways), *tell_obstacles(random, bars, spec.split)]
@@ -138,7 +138,7 @@ def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn
     forms = {fact.id: sentence.form for fact, sentence in zip(facts, sentences, strict=True)}
     a, b = ("from", "to") if drawn.is_grid else ("a", "b")
     links = {frozenset((fact.slots[a], fact.slots[b])): fact.id for fact in facts if a in fact.slots and b in fact.slots}
-    return Telling(drawn, facts, links, forms, new and bool(walks), ways, {link: (fact,) for link, fact in links.items()})
+    return MapNarration(drawn, facts, links, forms, new and bool(walks), ways, {link: (fact,) for link, fact in links.items()})
 
 
 def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:

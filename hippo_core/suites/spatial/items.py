@@ -3,14 +3,14 @@
 from itertools import islice
 from random import Random
 
-from hippo_core.suites.spatial.facts import SpatialSettings, Telling
-from hippo_core.suites.spatial.questions import CANDIDATES, Draft
+from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings
+from hippo_core.suites.spatial.questions import CANDIDATES, MapQuestionDraft
 from hippo_core.suites.types import Item, WorldSpec
 
 
-def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: Telling) -> tuple[Item, ...] | None:
+def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: MapNarration) -> tuple[Item, ...] | None:
     """The world's questions in a random order; None where the map does not carry as many of a kind as the shares ask for."""
-    drafts: list[Draft] = []
+    drafts: list[MapQuestionDraft] = []
     training = spec.split == "train"
     for kind, count in share_out(random, kind_shares(settings, telling.map.is_grid), settings.n_items).items():
         candidates = CANDIDATES[kind](random, settings, telling, training)
@@ -53,7 +53,7 @@ def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str,
     return counts
 
 
-def make_item(spec: WorldSpec, telling: Telling, draft: Draft, number: int) -> Item:
+def make_item(spec: WorldSpec, telling: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
     """The draft as an item. All facts of the world stand before it."""
     taught = tuple(fact.id for fact in telling.facts)
     last = max(taught.index(fact) for fact in draft.gold)
@@ -77,7 +77,7 @@ def make_item(spec: WorldSpec, telling: Telling, draft: Draft, number: int) -> I
     )
 
 
-def competitors(telling: Telling, draft: Draft) -> int:
+def competitors(telling: MapNarration, draft: MapQuestionDraft) -> int:
     """How many facts besides the gold ones share a slot's value with the cue."""
     values = set(draft.cue.values())
     return sum(not values.isdisjoint(fact.slots.values()) for fact in telling.facts if fact.id not in draft.gold)

@@ -7,12 +7,12 @@ from random import Random
 
 from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import SpatialSettings, Telling
+from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings
 from hippo_core.suites.spatial.map import Map, write_links
 
 
 @dataclass(frozen=True)
-class Cue:
+class MapCue:
     """How a question names a place: by its label, and where another place has that too, by a neighbour as well."""
 
     place: str
@@ -32,7 +32,7 @@ class Cue:
 
 
 @dataclass(frozen=True)
-class Draft:
+class MapQuestionDraft:
     """A question before it has a number."""
 
     kind: str
@@ -57,13 +57,13 @@ def wordings(random: Random, kind: str, forms: tuple[str, ...], training: bool) 
     return random.sample(known + new, len(known + new))
 
 
-def link_facts(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
+def link_facts(telling: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
     """The ids of the facts that tell the links of a walk, in order of walking, each once."""
     passed = telling.map.walk(start, steps) or []
     return tuple(dict.fromkeys(telling.links[frozenset(pair)] for pair in pairwise(passed)))
 
 
-def routes(random: Random, settings: SpatialSettings, telling: Telling) -> Iterator[tuple[Cue, Cue, list[str]]]:
+def routes(random: Random, settings: SpatialSettings, telling: MapNarration) -> Iterator[tuple[MapCue, MapCue, list[str]]]:
     """Two places that a question can name, in any order, and the steps of a shortest way between them."""
     drawn = telling.map
     pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if settings.min_steps <= steps <= settings.max_steps]
@@ -76,7 +76,7 @@ def routes(random: Random, settings: SpatialSettings, telling: Telling) -> Itera
             yield origin, end, steps
 
 
-def paths(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def paths(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """Shortest ways between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
     drawn = telling.map
     kind = "grid_path" if drawn.is_grid else "graph_path"
@@ -85,7 +85,7 @@ def paths(random: Random, settings: SpatialSettings, telling: Telling, training:
         form, wording, held_out = wordings(random, kind, forms, training)[0]
         guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
         chance = drawn.count_walks(start.place, goal.place, len(steps)) / guesses
-        yield Draft(
+        yield MapQuestionDraft(
             kind,
             form,
             held_out,
@@ -100,7 +100,7 @@ def paths(random: Random, settings: SpatialSettings, telling: Telling, training:
         )
 
 
-def truth(telling: Telling, start: str, goal: str) -> dict[str, str]:
+def truth(telling: MapNarration, start: str, goal: str) -> dict[str, str]:
     """What a path is scored by, where that is not what link facts tell: all links, and by which labels they lead."""
     if not telling.labels and not telling.ways:
         return {}
@@ -111,7 +111,7 @@ def truth(telling: Telling, start: str, goal: str) -> dict[str, str]:
     return found
 
 
-def route_slices(telling: Telling, start: str, steps: list[str]) -> tuple[str, ...]:
+def route_slices(telling: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
     """`changed`: at first the way was not there, or there was a shorter one; `alias`: it touches a place whose label is shared."""
     passed = telling.map.walk(start, steps) or []
     changed = telling.first is not None and telling.first.distances[start][passed[-1]] != len(steps)
@@ -119,25 +119,25 @@ def route_slices(telling: Telling, start: str, steps: list[str]) -> tuple[str, .
     return (*(("changed",) if changed else ()), *(("alias",) if any(telling.shares_label(place) for place in passed) else ()))
 
 
-def name(telling: Telling, place: str) -> Cue | None:
+def name(telling: MapNarration, place: str) -> MapCue | None:
     """How to ask for a place such that only it can be meant; None where neither its label nor a neighbour tells it apart."""
     label = telling.label(place)
     if not telling.shares_label(place):
-        return Cue(place, label)
+        return MapCue(place, label)
     for neighbor in telling.map.steps[place].values():
         if not telling.shares_label(neighbor):
-            return Cue(place, label, neighbor)
+            return MapCue(place, label, neighbor)
     return None
 
 
-def has_detour(telling: Telling, start: str, goal: str, steps: list[str]) -> bool:
+def has_detour(telling: MapNarration, start: str, goal: str, steps: list[str]) -> bool:
     """Whether a second route joins the ends that has no link of the first."""
     passed = telling.map.walk(start, steps) or []
     rest = telling.map.without({frozenset(pair) for pair in pairwise(passed)})
     return rest.distances[start][goal] < float("inf")
 
 
-def recalls(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def recalls(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
     things = telling.having("object")
     random.shuffle(things)
@@ -148,10 +148,12 @@ def recalls(random: Random, settings: SpatialSettings, telling: Telling, trainin
             rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
             where = fact.slots["place"]
             question = wording.format(place=where)
-            yield Draft("recall", form, held_out, question, fact.slots["object"], (fact.id,), {"place": where}, 1, 1 / len(things), rung)
+            yield MapQuestionDraft(
+                "recall", form, held_out, question, fact.slots["object"], (fact.id,), {"place": where}, 1, 1 / len(things), rung
+            )
 
 
-def procedures(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def procedures(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
     facts = telling.having("steps")
     random.shuffle(facts)
@@ -162,10 +164,12 @@ def procedures(random: Random, settings: SpatialSettings, telling: Telling, trai
             choices = 4 if telling.map.is_grid else len(telling.map.places)
             chance = 1 / choices ** len(steps.split(", "))
             cue = {"name": name, "from": origin}
-            yield Draft("procedure", form, held_out, wording.format(name=name, origin=origin), steps, (fact.id,), cue, 1, chance, rung)
+            yield MapQuestionDraft(
+                "procedure", form, held_out, wording.format(name=name, origin=origin), steps, (fact.id,), cue, 1, chance, rung
+            )
 
 
-def trajectories(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def trajectories(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
     walkers = list(dict.fromkeys(fact.slots["who"] for fact in telling.having("who")))
     forms_by_walker = [wordings(random, "trajectory", words.TRAJECTORY_QUESTIONS, training) for _ in walkers]
@@ -178,10 +182,10 @@ def trajectories(random: Random, settings: SpatialSettings, telling: Telling, tr
             gold = tuple(fact.id for fact in walk) + link_facts(telling, origin, steps)
             question = wording.format(who=who, origin=origin)
             chance = 1 / (len(telling.map.places) - 1)
-            yield Draft("trajectory", form, held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
+            yield MapQuestionDraft("trajectory", form, held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
 
 
-def edge_labels(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def edge_labels(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """By what a link leads. chance: one of the labels that the map has."""
     chance = 1 / len(set(telling.ways.values()))
     links = sorted((sorted(link), gold) for link, gold in telling.crossings.items())
@@ -192,10 +196,12 @@ def edge_labels(random: Random, settings: SpatialSettings, telling: Telling, tra
             question = wording.format(origin=start.spoken, goal=goal.spoken)
             way = telling.ways[frozenset(ends)]
             cue = {**start.slots("from"), **goal.slots("to")}
-            yield Draft("edge_label", form, held_out, question, way, gold, cue, len(gold), chance, more_answers=(words.way(way),))
+            yield MapQuestionDraft(
+                "edge_label", form, held_out, question, way, gold, cue, len(gold), chance, more_answers=(words.way(way),)
+            )
 
 
-def step_counts(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def step_counts(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """How many steps a shortest way takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
     near = {steps for row in telling.map.distances.values() for steps in row.values()}
     chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
@@ -205,10 +211,10 @@ def step_counts(random: Random, settings: SpatialSettings, telling: Telling, tra
         gold, count = link_facts(telling, start.place, steps), len(steps)
         cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(telling, start.place, steps)
         answer, digits = NUMBERS[count], (str(count),)
-        yield Draft("step_count", form, held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
+        yield MapQuestionDraft("step_count", form, held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
 
 
-def neighbors(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def neighbors(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """What lies a step in a direction of a place. chance: any other place."""
     drawn = telling.map
     sides = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
@@ -222,10 +228,10 @@ def neighbors(random: Random, settings: SpatialSettings, telling: Telling, train
         slices = route_slices(telling, place, [word])
         if gold:
             answer, chance = telling.label(near), 1 / (len(drawn.places) - 1)
-            yield Draft("neighbor", form, held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
+            yield MapQuestionDraft("neighbor", form, held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
 
 
-def exits(random: Random, settings: SpatialSettings, telling: Telling, training: bool) -> Iterator[Draft]:
+def exits(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
     for place in random.sample(telling.map.places, len(telling.map.places)):
         near = telling.map.steps[place]
@@ -237,14 +243,14 @@ def exits(random: Random, settings: SpatialSettings, telling: Telling, training:
         answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
         changed = ("changed",) if any(place in link for link in telling.changed) else ()
         question = wording.format(origin=place)
-        yield Draft(
+        yield MapQuestionDraft(
             *("exits", form, held_out, question, answers[0], (telling.visits[place],), {"from": place}, 1, 1 / 11),
             more_answers=tuple(answers[1:]),
             slices=changed,
         )
 
 
-CANDIDATES: dict[str, Callable[[Random, SpatialSettings, Telling, bool], Iterator[Draft]]] = {
+CANDIDATES: dict[str, Callable[[Random, SpatialSettings, MapNarration, bool], Iterator[MapQuestionDraft]]] = {
     "grid_path": paths,
     "graph_path": paths,
     "recall": recalls,

@@ -13,7 +13,7 @@ from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.lineage import LEARNT, LINEAGE, clear, is_own, read_lineage
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import Way, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.gated import GATE
 from hippo_core.training.consolidation.update_rules.groups import GROUPS
@@ -69,7 +69,7 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             attached.detach()
 
 
-def take_up(lm: Any, folder: Path) -> Way:
+def take_up(lm: Any, folder: Path) -> UpdateRule:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made, learnt = read_learnt(folder)
     try:

@@ -17,7 +17,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.suites.types import Split
 from hippo_core.training import language, mixture, packed_examples, tasks
 from hippo_core.training.lessons import Lesson
-from hippo_core.training.packed_examples import Batch
+from hippo_core.training.packed_examples import PackedBatch
 
 SHARES = {drill: share for drill, share in mixture.SHARES.items() if drill.__name__ not in tasks.FILES}  # which need no file of a user's
 LIBRARY = Path(os.__file__).parent  # Python's own modules, whose docstrings every machine has
@@ -68,12 +68,12 @@ def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOK
     return ids
 
 
-def divergence(way: Any, batch: Batch) -> Tensor:
+def divergence(way: Any, batch: PackedBatch) -> Tensor:
     """KL(unchanged || consolidated) in nats a token over what a batch of lessons labels."""
     return context_divergence(way, batch, batch)
 
 
-def context_divergence(way: Any, informed: Batch, batch: Batch) -> Tensor:
+def context_divergence(way: Any, informed: PackedBatch, batch: PackedBatch) -> Tensor:
     """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads lessons with the text that answers them in the
     prompt, the other one the same lessons without (context distillation, Snell et al. 2022, arXiv 2209.15189, section 2).
 
@@ -99,7 +99,7 @@ def text_divergence(way: Any, text: Tensor, states: Tensor) -> Tensor:
     return _kl(wanted, way.model(text, use_cache=False).logits)
 
 
-def _predicted(model: Any, batch: Batch) -> Tensor:
+def _predicted(model: Any, batch: PackedBatch) -> Tensor:
     hidden = model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
     return model.lm_head(hidden[batch.labels != packed_examples.IGNORE])
 

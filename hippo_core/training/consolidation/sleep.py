@@ -14,9 +14,9 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
-from hippo_core.training.consolidation.update_rules import Way
+from hippo_core.training.consolidation.update_rules import UpdateRule
 from hippo_core.training.lessons import Branch, Lesson
-from hippo_core.training.packed_examples import IGNORE, Batch, Encoder
+from hippo_core.training.packed_examples import IGNORE, LessonEncoder, PackedBatch
 from hippo_core.training.train import Diverged, Log, answer_loss, set_rates
 
 PASSES = 8  # orders that are drawn of the traces; then they come round again
@@ -82,7 +82,7 @@ class Sleep:
         self,
         recipe: SleepRecipe,
         lm: LanguageModel,
-        way: Way,
+        way: UpdateRule,
         traces: Sequence[Trace],
         orders: Sequence[Sequence[int]],
         earlier: Sequence[Trace] = (),
@@ -96,7 +96,7 @@ class Sleep:
         self.order = [place for order in orders for place in order if self.questions[place]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
-        self.encoder = Encoder(lm.tokenizer, lm.template, device=lm.device)
+        self.encoder = LessonEncoder(lm.tokenizer, lm.template, device=lm.device)
         with way.unchanged():
             self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
         self.text_states = kept.last_states(way, self.texts) if recipe.texts else None
@@ -188,7 +188,7 @@ class Sleep:
         size = self.recipe.a_row
         return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
 
-    def informed(self, questions: Sequence[Rehearsed]) -> tuple[Batch, Batch]:
+    def informed(self, questions: Sequence[Rehearsed]) -> tuple[PackedBatch, PackedBatch]:
         """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
         of_trace: dict[int, list[Rehearsed]] = {}
         for one in questions:

@@ -35,7 +35,7 @@ NUMBER = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AnswerSpan:
     """A part of a sentence: where it begins and ends."""
 
     sentence: str
@@ -53,13 +53,13 @@ def sentences(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def spans(text: str) -> tuple[tuple[Span, ...], ...]:
+def spans(text: str) -> tuple[tuple[AnswerSpan, ...], ...]:
     """What a text's sentences can be asked for, by kind: names and numbers, phrases, endings. All empty where it names nothing."""
     if not NAME.search(text):
         return ((), (), ())
     names, phrases, endings = [], [], []
     for sentence in sentences(text):
-        names += [Span(sentence, *match.span()) for match in NAME.finditer(sentence) if match.group().lower() not in FUNCTION]
+        names += [AnswerSpan(sentence, *match.span()) for match in NAME.finditer(sentence) if match.group().lower() not in FUNCTION]
         phrases += _phrases(sentence)
         endings += _endings(sentence)
     return tuple(names), tuple(phrases), tuple(endings)
@@ -88,7 +88,7 @@ def _short(sentence: str) -> str:
     return " ".join(sentence.split()[:SENTENCE_WORDS])
 
 
-def _cue(random: Random, span: Span) -> tuple[str, str]:
+def _cue(random: Random, span: AnswerSpan) -> tuple[str, str]:
     """What stands around a span: all of its sentence, or a few words on either side."""
     before, after = span.sentence[: span.start], span.sentence[span.end :]
     if random.random() < 0.5:
@@ -98,7 +98,7 @@ def _cue(random: Random, span: Span) -> tuple[str, str]:
     return "".join(pieces[0]), "".join(pieces[1])
 
 
-def _asked(before: str, after: str, span: Span) -> str:
+def _asked(before: str, after: str, span: AnswerSpan) -> str:
     """The cue with a question word in the place of the span."""
     word = "how many, or when" if NUMBER.search(span.text) else "who or what" if span.text[:1].isupper() else "what"
     rest = after.rstrip(" .?!,;:")
@@ -107,9 +107,9 @@ def _asked(before: str, after: str, span: Span) -> str:
     return f"{before[:1].upper()}{before[1:]}{word}{rest}?"
 
 
-def _phrases(sentence: str) -> list[Span]:
+def _phrases(sentence: str) -> list[AnswerSpan]:
     """Runs of words between function words and marks, with the article before them."""
-    found: list[Span] = []
+    found: list[AnswerSpan] = []
     run: list[re.Match[str]] = []
     article: re.Match[str] | None = None
     last: re.Match[str] | None = None
@@ -128,12 +128,12 @@ def _phrases(sentence: str) -> list[Span]:
     return [span for span in found if span.text]
 
 
-def _endings(sentence: str) -> list[Span]:
+def _endings(sentence: str) -> list[AnswerSpan]:
     """How a sentence ends, after each word behind which an ending begins."""
     words = list(WORD.finditer(sentence))
     starts = [place + 1 for place, word in enumerate(words[:-1]) if word.group().lower() in TURNS]
     return [_span(sentence, words[start].start(), len(sentence)) for start in starts if len(words) - start <= LONGEST]
 
 
-def _span(sentence: str, start: int, end: int) -> Span:
-    return Span(sentence, start, start + len(sentence[start:end].rstrip(" .?!,;:")))
+def _span(sentence: str, start: int, end: int) -> AnswerSpan:
+    return AnswerSpan(sentence, start, start + len(sentence[start:end].rstrip(" .?!,;:")))

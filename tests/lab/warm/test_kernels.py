@@ -209,7 +209,7 @@ def test_a_kernel_that_is_ended_before_it_is_made_leaves_nothing_behind(monkeypa
     assert gone(made[0].pid)
 
 
-@pytest.mark.parametrize("error", [OSError("no more processes"), client.Ended("no more kernels")], ids=["broken", "stopped"])
+@pytest.mark.parametrize("error", [OSError("no more processes"), client.KernelsEnded("no more kernels")], ids=["broken", "stopped"])
 def test_a_kernel_that_cannot_be_made_is_dead(monkeypatch, error, recwarn):
     def fail(*_):
         raise error
@@ -307,7 +307,7 @@ def test_a_server_with_threads_forks_nothing(monkeypatch):
 
 def test_where_no_fork_is_to_be_had_an_ordinary_kernel_is_started(monkeypatch):
     def refuse(*_):
-        raise client.Refused("none today")
+        raise client.ForkRefused("none today")
 
     monkeypatch.setattr(client, "launch", refuse)
     with pytest.warns(UserWarning, match="a cold kernel is started: none today"):

@@ -8,7 +8,7 @@ from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
-from hippo_core.methods.relational.path_search import Claim, PathSearch, Step, decided
+from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, decided
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from hippo_core.models.load import load
@@ -217,7 +217,7 @@ def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_
 
 def claims(*said):
     """(tail, how surely, whether it replaces, teller)."""
-    return [Claim(Step(number, "a", tail), sure, replaces, teller) for number, (tail, sure, replaces, teller) in enumerate(said)]
+    return [PathClaim(PathStep(number, "a", tail), sure, replaces, teller) for number, (tail, sure, replaces, teller) in enumerate(said)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.likeness import Likeness, spelling
-from hippo_core.methods.relational.names import NEAR, Names
+from hippo_core.methods.relational.names import NEAR, NameIndex
 from hippo_core.methods.relational.paths import Rows, Search
 from tests.methods.relational.test_graph import CHAIN, traces
 
@@ -27,7 +27,7 @@ def looked_up(name, known):
 def test_the_index_finds_what_a_look_at_all_finds(seed):
     random = Random(seed)
     drawn = [" ".join(random.choices(PARTS, k=random.randint(1, 3))) for _ in range(30)]
-    known, names = list(dict.fromkeys(drawn[:15])), Names()
+    known, names = list(dict.fromkeys(drawn[:15])), NameIndex()
     for name in drawn[:15]:
         names.add(name)
     assert [names.nearest(name) for name in drawn] == [looked_up(name, known) for name in drawn]

@@ -6,7 +6,7 @@ from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.relations import FORMS
-from hippo_core.methods.relational.speech import Said, listen
+from hippo_core.methods.relational.speech import Attribution, listen
 from hippo_core.store.trace import Trace
 from hippo_core.suites import settings_for
 from hippo_core.suites.datasets.build import cut, drawn_worlds
@@ -21,13 +21,13 @@ HARDER = {
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [
-        ("Lea thinks that the mill is in Lima.", Said("the mill is in Lima", "Lea", 0.6)),
-        ("The mill is in Lima, Lea says.", Said("The mill is in Lima", "Lea")),
-        ("According to Ann Mory, the mill is in Lima.", Said("the mill is in Lima", "Ann Mory")),
-        ("Rumor has it that the mill is in Lima.", Said("the mill is in Lima", "", 0.1)),
-        ("Since then the mill has moved to Lima.", Said("the mill has moved to Lima", "", None, True)),
-        ("Omar wrote a letter to the mill.", Said("Omar wrote a letter to the mill")),
-        ("", Said("")),
+        ("Lea thinks that the mill is in Lima.", Attribution("the mill is in Lima", "Lea", 0.6)),
+        ("The mill is in Lima, Lea says.", Attribution("The mill is in Lima", "Lea")),
+        ("According to Ann Mory, the mill is in Lima.", Attribution("the mill is in Lima", "Ann Mory")),
+        ("Rumor has it that the mill is in Lima.", Attribution("the mill is in Lima", "", 0.1)),
+        ("Since then the mill has moved to Lima.", Attribution("the mill has moved to Lima", "", None, True)),
+        ("Omar wrote a letter to the mill.", Attribution("Omar wrote a letter to the mill")),
+        ("", Attribution("")),
     ],
 )
 def test_who_says_what_and_how_surely(sentence, said):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hippo_core.files import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
-from hippo_core.methods.relational.edge import Edge, EdgeCodec, Telling, retold, sureness
-from hippo_core.methods.relational.gate import HUB, Terms, recency
+from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, retold, sureness
+from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.weighed import hub
 from hippo_core.models.load import load
@@ -211,8 +211,8 @@ def test_a_graph_that_follows_its_traces_is_one_made_anew(lm, tmp_path):
 def test_ten_thousand_duplicates_are_one_edge_of_a_few_tellings():
     tellings = ()
     for time in range(10_000):
-        tellings = retold(tellings, Telling("Lea", time))
-    assert tellings == (Telling("Lea", 0), Telling("Lea", 9999))
+        tellings = retold(tellings, Attestation("Lea", time))
+    assert tellings == (Attestation("Lea", 0), Attestation("Lea", 9999))
 
 
 def test_what_is_told_over_and_over_is_one_trace_of_two_tellings(lm, tmp_path):
@@ -224,15 +224,15 @@ def test_what_is_told_over_and_over_is_one_trace_of_two_tellings(lm, tmp_path):
 
 
 def test_how_sure_several_are_together():
-    assert sureness([Telling("Lea", 1, 0.6), Telling("Tom", 2, 0.6)]) == pytest.approx(0.84)
-    assert sureness([Telling("Lea", 1, 0.6), Telling("Lea", 2, 0.6)]) == pytest.approx(0.6)
-    assert sureness([Telling("Lea", 1)]) == 1
+    assert sureness([Attestation("Lea", 1, 0.6), Attestation("Tom", 2, 0.6)]) == pytest.approx(0.84)
+    assert sureness([Attestation("Lea", 1, 0.6), Attestation("Lea", 2, 0.6)]) == pytest.approx(0.6)
+    assert sureness([Attestation("Lea", 1)]) == 1
 
 
 def test_terms_lie_between_nothing_and_all():
-    assert Terms(1, 1, 1, 1, 0).score == pytest.approx(1)
-    assert Terms(1, 0, 0.5, 0.5, 0).passes(0.6)
-    assert not Terms(1, 0, 0.5, 0.5, 0.1).passes(0.6)
+    assert EdgeTerms(1, 1, 1, 1, 0).score == pytest.approx(1)
+    assert EdgeTerms(1, 0, 0.5, 0.5, 0).passes(0.6)
+    assert not EdgeTerms(1, 0, 0.5, 0.5, 0.1).passes(0.6)
     assert (recency(None), recency(1), hub(64, HUB), hub(96, HUB), hub(1000, HUB)) == (1, 0.5, 0, 0.5, 1)
 
 
@@ -246,7 +246,7 @@ def test_a_payload_that_is_no_edge_is_one_line(data):
 
 
 def test_an_edge_comes_back_as_it_was():
-    edge = Edge((Telling("Zoë", 3, 0.6, True), Telling("", 4)), waits=True)
+    edge = Edge((Attestation("Zoë", 3, 0.6, True), Attestation("", 4)), waits=True)
     assert EdgeCodec().decode(EdgeCodec().encode(edge)) == edge
 
 

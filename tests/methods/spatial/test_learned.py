@@ -6,10 +6,10 @@ import pytest
 from hippo_core.methods.base import Query
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.encoder import SAYS
-from hippo_core.methods.spatial.learned import Reading, fitted_places, likely_question, misfits, read_world
+from hippo_core.methods.spatial.learned import PlaceReading, fitted_places, likely_question, misfits, read_world
 from hippo_core.methods.spatial.localise import localise
 from hippo_core.methods.spatial.place_map import told_map
-from hippo_core.methods.spatial.reading import Link, Visit, place_nouns, read
+from hippo_core.methods.spatial.reading import Link, VisitStatement, place_nouns, read
 from hippo_core.methods.spatial.spans import Found
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
@@ -39,7 +39,7 @@ class Planted:
         kind, lead, stands = next((one for word, one in self.said.items() if word in text), ("none", 5.0, 1.0))
         says = np.full((len(nouns), len(nouns), len(SAYS)), -lead - 1 - np.log(4))
         says[..., SAYS.index(kind)] = -1.0
-        return Reading(nouns, says, np.full((len(nouns), len(nouns)), stands), ("other",) * len(nouns), (), 0.0, {self.asks: 1.0})
+        return PlaceReading(nouns, says, np.full((len(nouns), len(nouns)), stands), ("other",) * len(nouns), (), 0.0, {self.asks: 1.0})
 
 
 def said(texts, **planted):
@@ -107,7 +107,7 @@ def test_links_are_turned_until_they_fit_on_a_grid():
         def reading(self, text):
             made = super().reading(text)
             word = next(word for word in ("north", "east", "south") if word in text)
-            return Reading(*[getattr(made, name) for name in ("nouns", "says", "stands", "roles")], ((word, "gone"),), 0.0, made.asks)
+            return PlaceReading(*[getattr(made, name) for name in ("nouns", "says", "stands", "roles")], ((word, "gone"),), 0.0, made.asks)
 
     found = read_world(texts, [None] * 4, Turns(**planted))
     assert [own[0] for own in found] == true
@@ -131,7 +131,11 @@ def test_of_two_places_told_to_one_side_the_surer_keeps_the_direction(sure_first
 
 def test_a_step_that_says_nothing_of_its_sides_closes_none():
     sides = frozenset(("north", "south"))
-    walk = [Visit(1, "", "", "fen", sides), Visit(2, "north", "", "inn", None), Visit(3, "south", "", "fen", sides)]
+    walk = [
+        VisitStatement(1, "", "", "fen", sides),
+        VisitStatement(2, "north", "", "inn", None),
+        VisitStatement(3, "south", "", "fen", sides),
+    ]
     assert localise(walk).cells == ((0, 0), (-1, 0), (0, 0))
 
 

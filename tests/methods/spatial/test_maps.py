@@ -9,7 +9,7 @@ from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.localise import integrate, localise
 from hippo_core.methods.spatial.place_map import told_map
 from hippo_core.methods.spatial.planner import Planner
-from hippo_core.methods.spatial.reading import Link, Visit, read
+from hippo_core.methods.spatial.reading import Link, VisitStatement, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.suites.datasets.build import worlds
 
@@ -104,7 +104,9 @@ def test_an_explorer_finds_itself_where_moves_are_told_wrong(walked):
 
 def explored(*steps):
     """The cells of a walk of steps: the told move, the label, the open sides."""
-    return localise([Visit(number, move, "", place, frozenset(sides.split())) for number, (move, place, sides) in enumerate(steps)]).cells
+    return localise(
+        [VisitStatement(number, move, "", place, frozenset(sides.split())) for number, (move, place, sides) in enumerate(steps)]
+    ).cells
 
 
 HOME = ("", "mill", "north east"), ("north", "well", "south east"), ("east", "barn", "west south"), ("south", "pier", "north west south")

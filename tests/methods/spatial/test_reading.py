@@ -2,8 +2,8 @@
 
 import pytest
 
-from hippo_core.methods.spatial.asked import Asked, Place, asked
-from hippo_core.methods.spatial.reading import Barrier, Link, Route, There, Visit, Walk, read
+from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
+from hippo_core.methods.spatial.reading import Barrier, Link, Route, There, VisitStatement, Walk, read
 
 TOLD = {
     "The barn lies east of the well.": Link("well", "barn", "east"),
@@ -34,23 +34,25 @@ def test_a_step_of_an_explorer_says_where_it_led_what_is_open_and_what_is_seen()
         "Step 7: Going north over the footbridge, I came to the mill. The way was free to the east and south, and barred to the north and "
         "west. To the east I could see the barn."
     )
-    assert told == Visit(7, "north", "footbridge", "mill", frozenset(("east", "south")), {"east": "barn"})
+    assert told == VisitStatement(7, "north", "footbridge", "mill", frozenset(("east", "south")), {"east": "barn"})
     first = read("Step 1: I began at an unmarked place. One could go on to the north.")
-    assert first == Visit(1, "", "", "", frozenset(("north",)), {})
+    assert first == VisitStatement(1, "", "", "", frozenset(("north",)), {})
 
 
 ASKED = {
-    "Which directions lead from the mill to the barn?": Asked("way", Place("mill"), Place("barn")),
-    "List the places on the shortest way from the mill up to the barn.": Asked("way", Place("mill"), Place("barn"), in_places=True),
-    "How does one get to the barn from the mill?": Asked("way", Place("mill"), Place("barn")),
-    "By which turns does one get from the mill next to the pier to the barn?": Asked("way", Place("mill", "pier"), Place("barn")),
-    "How many steps is it from the mill to the barn?": Asked("count", Place("mill"), Place("barn")),
-    "By what does one get from the mill to the barn?": Asked("by", Place("mill"), Place("barn")),
-    "Which place is north of the mill?": Asked("neighbor", Place("mill"), word="north"),
-    "In which directions can one leave the mill?": Asked("exits", Place("mill")),
-    "Where is Lea now, having left the mill?": Asked("where", Place("mill"), who="Lea"),
-    "What does the mill hold?": Asked("there", Place("mill"), thing=True),
-    "How does the milk round go from the mill?": Asked("route", Place("milk round")),
+    "Which directions lead from the mill to the barn?": MapQuery("way", PlaceRef("mill"), PlaceRef("barn")),
+    "List the places on the shortest way from the mill up to the barn.": MapQuery(
+        "way", PlaceRef("mill"), PlaceRef("barn"), in_places=True
+    ),
+    "How does one get to the barn from the mill?": MapQuery("way", PlaceRef("mill"), PlaceRef("barn")),
+    "By which turns does one get from the mill next to the pier to the barn?": MapQuery("way", PlaceRef("mill", "pier"), PlaceRef("barn")),
+    "How many steps is it from the mill to the barn?": MapQuery("count", PlaceRef("mill"), PlaceRef("barn")),
+    "By what does one get from the mill to the barn?": MapQuery("by", PlaceRef("mill"), PlaceRef("barn")),
+    "Which place is north of the mill?": MapQuery("neighbor", PlaceRef("mill"), word="north"),
+    "In which directions can one leave the mill?": MapQuery("exits", PlaceRef("mill")),
+    "Where is Lea now, having left the mill?": MapQuery("where", PlaceRef("mill"), who="Lea"),
+    "What does the mill hold?": MapQuery("there", PlaceRef("mill"), thing=True),
+    "How does the milk round go from the mill?": MapQuery("route", PlaceRef("milk round")),
     "Who gave Anna the lamp in the mill?": None,
     "Who is Ben?": None,
 }

@@ -6,7 +6,7 @@ import pytest
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.spans import World, agreed, best_spans, tokens, without_means
+from hippo_core.methods.spatial.spans import WordStatistics, agreed, best_spans, tokens, without_means
 from hippo_core.models.packages.pins import available
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -26,7 +26,7 @@ def scored(text, *names):
 
 def world(*told):
     """The names that a world bears out, of these in each of its statements."""
-    known = World([text for text, *_ in told])
+    known = WordStatistics([text for text, *_ in told])
     return agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
 
 
@@ -94,7 +94,7 @@ def test_what_is_always_gone_along_or_over_is_no_place():
         ("The den is by the mill, by the ferry.", "den", "mill", "ferry"),
         ("Through the inn one gets by the ferry to the fort.", "inn", "ferry", "fort"),
     ]
-    known = World([text for text, *_ in told])
+    known = WordStatistics([text for text, *_ in told])
     found = agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
     assert found.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
     assert without_means(found, known).places == {"inn", "mill", "den", "fort"}

@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.cache.defences.base import Clean, Damaged, Setting
+from hippo_core.protocols.cache.defences.base import Clean, Damaged, DefenceContext
 
 SHAPE = (3, 2, 2, 40, 8)  # L, 2, H, T, D
 
@@ -24,7 +24,7 @@ def lm():
 @pytest.fixture
 def setting(lm):
     known = [cache(seed) for seed in range(100, 108)]
-    return Setting(lm, Clean.of(known), known)
+    return DefenceContext(lm, Clean.of(known), known)
 
 
 @pytest.fixture

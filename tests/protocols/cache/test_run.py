@@ -15,7 +15,7 @@ from hippo_core.models.score import log_likelihood_behind
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache import damage, probes, run
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
-from hippo_core.protocols.cache.defences.none import Nothing
+from hippo_core.protocols.cache.defences.none import NoDefence
 from hippo_core.protocols.cache.names import Task
 from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.protocol import CACHE
@@ -74,7 +74,7 @@ def test_noise_hurts_and_running_the_text_again_brings_all_of_it_back(rows):
 def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
     seen = []
 
-    class Watch(Nothing):
+    class Watch(NoDefence):
         def repair(self, damaged):
             seen.append(damaged.kv)
             return damaged.kv
@@ -94,7 +94,7 @@ def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, 
     runs, reads = [], []
     monkeypatch.setattr(run, "read", lambda *told, once=run.read: reads.append(1) or once(*told))
     for _ in range(2):
-        defences = {name: Nothing(SimpleNamespace()) for name in ("none", "other")}
+        defences = {name: NoDefence(SimpleNamespace()) for name in ("none", "other")}
         runs.append(pd.DataFrame(run.of_task(lm, "needle", written, parameters, defences, dict.fromkeys(defences, 0))))
         monkeypatch.setattr(run, "contents", lambda caches: object())
     assert len(reads) == 2 + 4
@@ -167,7 +167,7 @@ def test_a_donor_is_another_text(written):
 def test_nothing_moves_where_the_cache_does_not(lm, written):
     with pytest.MonkeyPatch.context() as few:
         few.setattr("hippo_core.protocols.cache.stability.MAPPED", 50)
-        found = stability(lm, written, {"none": Nothing(SimpleNamespace())}, 1)
+        found = stability(lm, written, {"none": NoDefence(SimpleNamespace())}, 1)
     assert (found["settings"]["caches"], found["settings"]["mapped"]) == (3, 2)  # of 24 heads
     drifts = [line["drift"] for line in found["logit_sensitivity"]]
     assert drifts[0] == 0 and drifts == sorted(drifts)
@@ -176,7 +176,7 @@ def test_nothing_moves_where_the_cache_does_not(lm, written):
 
 
 def test_what_a_defence_does_to_an_unmoved_cache_is_drift(lm, written):
-    class Halving(Nothing):
+    class Halving(NoDefence):
         def repair(self, damaged):
             return damaged.kv / 2
 

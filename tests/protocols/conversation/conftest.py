@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.protocols.conversation.budget import Budget, Room
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
-from hippo_core.protocols.conversation.techniques.base import Setting
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 from tests.protocols.conversation.parrot import Parrot, values
 
 TURNS = (
@@ -55,8 +55,8 @@ def room(dialogue):
 
 
 @pytest.fixture
-def setting() -> Setting:
-    return Setting(SimpleNamespace(encode_text=str.split))
+def setting() -> TechniqueContext:
+    return TechniqueContext(SimpleNamespace(encode_text=str.split))
 
 
 @pytest.fixture

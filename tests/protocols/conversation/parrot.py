@@ -6,8 +6,8 @@ from hippo_core.protocols.conversation import choices as asked
 from hippo_core.protocols.conversation import phases
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.lines import read_lines, write_lines
-from hippo_core.protocols.conversation.techniques.base import Setting
-from hippo_core.providers.base import Answer, Provider
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext
+from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy
 
 NAMES = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frida", "Gerd", "Hanna", "Ivan", "Jana", "Karl", "Lea")
@@ -35,7 +35,7 @@ def values():
 
 
 def choices(dialogues, techniques):
-    return asked.choices(dialogues, techniques, [Budget.of("turns")], Setting(SimpleNamespace(encode_text=str.split)))
+    return asked.choices(dialogues, techniques, [Budget.of("turns")], TechniqueContext(SimpleNamespace(encode_text=str.split)))
 
 
 def evaluate(raw, dialogues, out):
@@ -62,7 +62,7 @@ class Parrot(Provider):
         if len(self.prompts) in self.fails:
             raise CallFailed("it is asleep")
         if self.says:
-            return Answer(self.says(prompt))
+            return Completion(self.says(prompt))
         name = next((name for name in NAMES if f"I am {name} " in prompt), "unknown")
         text = name if "Who" in prompt else "In the US, I think" if "user:" in prompt else "On a bus"
-        return Answer(text, tokens_in=len(prompt.split()), tokens_out=1)
+        return Completion(text, tokens_in=len(prompt.split()), tokens_out=1)

@@ -16,7 +16,7 @@ from hippo_core.protocols.conversation.techniques.actr import (
     spreading,
     uses_of,
 )
-from hippo_core.protocols.conversation.techniques.base import Setting
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_every_later_mention_of_a_name_is_a_use():
 def test_activation_ranks_by_recency_frequency_and_fit():
     told = turns("Lea likes tea.", "Omar likes milk.", "Ivo likes cocoa.")
     texts = [part[0].text for part in told]
-    assert list(ACTR(Setting(None)).rank(texts, told)("What does Omar like?")) == [1, 2, 0]
-    assert list(ACTR(Setting(None, options={"weight": 0.0})).rank(texts, told)("What does Omar like?")) == [2, 1, 0]
-    strict = ACTR(Setting(None, options={"threshold": 0.0}))
+    assert list(ACTR(TechniqueContext(None)).rank(texts, told)("What does Omar like?")) == [1, 2, 0]
+    assert list(ACTR(TechniqueContext(None, options={"weight": 0.0})).rank(texts, told)("What does Omar like?")) == [2, 1, 0]
+    strict = ACTR(TechniqueContext(None, options={"threshold": 0.0}))
     assert list(strict.rank(texts, told)("What does Omar like?")) == [1, 2]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.protocols.conversation.budget import Budget, Room
 from hippo_core.protocols.conversation.techniques import load_technique, model_summary
-from hippo_core.protocols.conversation.techniques.base import Asked, Setting
+from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
 from tests.protocols.conversation.conftest import count
 
 LONG = 25  # turns: two steps of ten and one of five
@@ -34,14 +34,14 @@ def asked(monkeypatch):
 
 def load_for(name, limit=1000):
     return load_technique(
-        name, Setting(SimpleNamespace(encode=str.split, encode_text=str.split, spec=SimpleNamespace(context_limit=limit)))
+        name, TechniqueContext(SimpleNamespace(encode=str.split, encode_text=str.split, spec=SimpleNamespace(context_limit=limit)))
     )
 
 
 def choose(name, dialogue, budget, limit=1000, questions=("Who?",)):
     room = Room.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
     choice = load_for(name, limit).open(dialogue)
-    return [choice(Asked(question), room) for question in questions][-1]
+    return [choice(TurnQuery(question), room) for question in questions][-1]
 
 
 def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dialogue(talk, asked):

@@ -14,10 +14,10 @@ from hippo_core.protocols.conversation.report import in_words
 from hippo_core.protocols.conversation.scores import entity_precision, entity_recall, exact, hit, recall
 from hippo_core.protocols.conversation.table import COLUMNS, by_technique, table_of
 from hippo_core.protocols.conversation.techniques import recency
-from hippo_core.protocols.conversation.techniques.base import Setting, Technique, turns_of
+from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext, turns_of
 from hippo_core.protocols.conversation.techniques.model_summary import write
 from hippo_core.protocols.conversation.words import holds
-from hippo_core.providers import Answer, Provider
+from hippo_core.providers import Completion, Provider
 from hippo_core.providers.local import LocalProvider
 from hippo_core.providers.retry import CallFailed
 
@@ -34,7 +34,7 @@ class LastWord(Provider):
         lines = prompt.split("\n\n")[1:-1]
         if not lines:
             raise CallFailed("nothing to read")
-        return Answer(lines[-1].split()[-1], tokens_in=len(prompt.split()))
+        return Completion(lines[-1].split()[-1], tokens_in=len(prompt.split()))
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ class Talks(LastWord):
     """Says as many words as it may, of ten."""
 
     def call(self, prompt, max_tokens, temperature):
-        return Answer(" ".join(["word"] * min(10, max_tokens)), cut=max_tokens < 10)
+        return Completion(" ".join(["word"] * min(10, max_tokens)), cut=max_tokens < 10)
 
 
 @pytest.mark.parametrize(("room", "cut"), [(8, 2), (32, 0)])
@@ -162,12 +162,12 @@ def test_answers_of_the_model_follow_what_is_shown(lm):
     """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
     dialogues = generate(6, seed=3, split="val", lengths=(16,))
     local = LocalProvider(lm)
-    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], Setting(lm), local, say=lambda text: None)
+    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, say=lambda text: None)
     means = table_of(evaluate(raw, dialogues)).groupby("technique")["em"].mean()
     assert means["none"] < 0.1 and means["oracle"] > 0.8 and means["bm25"] > 0.7
     shuffled = [question.model_copy(update={"evidence": ("0",)}) for question in dialogues[0].questions]
     other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
-    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], Setting(lm), local, say=lambda text: None)
+    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, say=lambda text: None)
     assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
 
 
@@ -181,7 +181,7 @@ def test_equal_prompts_are_answered_alike_and_in_order(lm):
 
 def test_what_the_limit_does_not_hold_was_not_shown(lm):
     [dialogue] = generate(1, split="val", lengths=(120,))
-    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], Setting(lm), LocalProvider(lm), say=lambda text: None)
+    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], TechniqueContext(lm), LocalProvider(lm), say=lambda text: None)
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
 
 

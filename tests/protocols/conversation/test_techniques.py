@@ -9,7 +9,7 @@ from hippo_core.plugins import members
 from hippo_core.protocols.conversation import techniques
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.techniques import found, load_technique, parsed
-from hippo_core.protocols.conversation.techniques.base import Asked
+from hippo_core.protocols.conversation.techniques.base import TurnQuery
 from hippo_core.protocols.conversation.techniques.compression import compressed
 from tests.protocols.conversation.conftest import count
 
@@ -20,7 +20,7 @@ WHOLE = [
     for name, one in OURS.items()
     if one.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")
 ]
-LEA, OMAR = Asked("In which city does Lea live?", "0", (4,)), Asked("Which instrument does Omar play?", "1", (2,))
+LEA, OMAR = TurnQuery("In which city does Lea live?", "0", (4,)), TurnQuery("Which instrument does Omar play?", "1", (2,))
 
 
 def choose(name, dialogue, setting, room, asked=LEA):

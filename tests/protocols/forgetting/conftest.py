@@ -7,7 +7,7 @@ from hippo_core.protocols.forgetting import run
 from hippo_core.protocols.forgetting.learners import quadratic
 from hippo_core.protocols.forgetting.parameters import ForgettingParameters
 from hippo_core.protocols.forgetting.run import Course
-from hippo_core.protocols.forgetting.transformer import PRESETS, Shape
+from hippo_core.protocols.forgetting.transformer import PRESETS, TransformerShape
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def course(tmp_path, monkeypatch):
 
     monkeypatch.setattr(quadratic, "EXAMINED", 4)
     monkeypatch.setattr(run, "SOME", 8)
-    monkeypatch.setitem(PRESETS, "tiny", Shape(24, width=16, heads=2))  # type: ignore[arg-type]
+    monkeypatch.setitem(PRESETS, "tiny", TransformerShape(24, width=16, heads=2))  # type: ignore[arg-type]
 
     def make(folder="course", **values):
         torch.manual_seed(0)

@@ -8,9 +8,9 @@ from benchmarks.continual.export import export, gpt2
 from hippo_core.files import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.forgetting.transformer import Shape, initial, logits
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
 
-SHAPE = Shape(32, 300, layers=2, heads=2, width=32, fc1=32)
+SHAPE = TransformerShape(32, 300, layers=2, heads=2, width=32, fc1=32)
 TEXTS = [f"the {who} saw the {what} ." for who in ("cat", "dog") for what in ("ball", "bird")] * 20
 
 
@@ -35,6 +35,6 @@ def test_what_cannot_be_written_is_one_clear_line(tmp_path):
     with pytest.raises(LabError, match="is there; name a new folder"):
         export(SHAPE, weights(), tokenizer, stories.END, tmp_path)
     with pytest.raises(LabError, match="a sort layer is no GPT-2"):
-        export(Shape(32, 300, sort=2), weights(), tokenizer, stories.END, tmp_path / "mine")
+        export(TransformerShape(32, 300, sort=2), weights(), tokenizer, stories.END, tmp_path / "mine")
     with pytest.raises(LabError, match="weights, got one of shape"):
         gpt2(SHAPE, weights()[:-1])

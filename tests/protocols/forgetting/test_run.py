@@ -13,8 +13,8 @@ from hippo_core.files import LabError, made_folder
 from hippo_core.plugins import members
 from hippo_core.protocols.forgetting import learners, run, transformer
 from hippo_core.protocols.forgetting.learners import forever
-from hippo_core.protocols.forgetting.tasks import Batch, make_task
-from hippo_core.protocols.forgetting.transformer import PRESETS, Shape, initial, load_shape, logits
+from hippo_core.protocols.forgetting.tasks import TaskBatch, make_task
+from hippo_core.protocols.forgetting.transformer import PRESETS, TransformerShape, initial, load_shape, logits
 
 UNTIMED = ["seconds", "seconds_to_99"]
 
@@ -41,7 +41,7 @@ def test_logits_at_a_place_know_nothing_of_later_tokens():
 
 
 def test_a_band_keeps_what_lies_near_the_diagonal_of_the_mlp():
-    bands = Shape(24, width=4, fc1=4, fc2=8).bands
+    bands = TransformerShape(24, width=4, fc1=4, fc2=8).bands
     assert bands["up"].int().tolist()[:7] == [
         [1, 0, 0, 0],
         [1, 0, 0, 0],
@@ -184,7 +184,7 @@ def test_what_is_written_of_a_task_has_its_cue_and_the_models_own_answers(course
         written = here.method.written(task, 1)
         assert (written[..., known.cue_at] == known.cue).all() and not (written[0] == written[1]).all()
         at = torch.full((2, 64, 1), known.first)
-        asked = Batch(written[..., : known.first + 1], at, written[..., known.first + 1, None], torch.ones(1))
+        asked = TaskBatch(written[..., : known.first + 1], at, written[..., known.first + 1, None], torch.ones(1))
         assert here.learner.scored(before, asked).right.all()
     here.method.end(0)
     here.method.begin(1)

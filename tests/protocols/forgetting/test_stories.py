@@ -7,10 +7,10 @@ import torch
 
 from benchmarks.continual import stories
 from hippo_core.files import LabError
-from hippo_core.protocols.forgetting.transformer import Shape, initial
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial
 
 KIND = [f"the {who} saw the {what} and the {what} ran ." for who in ("cat", "dog", "boy") for what in ("ball", "bird", "sun")] * 20
-SHAPE = Shape(32, 300, layers=2, heads=2, width=32)
+SHAPE = TransformerShape(32, 300, layers=2, heads=2, width=32)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from hippo_core.files import LabError
-from hippo_core.protocols.forgetting.tasks import BOS, CUES, EQ, FORMAL, MODULAR, SEP, Corpus, Task, make_task
+from hippo_core.protocols.forgetting.tasks import BOS, CUES, EQ, FORMAL, MODULAR, SEP, Corpus, SequenceTask, make_task
 
 P = 97
 
@@ -78,7 +78,7 @@ def test_loss_positions_outside_the_sequence_are_refused():
     rows = np.zeros((4, 6), dtype=np.int64)
     some = np.arange(2)
     with pytest.raises(LabError, match="predicted at place 5, its sequence has such places from 0 to 4"):
-        Task("mine", rows, 0, 5, some, some, some)
+        SequenceTask("mine", rows, 0, 5, some, some, some)
 
 
 def test_an_unknown_task_is_one_line_with_the_legal_ones():

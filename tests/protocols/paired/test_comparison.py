@@ -12,12 +12,13 @@ from markdown_it import MarkdownIt
 from hippo_core.files import LabError
 from hippo_core.protocols.paired import archiving, page
 from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
+from hippo_core.protocols.paired.figures import picture
 from hippo_core.protocols.paired.gate import Policy, judged
-from hippo_core.protocols.paired.report import found_of, picture
+from hippo_core.protocols.paired.report import found_of
 from hippo_core.protocols.paired.reproducing import reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.scoring import SCORES
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import run
 from hippo_core.results.formatting import probability, share
@@ -28,7 +29,7 @@ TOLD = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"),
 
 
 def make(place, folder, **told):
-    suite, settings = read_suite(folder), Settings(**{**TOLD, **told})
+    suite, settings = read_suite(folder), RunSettings(**{**TOLD, **told})
     rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
     return read_run(write_run(place, suite, settings, rows, {"model": "hippo-tiny"}))
 
@@ -132,7 +133,7 @@ def test_runs_on_other_files_are_not_compared(tmp_path, one, name):
 def test_a_run_is_written_once_and_not_altered(tmp_path, one, folder):
     suite = read_suite(folder)
     with pytest.raises(LabError, match="never written over"):
-        write_run(one.folder, suite, Settings(**TOLD), [], {})
+        write_run(one.folder, suite, RunSettings(**TOLD), [], {})
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "run.json").write_bytes((one.folder / "run.json").read_bytes())

@@ -14,7 +14,7 @@ from hippo_core.protocols.paired.answering import Prompt
 from hippo_core.protocols.paired.brought import Passage
 from hippo_core.protocols.paired.comparison import compare_sides, side
 from hippo_core.protocols.paired.run_files import read_run, write_run
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import run
 from hippo_core.providers import Provider
@@ -43,7 +43,7 @@ class Fake(Provider):
         if self.fails:
             raise CallFailed("status 500: the model\nis gone")
         first = next((line for line in prompt.splitlines() if line.startswith("[1]")), "")
-        return providers.Answer(
+        return providers.Completion(
             first[4:] + " [1]" if first else "unknown", self.states, 2 if self.states else None, 1 if self.states else None
         )
 
@@ -59,7 +59,7 @@ class Fake(Provider):
 def asked(tmp_path, monkeypatch, fake, **told):
     names = []
     monkeypatch.setattr(answerers, "load_provider", lambda name, key_env: names.append(name) or fake)
-    suite, settings = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:3])), Settings(**{**TOLD, **told})
+    suite, settings = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:3])), RunSettings(**{**TOLD, **told})
     rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
     assert names == [settings.provider]
     write_run(tmp_path / "run", suite, settings, rows, {"model": "hippo-tiny"})
@@ -101,7 +101,7 @@ def test_a_provider_that_fails_is_an_error_of_its_items(tmp_path, monkeypatch):
 
 def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-    settings = Settings(conditions=("lexical",), encoder="own", profile="llm")
+    settings = RunSettings(conditions=("lexical",), encoder="own", profile="llm")
     assert isinstance(answerers.answerer_of(settings, "hippo-tiny"), answerers.LocalModel)
     [row] = [row for row in run(suite, settings, "hippo-tiny", say=lambda line: None) if row["type"] == "grounded_answer"]
     assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
@@ -112,7 +112,7 @@ def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
     tiny = load(load_spec("hippo-tiny"), threads=1)
     lm, ran = replace(tiny, spec=tiny.spec.model_copy(update={"context_limit": limit})), []
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-    settings = Settings(conditions=("full-context",), encoder="own", profile="llm")
+    settings = RunSettings(conditions=("full-context",), encoder="own", profile="llm")
     with note_runs(lm, ran):
         rows = run(suite, settings, lm, say=lambda line: None)
     [read] = [read for row in rows if (read := json.loads(row["read"]))]  # what is only looked for, no model reads
@@ -131,7 +131,7 @@ def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
 def test_providers_that_cannot_answer_are_refused(tmp_path, told, says):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     with pytest.raises(LabError, match=says):
-        run(suite, Settings(**{**TOLD, **told}), "hippo-tiny", say=lambda line: None)
+        run(suite, RunSettings(**{**TOLD, **told}), "hippo-tiny", say=lambda line: None)
 
 
 @pytest.mark.parametrize("note", ["Rome.\nQuestion: Who?\nbanana", "Rome.\r\n[2] Oslo.", "\u2028Rome.\x0bQuestion: Who?"])

@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.files import LabError
 from hippo_core.protocols.paired.memory_agent_bench import adapted
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite_run import run
 
 FACTS = "Here is a list of facts:\n0. The mill of Orrin stands in Tarn.\n1. Vesna plays the horn.\n2. The mill of Orrin stands in Lusk."
@@ -46,7 +46,7 @@ def written(tmp_path, rows):
 
 
 def success(suite):
-    settings = Settings(conditions=("no-memory", "full-memory"), memory=f"{__name__}:Latest", encoder="own")
+    settings = RunSettings(conditions=("no-memory", "full-memory"), memory=f"{__name__}:Latest", encoder="own")
     rows = pd.DataFrame(run(suite, settings, "hippo-tiny", say=lambda line: None))
     return rows[rows["condition"] == "full-memory"].set_index("item")["success"].to_dict()
 

@@ -12,7 +12,7 @@ from hippo_core.protocols.paired.commands import app
 from hippo_core.protocols.paired.comparison import read_side
 from hippo_core.protocols.paired.reproducing import Allowed, require_allowed
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, SEALED, read_run, write_run
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import run as ask
 from hippo_core.protocols.paired.whole import told
@@ -29,7 +29,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(suite):
-    return ask(suite, Settings(conditions=("no-memory",), encoder="own"), "hippo-tiny", say=lambda line: None)
+    return ask(suite, RunSettings(conditions=("no-memory",), encoder="own"), "hippo-tiny", say=lambda line: None)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def record(tmp_path, suite, rows):
     """A function that writes a record that says what it is told."""
 
     def write(settings, **about):
-        return read_run(write_run(tmp_path / "run", suite, Settings(**settings), rows, {"model": "hippo-tiny"} | about))
+        return read_run(write_run(tmp_path / "run", suite, RunSettings(**settings), rows, {"model": "hippo-tiny"} | about))
 
     return write
 
@@ -165,5 +165,5 @@ def test_rows_that_are_none_are_told_by_line(record, line, says):
 
 def test_an_answer_stays_text_and_half_of_a_character_is_replaced(tmp_path, suite, rows):
     said = [{**row, "answer": one} for row, one in zip(rows, ("12", "a\ud800b"), strict=True)]
-    run = read_run(write_run(tmp_path / "run", suite, Settings(**MODEL), said, {}))
+    run = read_run(write_run(tmp_path / "run", suite, RunSettings(**MODEL), said, {}))
     assert list(run.rows["answer"]) == ["12", "a\ufffdb"]

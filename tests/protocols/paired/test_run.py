@@ -17,8 +17,8 @@ from hippo_core.protocols.paired.agents.run_suite import Permissions
 from hippo_core.protocols.paired.conditions import CONDITIONS, open_condition
 from hippo_core.protocols.paired.items import Retrieval
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.settings import Settings
-from hippo_core.protocols.paired.suite import Note, read_suite
+from hippo_core.protocols.paired.settings import RunSettings
+from hippo_core.protocols.paired.suite import SuiteNote, read_suite
 from hippo_core.protocols.paired.suite_run import run
 from hippo_core.protocols.paired.whole import run_whole
 from tests.protocols.paired import memories, suites
@@ -28,7 +28,7 @@ OWN = "tests.protocols.paired.memories:Shared"
 
 
 def rows_of(folder, **told):
-    settings = Settings(**{"conditions": FAST, "memory": OWN, "encoder": "own", **told})
+    settings = RunSettings(**{"conditions": FAST, "memory": OWN, "encoder": "own", **told})
     return pd.DataFrame(run(read_suite(folder), settings, "hippo-tiny", say=lambda line: None))
 
 
@@ -77,7 +77,7 @@ def test_an_altered_note_alters_the_answers(tmp_path):
 def test_a_condition_opens_stores_of_its_own_and_leaks_nothing(tmp_path, monkeypatch):
     """Each condition and world is told the notes of that world and no others, in a folder that nobody else has."""
     told, folders = [], []
-    real = under_test.LabMemory.__init__
+    real = under_test.PresetUnderTest.__init__
 
     def spy(self, lm, preset, settings, notes):
         real(self, lm, preset, settings, notes)
@@ -85,7 +85,7 @@ def test_a_condition_opens_stores_of_its_own_and_leaks_nothing(tmp_path, monkeyp
         told.append({note.world for note in notes})
         assert len(self._memory) == len(notes)
 
-    monkeypatch.setattr(under_test.LabMemory, "__init__", spy)
+    monkeypatch.setattr(under_test.PresetUnderTest, "__init__", spy)
     rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:2]), conditions=("lexical", "semantic"))
     assert len(folders) == len(set(folders)) == 4
     assert sorted(map(sorted, told)) == [[word] for word in sorted(2 * suites.WORDS[:2])]
@@ -191,7 +191,7 @@ def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monke
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
 
     def run():
-        return run_whole(suite, Settings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
+        return run_whole(suite, RunSettings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
 
     if got:
         with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall(question, k), got {got}")):
@@ -240,7 +240,7 @@ def test_settings_that_are_none_are_refused(tmp_path, told, says):
 
 
 def test_random_memory_brings_no_note_that_any_label_makes_right():
-    notes = [Note(id=f"n{number}", text="A note.", tags=["key"] if number == 1 else []) for number in range(4)]
+    notes = [SuiteNote(id=f"n{number}", text="A note.", tags=["key"] if number == 1 else []) for number in range(4)]
     item = Retrieval(id="q", type="retrieval", question="Which?", top_k=3, expected_notes=["n0"], expected_tags=["key"])
     suite: Any = SimpleNamespace(by_world={"main": notes})
     condition = open_condition("random-memory", suite, "main", lambda name, given: None, 7)  # type: ignore[arg-type, return-value]

@@ -163,7 +163,9 @@ def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(load
     assert metrics["metrics"]["episodic"]["n_cut"] == cut.sum()
     parameters = AnswerParameters(suite="episodic", preset="controls/oracle")
     assert f"; {cut.sum()} answers cut by the limit of new tokens" in answers_in_words(parameters, metrics)
-    assert "cut by" not in answers_in_words(parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0))
+    assert "cut by" not in answers_in_words(
+        parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0)
+    )
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv"])

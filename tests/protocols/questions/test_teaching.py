@@ -9,7 +9,7 @@ import pytest
 from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Observation, Query, Retrieved
 from hippo_core.methods.episodic.gate import TERMS
-from hippo_core.methods.episodic.writing import Writer
+from hippo_core.methods.episodic.writing import TraceWriter
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.questions import run
 from hippo_core.store import TraceStore, store_path
@@ -74,7 +74,7 @@ def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
     method = preset.method(hippo, preset.settings)
     with TraceStore.create(tmp_path, SESSION, method.identity()) as store:
         for why, due in ((math.nan, 0), (1.0, 2)):
-            method._writes = Writer(method.components, store, Sure(why), protects_pins=True)
+            method._writes = TraceWriter(method.components, store, Sure(why), protects_pins=True)
             if due:
                 method.teach(TOLD, store)
             else:

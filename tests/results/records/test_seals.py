@@ -12,7 +12,7 @@ from hippo_core.files import LabError
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from hippo_core.results.records.sealed import faults
-from hippo_core.results.report import Part, write_report
+from hippo_core.results.report import PagePart, write_report
 from tests.results.records.test_records import make
 
 NAME = "run/baselines/core/episodic/12_1/delayed-test-"
@@ -175,6 +175,6 @@ def test_an_archive_writes_nothing_outside_a_record(run, monkeypatch, tmp_path, 
 
 def test_the_page_of_a_report_says_what_is_left_out(run, tmp_path):
     edit(run.parent / f"{NAME}11111111")
-    write_report(run, tmp_path / "out", pages=[lambda *_: [Part("Facts.", "Found.")]])
+    write_report(run, tmp_path / "out", pages=[lambda *_: [PagePart("Facts.", "Found.")]])
     for page in ("index.html", "index.md"):
         assert "delayed-test-11111111: metrics.csv was changed after" in (tmp_path / "out" / page).read_text()

@@ -16,7 +16,7 @@ from hippo_core.protocols.questions.protocol import ANSWER
 from hippo_core.results.criteria import TableRows, load_criteria
 from hippo_core.results.records import Table, begin_record, finish_record, read_meta, seal
 from hippo_core.results.records.table import mean_by_cluster
-from hippo_core.results.report import Block, Group, Part, write_report
+from hippo_core.results.report import ExperimentGroup, PageBlock, PagePart, write_report
 from hippo_core.results.report.sections import Section, view
 from hippo_core.results.verdicts import GROUPS, by_group, rivals_of_claims
 from tests.results import fake_records
@@ -81,7 +81,7 @@ def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
     run = tmp_path / "trial"
     run.mkdir()
     said = {"c": "Said twice.", "b": "Said first of all.", "a": "", "d": "Said twice."}
-    write_report(run, tmp_path / "out", [Group("mine:ONE", (), [Section(title, sentence) for title, sentence in said.items()])])
+    write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), [Section(title, sentence) for title, sentence in said.items()])])
     assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Said twice.\n- Said first of all.\n"
     assert (tmp_path / "out/index.md").read_text().count("Said twice.") == 2  # below its own title each
 
@@ -96,7 +96,7 @@ def test_findings_are_what_is_found_and_a_group_of_sections_shares_one_link(tmp_
         Section("b", "As b.", group="All of them"),
         Section("Last one", "Said."),
     ]
-    page = write_report(run, tmp_path / "out", [Group("mine:ONE", (), told)])
+    page = write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), told)])
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Half is <left>.\n- Best: one.\n"
     links = re.findall('href="#([^"]+)">([^<>]+)</a>', html.split("<nav")[1].split("</nav>")[0])
@@ -112,7 +112,7 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     run = fake_records.build_run(tmp_path / "trial", ("episodic",), ("baselines/rag_bm25", "baselines/longctx"), n=10)
     table = pd.DataFrame({"who": ["Nia", "Omar"], "share": [0.25, 3.0]})
     first = [Section("First one", "Said first.", table=table), Section("Second one", figure=PIXEL)]
-    groups = [Group("mine:ONE", (), first), Group("mine:TWO", (), [Section("Third one", "Said third.")])]
+    groups = [ExperimentGroup("mine:ONE", (), first), ExperimentGroup("mine:TWO", (), [Section("Third one", "Said third.")])]
     page = write_report(run, tmp_path / "out", groups, ANSWER.pages)
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
@@ -126,7 +126,7 @@ def test_the_command_line_counts_the_verdicts_that_the_page_counts(tmp_path, mon
     """Those on answers and those on experiments' tables together."""
     run = fake_records.build_run(tmp_path / "executed/trial", ("episodic",))
     nothing = TableRows("consolidation", "", "question_id", "world", pd.DataFrame({"question_id": ["a"], "world": ["b"]}))
-    write_report(run, tmp_path / "reports/trial", [Group("consolidation", [nothing], [])], ANSWER.pages)
+    write_report(run, tmp_path / "reports/trial", [ExperimentGroup("consolidation", [nothing], [])], ANSWER.pages)
     monkeypatch.setattr(summary, "root", lambda: tmp_path)
     said = [line.removeprefix("criteria:").strip() for line in summary.summary_lines("trial", [], 0, 0.0)[2:-2]]
     text = (tmp_path / "reports/trial/index.md").read_text()
@@ -168,9 +168,9 @@ def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
 
 def own_pages(run, out):
     write_text(out / "own.html", "<p>mine</p>")
-    before = Block([("", "by hand"), ("first", "First")], "<section id='first'>A & B</section>\n", "## First\n\nA | B\n\n")
-    after = Block([("last", "Last")], "<section id='last'></section>\n", "## Last\n")
-    return [Part(f"{run.name} & more.", "## What this run found\n\nAll.\n", before, after)]
+    before = PageBlock([("", "by hand"), ("first", "First")], "<section id='first'>A & B</section>\n", "## First\n\nA | B\n\n")
+    after = PageBlock([("last", "Last")], "<section id='last'></section>\n", "## Last\n")
+    return [PagePart(f"{run.name} & more.", "## What this run found\n\nAll.\n", before, after)]
 
 
 def test_experiments_that_share_pages_of_their_own_have_them_once_around_all_sections(run, tmp_path, monkeypatch):

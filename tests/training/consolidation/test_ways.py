@@ -20,7 +20,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.build import worlds
 from hippo_core.training.consolidation.update_rules import gated, groups, make_way
 from hippo_core.training.consolidation.update_rules.base import FILE
-from hippo_core.training.consolidation.update_rules.lora import LoRA
+from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate
 from tests.training.consolidation.conftest import TEXTS
 
 RANK = 2
@@ -306,5 +306,5 @@ def test_a_rank_above_what_the_model_has_is_refused_and_nothing_is_attached(name
 def test_a_layer_that_the_model_lacks_is_named(lm):
     weights = weights_of(lm)
     with pytest.raises(LabError, match="hippo-tiny has no layers called c_fc, which way=lora changes"):
-        LoRA(lm, RANK, 0, ("up_proj", "c_fc"))
+        LoRAUpdate(lm, RANK, 0, ("up_proj", "c_fc"))
     assert weights_of(lm).keys() == weights.keys()

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 
 from hippo_core.lab.grid.progress import eta, screen
-from hippo_core.lab.grid.progress.status import LISTED, Ended, Running, Status, StatusFile
+from hippo_core.lab.grid.progress.status import LISTED, EndedStatus, RunningStatus, Status, StatusFile
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import Output
@@ -94,7 +94,8 @@ class Progress:
             updated=time.time(),
             seconds_left=self.countdown.seconds() if len(self.ended_cells) < len(self.cells) else 0.0,
             running=[
-                Running(id=name, label=c.label, seconds=now - since, tail=output.lines) for name, (c, output, since) in self.running.items()
+                RunningStatus(id=name, label=c.label, seconds=now - since, tail=output.lines)
+                for name, (c, output, since) in self.running.items()
             ],
             failures=[_ended(outcome) for outcome in failed[-LISTED:]],
             last=[_ended(outcome) for outcome in self.ended_cells[-LISTED:]],
@@ -111,6 +112,8 @@ class Progress:
         return eta.seconds_left(waiting, spent, takes, self.jobs) if takes or not open_cells else None
 
 
-def _ended(outcome: Outcome) -> Ended:
+def _ended(outcome: Outcome) -> EndedStatus:
     cell, message = outcome.cell, outcome.message[:LONGEST]
-    return Ended(id=cell.id, label=cell.label, state=outcome.state, seconds=outcome.seconds, message=message, notebook=outcome.notebook)
+    return EndedStatus(
+        id=cell.id, label=cell.label, state=outcome.state, seconds=outcome.seconds, message=message, notebook=outcome.notebook
+    )

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from hippo_core.lab.grid.progress.eta import duration, words
-from hippo_core.lab.grid.progress.status import Ended, Running, Status
+from hippo_core.lab.grid.progress.status import EndedStatus, RunningStatus, Status
 
 SHOWN = 8  # ended cells, and running ones, that are listed
 COLOURS = {"done": "green", "failed": "red", "running": "yellow"}
@@ -26,12 +26,12 @@ def table(status: Status, shown: int = SHOWN) -> Group:
     return Group(*lines)
 
 
-def by_length(status: Status) -> list[Running]:
+def by_length(status: Status) -> list[RunningStatus]:
     """The running cells, the one that runs longest first."""
     return sorted(status.running, key=lambda cell: -cell.seconds)
 
 
-def output_lines(cell: Running, count: int) -> Iterator[Text]:
+def output_lines(cell: RunningStatus, count: int) -> Iterator[Text]:
     """The last lines of a cell, each cut to the width."""
     for line in cell.tail[-count:]:
         yield Text(f"  {line}", style="dim", no_wrap=True, overflow="ellipsis")
@@ -47,7 +47,7 @@ def headline(status: Status) -> str:
     return f"{counts}; {spent} so far" + ("" if status.seconds_left is None else f", about {duration(status.seconds_left)} left")
 
 
-def line(cell: Ended, number: int, total: int, seconds_left: float | None) -> str:
+def line(cell: EndedStatus, number: int, total: int, seconds_left: float | None) -> str:
     """What is printed where there is no terminal, when a cell has ended as the `number`-th of `total`."""
     why = f"  {cell.message}" if cell.message else ""
     return f"[{number}/{total}] {cell.state} {cell.label} {cell.seconds:.1f} s, {words(total - number, seconds_left)}{why}"

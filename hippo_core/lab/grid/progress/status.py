@@ -18,7 +18,7 @@ FILE = ".progress.json"
 LISTED = 20  # ended cells, and failed ones, that it names
 
 
-class Running(BaseModel):
+class RunningStatus(BaseModel):
     """A cell that runs: the seconds it has had, and the last lines of its output."""
 
     id: str
@@ -27,7 +27,7 @@ class Running(BaseModel):
     tail: list[str] = []
 
 
-class Ended(BaseModel):
+class EndedStatus(BaseModel):
     """A cell that has ended. A failed one has the error's last line, and where one was kept its notebook's place."""
 
     id: str
@@ -50,9 +50,9 @@ class Status(BaseModel):
     started: float
     updated: float
     seconds_left: float | None
-    running: list[Running]
-    failures: list[Ended]
-    last: list[Ended]
+    running: list[RunningStatus]
+    failures: list[EndedStatus]
+    last: list[EndedStatus]
     pid: int = Field(default_factory=os.getpid)
     born: float = Field(default_factory=lambda: psutil.Process().create_time())  # with it a process is told from a later one of its number
     host: str = Field(default_factory=socket.gethostname)

@@ -7,7 +7,7 @@ from functools import cache
 from types import SimpleNamespace
 
 from hippo_core.files import LabError, read_object
-from hippo_core.models.kv_storage import MB, Precision, Shape, shape_of
+from hippo_core.models.kv_storage import MB, KVShape, Precision, shape_of
 from hippo_core.models.spec import ModelSpec, load_spec
 from hippo_core.protocols.base.qa.parameters import AskingParameters, resolve
 from hippo_core.suites.datasets.build import worlds
@@ -64,7 +64,7 @@ def _world_sizes(
     return _WorldSizes([max(1, len(world.items)) for world in drawn], mb) if drawn else None
 
 
-def _shape(spec: ModelSpec) -> Shape | None:
+def _shape(spec: ModelSpec) -> KVShape | None:
     """The shape of a model whose configuration lies on the disk."""
     path = spec.path / "config.json"
     if not path.is_file():

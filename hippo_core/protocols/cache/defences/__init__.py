@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from hippo_core.plugins import Member, found_member, member
 
 if TYPE_CHECKING:
-    from hippo_core.protocols.cache.defences.base import Defence, Setting
+    from hippo_core.protocols.cache.defences.base import Defence, DefenceContext
 
 
 def found(names: Sequence[str]) -> list[Member]:
@@ -30,6 +30,6 @@ def found(names: Sequence[str]) -> list[Member]:
     return [found_member(__name__, name, "defence") for name in names]
 
 
-def load_defence(name: str, setting: "Setting") -> "Defence":
+def load_defence(name: str, setting: "DefenceContext") -> "Defence":
     """The defence of this name; LabError for an unknown one."""
     return member(__name__, name, "defence")(setting)

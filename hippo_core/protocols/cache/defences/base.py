@@ -76,7 +76,7 @@ class Damaged:
 
 
 @dataclass(frozen=True)
-class Setting:
+class DefenceContext:
     """What defences are made from.
 
     Args:
@@ -111,7 +111,7 @@ class Defence:
     told = False
     reads = True
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         self.setting = setting
 
     def write(self, kv: KV, address: str, tokens: Sequence[int]) -> int:

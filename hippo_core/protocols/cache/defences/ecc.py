@@ -16,7 +16,7 @@ from hippo_core.files import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.bits import FLOATS, bits_of, draw, of_bits
 from hippo_core.protocols.cache.corruption import generator_of
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 from hippo_core.protocols.cache.hamming import byte_checks, checks, mend, mend_bytes
 
 
@@ -26,7 +26,7 @@ class ECC(Defence):
     checks: Callable[[Tensor], Tensor] = staticmethod(checks)
     mend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = staticmethod(mend)
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
         if setting.stored not in FLOATS:
             raise LabError(f"ecc guards a cache of {', '.join(FLOATS)}, got stored={setting.stored}; leave ecc out")

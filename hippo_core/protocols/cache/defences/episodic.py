@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import generator_of
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 from hippo_core.protocols.cache.spans import SPAN, SpanStore, cosine, differs
 
 PAIRS = 200  # of different clean texts, that say how alike two may be
@@ -28,7 +28,7 @@ PAIRS = 200  # of different clean texts, that say how alike two may be
 class Episodic(Defence):
     name = "episodic"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
         self._folder = TemporaryDirectory(prefix="hippo-cache-")
         self.store = SpanStore(setting.lm, setting.clean, Path(self._folder.name), setting.precision)

@@ -4,14 +4,14 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 from hippo_core.protocols.cache.repair import load_repair
 
 
 class Learned(Defence):
     name = "learned"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
         if setting.checkpoint is None:
             raise LabError("learned needs a trained repair: hippo run cache step=train, or leave learned out")

@@ -3,7 +3,7 @@
 from hippo_core.protocols.cache.defences.base import Defence
 
 
-class Nothing(Defence):
+class NoDefence(Defence):
     """Repairs nothing."""
 
     name = "none"

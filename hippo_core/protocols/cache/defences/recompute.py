@@ -9,13 +9,13 @@ from math import ceil
 import torch
 
 from hippo_core.models.kv import KV, encode
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 
 
 class Recompute(Defence):
     name = "recompute"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
         self.reads = setting.budget < 1
 

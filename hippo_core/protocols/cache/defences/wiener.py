@@ -8,14 +8,14 @@ import torch
 
 from hippo_core.files import LabError
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, Setting
+from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 
 
 class Wiener(Defence):
     name = "wiener"
     by_layer = False
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
         if setting.priors is None:
             raise LabError("the Wiener filter needs clean text to be fitted to; give Setting its priors, or leave wiener out")

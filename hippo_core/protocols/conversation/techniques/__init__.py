@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from hippo_core.files import LabError
 from hippo_core.plugins import Member, found_member, member
-from hippo_core.protocols.conversation.techniques.base import Setting, Technique
+from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext
 
 
 def parsed(name: str) -> tuple[str, int]:
@@ -47,7 +47,7 @@ def found(names: Sequence[str]) -> list[Member]:
     return [found_member(__name__, parsed(name)[0], "technique") for name in names]
 
 
-def load_technique(name: str, setting: Setting) -> Technique:
+def load_technique(name: str, setting: TechniqueContext) -> Technique:
     """The technique of this name; LabError for an unknown one."""
     base, chunk = parsed(name)
     return member(__name__, base, "technique")(replace(setting, chunk=chunk))

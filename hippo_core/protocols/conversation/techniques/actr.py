@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.entities import content, names
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, Setting
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, TechniqueContext
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ACTR(Retriever):
     name = "actr"
     options: Mapping[str, float] = MappingProxyType({})
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TechniqueContext) -> None:
         super().__init__(setting)
         self.settings = ACTRSettings(**{**self.options, **setting.options})
 

@@ -10,7 +10,7 @@ from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 
 
 @dataclass(frozen=True)
-class Asked:
+class TurnQuery:
     """A question as a technique sees it. `evidence`: places of the turns that tell the answer, which the oracle alone may read."""
 
     text: str
@@ -33,11 +33,11 @@ class Chosen:
     ranking: tuple[int, ...] | None = None
 
 
-Choose = Callable[[Asked, Room], Chosen]
+Choose = Callable[[TurnQuery, Room], Chosen]
 
 
 @dataclass(frozen=True)
-class Setting:
+class TechniqueContext:
     """What techniques are made from: the model that answers, the seed of what is drawn, and how many turns a passage has."""
 
     lm: Any
@@ -51,7 +51,7 @@ class Technique:
 
     chunks = False  # whether it ranks passages, which may be several turns
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TechniqueContext) -> None:
         self.setting = setting
 
     def open(self, dialogue: Dialogue) -> Choose:
@@ -84,7 +84,7 @@ class Retriever(Technique):
         rank = self.rank([" ".join(turn.text for turn in part) for part in turns], turns)
         known: dict[str, tuple[int, ...]] = {}
 
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             if asked.text not in known:
                 known[asked.text] = tuple(place for number in rank(asked.text) for place in parts[number])
             return turns_of(dialogue, room.fill(known[asked.text]), known[asked.text])

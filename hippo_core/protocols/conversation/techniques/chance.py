@@ -4,7 +4,7 @@ from random import Random
 
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
-from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Technique, turns_of
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
 
 
 class Chance(Technique):
@@ -13,7 +13,7 @@ class Chance(Technique):
     name = "random"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             order = list(range(len(dialogue.turns)))
             Random(f"{self.setting.seed}/{dialogue.id}/{asked.key}/{asked.text}").shuffle(order)
             return turns_of(dialogue, room.fill(order))

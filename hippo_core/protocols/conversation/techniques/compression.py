@@ -4,7 +4,7 @@ from hippo_core.live.answer import FUNCTION_WORDS
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 from hippo_core.protocols.conversation.entities import OPENERS
-from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Technique
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery
 
 
 class Compression(Technique):
@@ -15,7 +15,7 @@ class Compression(Technique):
     def open(self, dialogue: Dialogue) -> Choose:
         lines = {place: line for place, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
 
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             places = room.fill_lines(lines, sorted(lines, reverse=True))
             return Chosen(tuple(lines[place] for place in places), places)
 

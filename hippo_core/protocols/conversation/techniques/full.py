@@ -2,7 +2,7 @@
 
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
-from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Technique, turns_of
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
 
 
 class Full(Technique):
@@ -11,7 +11,7 @@ class Full(Technique):
     name = "full"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             return turns_of(dialogue, range(len(dialogue.turns)))
 
         return choose

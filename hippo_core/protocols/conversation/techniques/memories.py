@@ -7,18 +7,18 @@ rest of its ranking.
 import weakref
 from collections.abc import Sequence
 
-from hippo_core.live.memory import Memory
+from hippo_core.live.memory import LiveMemory
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
 
 
-class LabMemory(Retriever):
+class MemoryTechnique(Retriever):
     """Ranks passages as the memory of a preset recalls them. Options: `settings` that replace the preset's own."""
 
     preset: str
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
-        memory = Memory(self.setting.lm, self.preset, self.setting.options.get("settings"))
+        memory = LiveMemory(self.setting.lm, self.preset, self.setting.options.get("settings"))
         taught = {one.id: number for number, one in enumerate(memory.teach(passages))}
 
         def rank(question: str) -> Sequence[int]:
@@ -30,21 +30,21 @@ class LabMemory(Retriever):
         return rank
 
 
-class EpisodicTechnique(LabMemory):
+class EpisodicTechnique(MemoryTechnique):
     """As the episodic memory recalls."""
 
     name = "hei_nw"
     preset = "memory/hei_nw"
 
 
-class RelationalTechnique(LabMemory):
+class RelationalTechnique(MemoryTechnique):
     """As the relational memory recalls."""
 
     name = "sgc_rss"
     preset = "memory/sgc_rss"
 
 
-class CombinedTechnique(LabMemory):
+class CombinedTechnique(MemoryTechnique):
     """As the three memories together recall."""
 
     name = "all"

@@ -13,7 +13,7 @@ from typing import Any
 
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
-from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Setting, Technique
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TechniqueContext, TurnQuery
 from hippo_core.protocols.conversation.techniques.recency import newest
 from hippo_core.protocols.conversation.techniques.summary import EVERY, WINDOW
 from hippo_core.text import on_one_line
@@ -31,14 +31,14 @@ class ModelSummary(Technique):
     name = "model_summary"
     window = 0.0
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TechniqueContext) -> None:
         super().__init__(setting)
         self._written: dict[tuple[tuple[str, ...], int], str] = {}  # turns from the first, tokens -> their summary
 
     def open(self, dialogue: Dialogue) -> Choose:
         lines = tuple(turn.line for turn in dialogue.turns)
 
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             last = newest(room.share(self.window), range(len(lines))) if self.window else ()
             end = len(lines) - len(last)
             summary = self._fitting(lines[:end], room.less(last))

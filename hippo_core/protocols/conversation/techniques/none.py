@@ -3,7 +3,7 @@
 from hippo_core.protocols.conversation.techniques.base import Technique
 
 
-class Nothing(Technique):
+class EmptyContext(Technique):
     """Shows nothing."""
 
     name = "none"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, Setting
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, TechniqueContext
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.ranking import ranked
@@ -33,7 +33,7 @@ class Selective(Retriever):
     scorer: Scorer
     recency = 0.0
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: TechniqueContext) -> None:
         super().__init__(setting)
         self.scorer = setting.options.get("scorer", self.scorer)
         self.recency: float = setting.options.get("recency", self.recency)
@@ -50,14 +50,14 @@ class Selective(Retriever):
         return rank
 
 
-class BM25(Selective):
+class TurnBM25(Selective):
     """By words."""
 
     name = "bm25"
     scorer = "bm25"
 
 
-class RecentBM25(BM25):
+class RecentBM25(TurnBM25):
     """By words, the newer the better."""
 
     name = "bm25_recent"

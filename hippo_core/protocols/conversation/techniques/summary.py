@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.entities import content
-from hippo_core.protocols.conversation.techniques.base import Asked, Choose, Chosen, Technique, turns_of
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
 from hippo_core.protocols.conversation.techniques.recency import newest
 
 EVERY = 10  # turns
@@ -51,7 +51,7 @@ class Summary(Technique):
         words = [frozenset(content(turn.text)) for turn in dialogue.turns]
         known: dict[tuple[int | None, int | None], Chosen] = {}
 
-        def choose(asked: Asked, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
             size = room.turns, room.tokens
             if size not in known:
                 known[size] = turns_of(dialogue, self._places(len(words), words, room))

@@ -2,9 +2,9 @@
 
 from hippo_core.plugins import member
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners.base import Method, MethodSettings
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner, LearnerSettings
 
 
-def make_method(name: str, learner: Learner, settings: MethodSettings) -> Method:
+def make_method(name: str, learner: Learner, settings: LearnerSettings) -> ContinualLearner:
     """The method of that name for a learner; LabError with what is legal otherwise."""
     return member(__name__, name, "method")(learner, settings)

@@ -13,7 +13,7 @@ NOBODY = torch.zeros(())
 
 
 @dataclass(frozen=True)
-class MethodSettings:
+class LearnerSettings:
     """What methods can be told; each reads what concerns it.
 
     Args:
@@ -33,7 +33,7 @@ class MethodSettings:
     reset: bool = True
 
 
-class Method:
+class ContinualLearner:
     """Learns the task at hand and nothing besides.
 
     Phases count from 0, as tasks do. `tensors` and `notes` are all that it remembers; they lie in a checkpoint.
@@ -42,7 +42,7 @@ class Method:
     name = "none"
     strength = 0.0
 
-    def __init__(self, learner: Learner, settings: MethodSettings) -> None:
+    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
         self.learner, self.settings = learner, settings
         self.tensors: dict[str, torch.Tensor] = {}
         self.notes: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from hippo_core.protocols.forgetting.learner import Learner, Scores
-from hippo_core.protocols.forgetting.learners.base import MethodSettings
+from hippo_core.protocols.forgetting.learners.base import LearnerSettings
 from hippo_core.protocols.forgetting.learners.replay import CYCLE, Replay
 
 DAYS = (1, 2, 4, 7, 15, 30)  # Ebbinghaus's, as in the paper; a day is as far as the weights move in the first CYCLE steps of a phase
@@ -18,7 +18,7 @@ class Forever(Replay):
 
     name = "forever"
 
-    def __init__(self, learner: Learner, settings: MethodSettings) -> None:
+    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
         super().__init__(learner, settings)
         self._morning()
 

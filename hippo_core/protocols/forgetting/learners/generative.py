@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from hippo_core.protocols.forgetting.learners.base import Method
-from hippo_core.protocols.forgetting.tasks import EOS, Batch
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
+from hippo_core.protocols.forgetting.tasks import EOS, TaskBatch
 
 WRITTEN = 64  # items of each earlier task
 NUCLEUS = 0.9  # prompts are drawn from the likeliest tokens that have this much together (Holtzman et al. 2020, arXiv 1904.09751)
 
 
-class Generative(Method):
+class Generative(ContinualLearner):
     """Adds strength times the loss of prompts, and the loss of items that the model wrote of earlier tasks."""
 
     name = "generative"
@@ -60,7 +60,7 @@ class Generative(Method):
         batch = _asked(tokens[..., : len(places)], places, tokens[..., 1 : len(places) + 1])
         return self.learner.scored(vectors, batch).nats.mean(-1)
 
-    def _drawn(self, phase: int, models: Sequence[int]) -> Batch:
+    def _drawn(self, phase: int, models: Sequence[int]) -> TaskBatch:
         """What each model rehearses in this step."""
         corpus, rows = self.learner.corpus, []
         for model in models:
@@ -72,7 +72,7 @@ class Generative(Method):
         tokens = written[task, torch.tensor(list(models)).unsqueeze(1), place]
         like = torch.from_numpy(corpus.starts[:-1])[task]  # where an item of the task is answered
         at = corpus.at[like]
-        return Batch(tokens[..., : int(at.max()) + 1], at, tokens.gather(-1, at + 1), corpus.weights[like])
+        return TaskBatch(tokens[..., : int(at.max()) + 1], at, tokens.gather(-1, at + 1), corpus.weights[like])
 
 
 def _nucleus(found: torch.Tensor) -> torch.Tensor:
@@ -82,7 +82,7 @@ def _nucleus(found: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(kept).scatter(-1, order, kept)
 
 
-def _asked(tokens: torch.Tensor, places: torch.Tensor, answers: torch.Tensor) -> Batch:
+def _asked(tokens: torch.Tensor, places: torch.Tensor, answers: torch.Tensor) -> TaskBatch:
     """A batch `(models, items, length)` that is asked at the same places in all items."""
     at = places.expand(*tokens.shape[:-1], -1)
-    return Batch(tokens, at, answers, torch.full(at.shape, 1 / len(places)))
+    return TaskBatch(tokens, at, answers, torch.full(at.shape, 1 / len(places)))

@@ -1,9 +1,9 @@
 """All tasks so far at once: what a model could know if nothing were ever over. The upper bound."""
 
-from hippo_core.protocols.forgetting.learners.base import Method
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 
 
-class Joint(Method):
+class Joint(ContinualLearner):
     """Every phase learns all tasks up to its own, in equal parts."""
 
     name = "joint"

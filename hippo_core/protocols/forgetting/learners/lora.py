@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
-from hippo_core.protocols.forgetting.learners.base import Method
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 
 MATRICES = ("qkv", "out", "up", "down")
 QUICKER = 3.0  # times the rate of the model, as updates begin at 0
 
 
-class LoRA(Method):
+class PerTaskLoRA(ContinualLearner):
     """Learns W + B A with A `(rank, columns)` and B `(rows, rank)` of every matrix in a block; B begins at 0."""
 
     name = "lora"

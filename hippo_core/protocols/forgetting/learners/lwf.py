@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import torch
 
-from hippo_core.protocols.forgetting.learners.base import Method
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 
 TEMPERATURE = 2.0  # of both answers, as in the paper
 
 
-class LwF(Method):
+class LwF(ContinualLearner):
     """Adds strength times the divergence from what the model said before the phase, of each item under the cue of one earlier task."""
 
     name = "lwf"

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import torch
 
-from hippo_core.protocols.forgetting.learners.base import Method
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 
 EXAMINED = 64  # training items by which the information is estimated
 
 
-class L2(Method):
+class L2(ContinualLearner):
     """Adds strength / 2 times the squared distance to the weights of the last phase."""
 
     name = "l2"

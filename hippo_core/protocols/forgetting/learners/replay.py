@@ -14,18 +14,18 @@ import torch
 from hippo_core.methods.episodic.replay import Arrival, Due, Queue, draw, push, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.protocols.forgetting.learner import Learner, Scores
-from hippo_core.protocols.forgetting.learners.base import Method, MethodSettings
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner, LearnerSettings
 from hippo_core.retrieval.sparse_key import SparseKey
 
 CYCLE = 10  # steps for which what was drawn is rehearsed
 
 
-class Replay(Method):
+class Replay(ContinualLearner):
     """Rehearses what it stored of earlier tasks."""
 
     name = "replay"
 
-    def __init__(self, learner: Learner, settings: MethodSettings) -> None:
+    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
         super().__init__(learner, settings)
         of_each = range(len(learner.seeds))
         # of each model the items with their loss and phase, when each is due (item, cycle, interval), the cycles that there were, and the

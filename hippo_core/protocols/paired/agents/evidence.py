@@ -29,7 +29,7 @@ PATIENCE = 2.0  # seconds for a request to arrive
 
 
 @dataclass(frozen=True)
-class Asked:
+class MemoryCall:
     """One query: the question's name ("" where it is none of the required), and how many results it got. A message that is no query has no
     question and an error."""
 
@@ -46,7 +46,7 @@ class MemorySocket:
     recall: Recall
     required: Mapping[str, str]
     uid: int
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[MemoryCall] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self._held = ExitStack()
@@ -84,12 +84,12 @@ class MemorySocket:
             found = [dict(one) for one in self.recall(question)]
             answer = _json({"results": found})
         except LabError as error:
-            self.asked.append(Asked(name, question, 0, str(error)))
+            self.asked.append(MemoryCall(name, question, 0, str(error)))
             return _json({"error": "the memory failed" if question else str(error)})
         except Exception as error:  # a memory of the user's may raise anything, or return what is no JSON; the agent's run goes on
-            self.asked.append(Asked(name, question, 0, f"{type(error).__name__}: {in_a_line(error)}"))
+            self.asked.append(MemoryCall(name, question, 0, f"{type(error).__name__}: {in_a_line(error)}"))
             return _json({"error": "the memory failed"})
-        self.asked.append(Asked(name, question, len(found)))
+        self.asked.append(MemoryCall(name, question, len(found)))
         return answer
 
     def _question(self, line: bytes) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from hippo_core.protocols.paired.agents.workspace import PIECE, extents, fresh_c
 
 
 @dataclass
-class Place:
+class TaskSandbox:
     """Where a task's commands run. `secrets`: variables that only the agent gets, whose values are kept out of what is stored.
     `faults`: what of the workspace could not be kept, in words."""
 
@@ -40,7 +40,7 @@ class Place:
     @contextmanager
     def open(
         cls, suite: Path, fixture: str, target: Path, way: Way, limits: Limits, network: bool, secrets: Mapping[str, str]
-    ) -> Iterator["Place"]:
+    ) -> Iterator["TaskSandbox"]:
         """A place with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
         holds a secret."""
         with temporary("hippo-task.") as folder:

@@ -21,10 +21,10 @@ from pathlib import Path
 from hippo_core.files import LabError, in_a_line, new_folder, write_json
 from hippo_core.protocols.paired.agents.containment import Way, best
 from hippo_core.protocols.paired.agents.evidence import Recall
-from hippo_core.protocols.paired.agents.place import Place
+from hippo_core.protocols.paired.agents.place import TaskSandbox
 from hippo_core.protocols.paired.agents.result import ItemResult
 from hippo_core.protocols.paired.agents.steps import run_step
-from hippo_core.protocols.paired.agents.tasks import Task, task_of
+from hippo_core.protocols.paired.agents.tasks import AgentTask, task_of
 from hippo_core.protocols.paired.agents.workspace import check_fixture
 from hippo_core.protocols.paired.agents.wrappers import wrapped
 from hippo_core.protocols.paired.items import Shell
@@ -68,7 +68,9 @@ def run_item(
         faults: list[str] = []
         try:
             task = wrapped(task_of(item), agent)
-            with Place.open(suite, item.fixture, folder / "workspace", way, item.limits, task.network, _environment(task, passed)) as place:
+            with TaskSandbox.open(
+                suite, item.fixture, folder / "workspace", way, item.limits, task.network, _environment(task, passed)
+            ) as place:
                 faults = place.faults
                 _set_up(task, place, folder, condition)
                 for number, step in enumerate(task.steps, 1):  # also after one that fails, so that two conditions do the same work
@@ -84,7 +86,7 @@ def run_item(
     return result
 
 
-def _set_up(task: Task, place: Place, folder: Path, condition: str) -> None:
+def _set_up(task: AgentTask, place: TaskSandbox, folder: Path, condition: str) -> None:
     for number, line in enumerate(task.setup_commands, 1):
         ran = place.run(line, task.item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
         if ran.status != 0:
@@ -111,7 +113,7 @@ def _unfit(item: Shell, suite: Path) -> tuple[str, ...]:
     return ()
 
 
-def _environment(task: Task, passed: Sequence[str]) -> dict[str, str]:
+def _environment(task: AgentTask, passed: Sequence[str]) -> dict[str, str]:
     missing = [name for name in task.environment if name not in passed or len(os.environ.get(name, "")) < 8]
     if missing:
         raise LabError(f"the agent needs {', '.join(missing)}: set it (8 characters or more) and pass it (--pass-env NAME)")

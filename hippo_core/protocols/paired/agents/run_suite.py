@@ -15,8 +15,8 @@ from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, open_condition
 from hippo_core.protocols.paired.items import SHELL, Retrieval, Shell
 from hippo_core.protocols.paired.memories import opener
-from hippo_core.protocols.paired.settings import Settings
-from hippo_core.protocols.paired.suite import Note, Suite
+from hippo_core.protocols.paired.settings import RunSettings
+from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 from hippo_core.protocols.paired.suite_run import COLUMNS
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Permissions:
 class _Memories:
     """Conditions, opened once for each world."""
 
-    suite: Suite
-    settings: Settings
+    suite: PairedSuite
+    settings: RunSettings
     lm: "str | LanguageModel"
     held: ExitStack
     opened: dict[tuple[str, str], OpenCondition] = field(default_factory=dict)
@@ -66,14 +66,14 @@ class _Memories:
 
         return ask
 
-    def _open(self, name: str, notes: Sequence[Note]) -> Any:
+    def _open(self, name: str, notes: Sequence[SuiteNote]) -> Any:
         preset = self.settings.memory if name == MEMORY else name
         return opener(preset, self.lm, self.settings.encoder, self.settings.timeout_s)(notes)
 
 
 def run_tasks(
-    suite: Suite,
-    settings: Settings,
+    suite: PairedSuite,
+    settings: RunSettings,
     lm: "str | LanguageModel",
     out: Path,
     permissions: Permissions,
@@ -116,7 +116,7 @@ def run_tasks(
     return rows
 
 
-def _require_notes(suite: Suite, items: Sequence[Any], conditions: Sequence[str]) -> None:
+def _require_notes(suite: PairedSuite, items: Sequence[Any], conditions: Sequence[str]) -> None:
     """LabError, before anything is run, for an item whose memory would be taught nothing."""
     without = [item for item in items if item.world not in suite.by_world]
     if without and set(conditions) != {NONE}:

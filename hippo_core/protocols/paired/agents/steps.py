@@ -10,17 +10,19 @@ from hippo_core.files import write_json, write_text
 from hippo_core.protocols.paired.agents import assertions
 from hippo_core.protocols.paired.agents.containment import owner
 from hippo_core.protocols.paired.agents.evidence import MemorySocket, Recall
-from hippo_core.protocols.paired.agents.place import Place
+from hippo_core.protocols.paired.agents.place import TaskSandbox
 from hippo_core.protocols.paired.agents.result import ItemResult
-from hippo_core.protocols.paired.agents.tasks import Task
+from hippo_core.protocols.paired.agents.tasks import AgentTask
 from hippo_core.protocols.paired.agents.usage import parse
 from hippo_core.protocols.paired.agents.workspace import names, shown
-from hippo_core.protocols.paired.items import Step
+from hippo_core.protocols.paired.items import AgentStep
 
 CLAIMS = ("memory-evidence", "memory_evidence", ".memory")  # names of files that say "I asked a memory"
 
 
-def run_step(task: Task, step: Step, place: Place, folder: Path, recall: Recall | None, condition: str, repeat: int) -> ItemResult:
+def run_step(
+    task: AgentTask, step: AgentStep, place: TaskSandbox, folder: Path, recall: Recall | None, condition: str, repeat: int
+) -> ItemResult:
     """Run a step in the task's workspace; artifacts go to `folder`. LabError where a command cannot be contained."""
     began = time.monotonic()
     values, seconds = {"condition": condition, "step": step.id}, task.seconds(step)

@@ -19,7 +19,7 @@ from hippo_core.methods.spatial import Smpd
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.localise import integrate
 from hippo_core.methods.spatial.place_map import Cell, laid_out
-from hippo_core.methods.spatial.planner import Way
+from hippo_core.methods.spatial.planner import PlannedRoute
 from hippo_core.results.figures.drawing import STYLE, Margins, grid, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE
 from hippo_core.suites.spatial.map import Map
@@ -65,7 +65,7 @@ def compared(atlas: Atlas, true: Map) -> dict[str, set[Pair]]:
     return {"right": held & there, "missing": there - held, "stale": extra & crossed, "invented": extra - crossed}
 
 
-def over_the_true_map(atlas: Atlas, true: Map, way: Way | None = None) -> Figure:
+def over_the_true_map(atlas: Atlas, true: Map, way: PlannedRoute | None = None) -> Figure:
     """The remembered map of a grid on the true one, with a way; beside it, of an explorer, the drift along its walk."""
     links, moved = compared(atlas, true), _shift(atlas, true)
     cells = laid_out(true.steps)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.protocols.questions.report.pages import TEMPLATES
-from hippo_core.protocols.questions.report.runs import Cell, Run, not_listed
+from hippo_core.protocols.questions.report.runs import RecordView, Run, not_listed
 from hippo_core.results.conditions import ordered
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, share
@@ -33,7 +33,7 @@ def pages(run: Run, setting: str, slug: str, out: Path) -> Iterator[tuple[str, s
     yield f"{slug}.html", _pairs_page(run, setting, slug, rows[rows["split"] == "test"])
 
 
-def _cell_page(cell: Cell, rows: Frame, slug: str, record: str) -> str:
+def _cell_page(cell: RecordView, rows: Frame, slug: str, record: str) -> str:
     split = "" if cell.split == "test" else f", {cell.split} worlds"
     return TEMPLATES.html(
         "items.html.j2",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from hippo_core.protocols.questions.report.runs import Cell
+from hippo_core.protocols.questions.report.runs import RecordView
 from hippo_core.results.figures.palette import look
 from hippo_core.results.report.pages import Templates
 
@@ -15,7 +15,7 @@ TEMPLATES = Templates(Path(__file__).parent / "templates")
 class Links:
     """Where the items behind a number are listed."""
 
-    cells: list[Cell]
+    cells: list[RecordView]
     pairs_page: str
 
     def items(self, condition: str, regime: str, **where: str) -> str:

@@ -28,7 +28,7 @@ CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecordView:
     """One record: its path below the run, the condition and setting it belongs to, and its `meta.json`. A validation cell has the first
     setting that it is for, and without one no page of items; nor has a cell that is not `listed`, one of many seeds."""
 
@@ -78,7 +78,7 @@ class Run:
     folder: Path
     rows: Frame
     validation: Frame
-    cells: tuple[Cell, ...]
+    cells: tuple[RecordView, ...]
     unfinished: tuple[Unfinished, ...]
     dry: bool
     declared: tuple[Claim, ...] = ()
@@ -112,7 +112,7 @@ class Run:
         """The rows on validation worlds that belong to a setting."""
         return self.validation[self.validation["place"].isin(set(self.rows.loc[self.rows["setting"] == setting, "place"]))]
 
-    def cells_of(self, setting: str) -> list[Cell]:
+    def cells_of(self, setting: str) -> list[RecordView]:
         """The records of one setting."""
         return [cell for cell in self.cells if cell.setting == setting and cell.split == self.split]
 
@@ -129,7 +129,7 @@ def load_run(folder: Path) -> Run:
     test, validation = with_policies(test, validation), with_policies(validation, validation)
     asked, beside, split = (validation, test, "val") if test.empty else (test, validation, "test")
     records = tuple(
-        Cell(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
+        RecordView(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
     )
     declared = tuple(read_declared(folder / DECLARED))
     return Run(folder, asked, beside, records, tuple(_unfinished(folder)), dry, declared, invalid, split)
@@ -210,7 +210,7 @@ def natural(name: str) -> list[tuple[str, int]]:
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D+)(\d*)", name)]
 
 
-def not_listed(cells: Sequence[Cell]) -> str:
+def not_listed(cells: Sequence[RecordView]) -> str:
     """A sentence on the records whose items are not listed; empty where those of all are."""
     listed = sum(cell.listed for cell in cells)
     others = f"the first {LISTED} seeds of each setting; the items of the others stand in their metrics.csv"

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import Cell, Run
+from hippo_core.protocols.questions.report.runs import RecordView, Run
 from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing, share
@@ -109,7 +109,7 @@ def _unasked(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     return reasons
 
 
-def _row(verdict: Verdict, cells: list[Cell], links: dict[str, Links], mark: str) -> dict[str, Any]:
+def _row(verdict: Verdict, cells: list[RecordView], links: dict[str, Links], mark: str) -> dict[str, Any]:
     paired = not missing(verdict.only_a) and verdict.metric in SHARES
     several = len({cell.seed for cell in cells}) > 1
     return verdict_row(verdict) | {
@@ -173,7 +173,7 @@ def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**rows[0], "places": [row["place"] for row in rows]} for rows in lines_by_reason.values()]
 
 
-def _evidence(cell: Cell, several: bool) -> dict[str, str]:
+def _evidence(cell: RecordView, several: bool) -> dict[str, str]:
     return {
         "name": look(cell.condition).label + (f", seed {cell.seed}" if several else ""),
         "items": f"items/{cell.page}",
@@ -186,7 +186,7 @@ def _label(side: str) -> str:
     return look(side).label
 
 
-def _differing(verdict: Verdict, cells: list[Cell], links: dict[str, Links]) -> str:
+def _differing(verdict: Verdict, cells: list[RecordView], links: dict[str, Links]) -> str:
     """The page of the items on which a (the first cells) and b differ in score, where these are two conditions of one setting."""
     sides = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
     settings = {cell.setting for cell in cells}

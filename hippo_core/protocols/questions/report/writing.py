@@ -21,14 +21,14 @@ from hippo_core.protocols.questions.report.runs import Run, load_run, not_listed
 from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import Verdict, judge, load_criteria
 from hippo_core.results.records import records_of
-from hippo_core.results.report import Block, Part
+from hippo_core.results.report import PageBlock, PagePart
 from hippo_core.results.report.pages import slug, write_pictures
 
 Views = list[dict[str, Any]]
 AFTER = [("not-measured", "Not measured"), ("versions", "Versions")]
 
 
-def write_pages(run_folder: Path, out: Path) -> list[Part]:
+def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     """Write the pages of a run's answers below `out`; what of them stands on the report's page. Empty where the run holds no answers."""
     if not records_of(run_folder, split=None, dry_run=True):
         return []
@@ -38,7 +38,7 @@ def write_pages(run_folder: Path, out: Path) -> list[Part]:
     words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
     found_text = TEMPLATES.markdown("found.md.j2", **words)
     return [
-        Part(
+        PagePart(
             overview.facts(run),
             found_text,
             _block("before", _navigation(words), words),
@@ -49,8 +49,8 @@ def write_pages(run_folder: Path, out: Path) -> list[Part]:
     ]
 
 
-def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> Block:
-    return Block(links, TEMPLATES.html(f"{name}.html.j2", **words), TEMPLATES.markdown(f"{name}.md.j2", **words))
+def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> PageBlock:
+    return PageBlock(links, TEMPLATES.html(f"{name}.html.j2", **words), TEMPLATES.markdown(f"{name}.md.j2", **words))
 
 
 def _navigation(words: dict[str, Any]) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ FILE = "consolidated.safetensors"
 SMALL, SLOWER = 10_000_000, 0.1  # of parameters; a larger model learns at a tenth of the rate: at the whole one SmolLM2-135M diverges
 
 
-class Way(ABC):
+class UpdateRule(ABC):
     """Something trainable that is attached to a loaded model.
 
     Args:

@@ -16,14 +16,14 @@ from hippo_core.files import LabError, read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.training.consolidation import retention as kept
-from hippo_core.training.consolidation.update_rules.base import Way
-from hippo_core.training.consolidation.update_rules.lora import LoRA
+from hippo_core.training.consolidation.update_rules.base import UpdateRule
+from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate
 
 GATE = "gate.json"
 LESSONS, SEED = 200, 1337  # whose questions are strangers
 
 
-class Gate:
+class InputGate:
     """The words of every trace, and the least share of a question's n-grams that one trace must have.
 
     Args:
@@ -60,7 +60,7 @@ class Gate:
         return {"traces": self.traces, "idf": self.idf, "unseen": self.unseen, "threshold": self.threshold}
 
 
-def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> Gate:
+def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> InputGate:
     """The gate of these texts and of the questions that were rehearsed of each.
 
     The threshold is fitted to tell rehearsed questions from those of strangers: each trace is indexed with every other question of its
@@ -68,9 +68,9 @@ def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: 
     """
     lexicon = Lexicon.of([*(" ".join((text, *own)) for text, own in zip(texts, questions, strict=True)), *strangers], grams)
 
-    def gate(step: int, threshold: float) -> Gate:
+    def gate(step: int, threshold: float) -> InputGate:
         traces = [sorted(set(words(" ".join((text, *own[::step]))))) for text, own in zip(texts, questions, strict=True)]
-        return Gate(traces, lexicon.idf, lexicon.unseen, threshold)
+        return InputGate(traces, lexicon.idf, lexicon.unseen, threshold)
 
     half = gate(2, 0.0)
     near = [half.nearness(question) for own in questions for question in own[1::2]]
@@ -88,14 +88,14 @@ def _share(values: Sequence[float], least: float) -> float:
     return sum(value >= least for value in values) / max(1, len(values))
 
 
-class Gated(Way):
+class Gated(UpdateRule):
     """A way behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
 
     no_weights = "it acts on some questions only, and weights act on all"
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
         super().__init__(lm, rank, first_block, **others)
-        self.gate = Gate((), {}, 1.0, 2.0)
+        self.gate = InputGate((), {}, 1.0, 2.0)
 
     def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
         super().prepare(texts, questions, known)
@@ -107,24 +107,24 @@ class Gated(Way):
         return [self.gate.nearness(question) >= self.gate.threshold for question in questions]
 
     def merged(self) -> Any:
-        return Way.merged(self)
+        return UpdateRule.merged(self)
 
     def save(self, folder: Path) -> None:
         super().save(folder)
         write_json(folder / GATE, self.gate.plain())
 
     def load(self, folder: Path) -> None:
-        """See `Way.load`; LabError too where the gate's file is missing or cut."""
+        """See `UpdateRule.load`; LabError too where the gate's file is missing or cut."""
         try:
             values = read_object(folder / GATE)
-            gate = Gate([list(map(str, known)) for known in values["traces"]], *_numbers(values))
+            gate = InputGate([list(map(str, known)) for known in values["traces"]], *_numbers(values))
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise LabError(f"{folder / GATE} cannot be read ({error!r}); consolidate again") from None
         super().load(folder)
         self.gate = gate
 
 
-class GatedLoRA(Gated, LoRA):
+class GatedLoRA(Gated, LoRAUpdate):
     """`rank` is that of the updates."""
 
     name = "gated_lora"

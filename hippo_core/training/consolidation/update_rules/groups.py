@@ -15,7 +15,7 @@ from torch import Tensor
 from hippo_core.files import LabError, read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.update_rules.gated import Gated
-from hippo_core.training.consolidation.update_rules.lora import LoRA, beginning
+from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate, beginning
 from hippo_core.training.consolidation.update_rules.prefix import KVPrefix
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Grouped(Gated):
             self.act(self.updates - 1)
 
 
-class GatedGroups(Grouped, LoRA):
+class GatedGroups(Grouped, LoRAUpdate):
     """`rank` is that of the updates of one sleep."""
 
     name = "gated_groups"

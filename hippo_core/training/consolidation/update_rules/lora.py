@@ -15,7 +15,7 @@ from torch import Tensor
 
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.training.consolidation.update_rules.base import Way
+from hippo_core.training.consolidation.update_rules.base import UpdateRule
 
 LAYERS = ("gate_proj", "up_proj", "down_proj")
 SEED = 1337  # of what the updates begin with, so that a recipe gives the same ones wherever it is followed
@@ -30,7 +30,7 @@ def beginning() -> Iterator[None]:
         yield
 
 
-class LoRA(Way):
+class LoRAUpdate(UpdateRule):
     """`rank` is that of the updates."""
 
     name = "lora"

@@ -20,7 +20,7 @@ from transformers.masking_utils import sdpa_mask
 from hippo_core.files import LabError
 from hippo_core.models.kv import encode
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.training.consolidation.update_rules.base import Way, switched_off
+from hippo_core.training.consolidation.update_rules.base import UpdateRule, switched_off
 
 TOKENS = 8  # a unit of rank
 NAME = "hippo_prefix"
@@ -67,7 +67,7 @@ AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, sdpa_mask)
 
 
-class KVPrefix(Way):
+class KVPrefix(UpdateRule):
     """`rank` times eight tokens."""
 
     name = "kv_prefix"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from hippo_core.files import LabError
 from hippo_core.models.language_model import LanguageModel, pad_left
-from hippo_core.training.consolidation.update_rules.base import Way, switched_off
+from hippo_core.training.consolidation.update_rules.base import UpdateRule, switched_off
 
 UNITS = 4  # a unit of rank, in each block
 
@@ -35,7 +35,7 @@ class _Values(nn.Module):
         return output + (inputs[0][..., self.units] @ self.delta.to(inputs[0].dtype)).to(output.dtype) if self.on else None
 
 
-class SparseRows(Way):
+class SparseRows(UpdateRule):
     """`rank` times four units of each block are trained."""
 
     name = "sparse"

@@ -24,7 +24,7 @@ from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.protocols.paired.agents.workspace import keep, names, remove, walk
 from hippo_core.protocols.paired.page import summary
 from hippo_core.protocols.paired.run_files import read_run, write_run
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from tests.protocols.paired.agents.conftest import SMOKE, WAYS, alive, recall, task
 from tests.store.test_against_a_list import QUICK
@@ -320,7 +320,7 @@ def test_a_run_goes_on_over_a_broken_item_and_counts_it(tmp_path):
     [plain] = [item for item in suite.items if item.type == "command_task"]
     broken = plain.model_copy(update={"id": "broken", "command": f'{{python}} -c "{LONG}"'})
     said: list[str] = []
-    settings = Settings(conditions=("no-memory",), memory="tests.protocols.paired.agents.conftest:Notebook")
+    settings = RunSettings(conditions=("no-memory",), memory="tests.protocols.paired.agents.conftest:Notebook")
     rows = run_tasks(replace(suite, items=(broken, plain)), settings, "hippo-tiny", tmp_path, Permissions(shell=True), said.append)
     assert {row["item"]: row["success"] for row in rows} == {"broken": 0.0, plain.id: 1.0}
     assert said[-1] == "1 of 2 runs of items could not be judged: broken"
@@ -332,7 +332,7 @@ def test_a_run_goes_on_over_a_broken_item_and_counts_it(tmp_path):
 def test_an_item_without_notes_is_said_before_anything_runs(tmp_path):
     suite = read_suite(SMOKE)
     lost = suite.items[0].model_copy(update={"world": "nowhere"})
-    settings = Settings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
+    settings = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
     with pytest.raises(LabError, match="world 'nowhere', which has no notes"):
         run_tasks(replace(suite, items=(*suite.items, lost)), settings, "hippo-tiny", tmp_path / "out", Permissions(shell=True), print)
     assert not (tmp_path / "out").exists()

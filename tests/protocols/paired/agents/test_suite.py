@@ -10,14 +10,14 @@ from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.protocols.paired.comparison import compare_sides, side
 from hippo_core.protocols.paired.reproducing import Allowed, reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
-from hippo_core.protocols.paired.settings import Settings
+from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import COLUMNS
 from hippo_core.protocols.paired.whole import run_whole, told
 from tests.protocols.paired.agents.conftest import SMOKE, WAYS, Notebook
 
 FOLLOWUP = SMOKE.with_name("agents-followup")
-SETTINGS = Settings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
+SETTINGS = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
 
 
 @pytest.mark.skipif(not WAYS, reason="no containment here")

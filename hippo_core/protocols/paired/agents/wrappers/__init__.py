@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hippo_core.files import unknown
-from hippo_core.protocols.paired.agents.tasks import Task
+from hippo_core.protocols.paired.agents.tasks import AgentTask
 from hippo_core.protocols.paired.agents.usage import Format
 
 SCRIPTS = Path(__file__).parent
@@ -29,7 +29,7 @@ AGENTS = {
 }
 
 
-def wrapped(task: Task, name: str) -> Task:
+def wrapped(task: AgentTask, name: str) -> AgentTask:
     """The task with a real agent; itself where `name` is empty or it is a plain command. Its token usage is then required."""
     if not name or task.item.type == "command_task":
         return task
