@@ -16,7 +16,7 @@ from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.load import load
 from hippo_core.models.prompt import fit, render
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 T = TypeVar("T")
 NEW_TOKENS, BATCH, ROUNDS = 8, 32, 3

@@ -24,7 +24,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.rehearsal import Rehearsed
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import make_way

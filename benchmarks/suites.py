@@ -9,7 +9,7 @@ from statistics import median
 
 from hippo_core.suites import drawn_suites
 from hippo_core.suites.consolidation import most_facts
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 ITEMS, ROUNDS, ALLOWED = 1000, 3, 2.0
 

@@ -17,7 +17,8 @@ if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(
 from typer import Abort
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer brings its own click; its version is pinned
 
-from hippo_core.files import FULL, LabError, Terminated, has_checkout, home
+from hippo_core.errors import LabError
+from hippo_core.files import FULL, Terminated, has_checkout, home
 from hippo_core.text import printable
 
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the list: `where` reads it
     from hippo_core.delivery.types import Delivery as Delivery
+    from hippo_core.errors import LabError as LabError
     from hippo_core.evaluation.run import answer as answer
     from hippo_core.evaluation.table import ITEMS as ITEMS
-    from hippo_core.files import LabError as LabError
     from hippo_core.methods.base import Count as Count
     from hippo_core.methods.base import Memory as Memory
     from hippo_core.methods.base import MemorySettings as MemorySettings
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # the list: `where` reads it
     from hippo_core.retrieval.lexicon import words as words
     from hippo_core.store.trace import Decision as Decision
     from hippo_core.store.trace import Trace as Trace
-    from hippo_core.suites.datasets.build import worlds as worlds
+    from hippo_core.suites.draw import worlds as worlds
     from hippo_core.suites.lexicon import names as names
     from hippo_core.suites.types import Fact as Fact
     from hippo_core.suites.types import Item as Item

@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from hippo_core.errors import LabError
+
 SHIPPED = Path(__file__).with_name("shipped")  # what a wheel brings of params/ and data/ (setup.py); no checkout has this folder
 INSTALLED = SHIPPED.is_dir()  # from a wheel
 COMMAND = "hippo" if INSTALLED else ".venv/bin/hippo"  # the lab's command line, as it is typed; in a checkout at its root
@@ -36,17 +38,6 @@ MARK, MARKED = ".made-by-hippo", "The lab made this folder and may remove it.\n"
 UNWRITTEN = ".hippo-unwritten"  # ends the name of a file that is being written
 
 
-class LabError(Exception):
-    """A mistake that the user can mend. The message is one line: what was expected, what came, the way out."""
-
-    def __str__(self) -> str:
-        return " ".join(super().__str__().splitlines())
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows of it: the message, without the library's frames (IPython asks for this)."""
-        return [f"{type(self).__name__}: {self}"]
-
-
 class Terminated(SystemExit):
     """SIGTERM came, as a cluster's scheduler sends it before it kills."""
 
@@ -54,11 +45,6 @@ class Terminated(SystemExit):
 def in_a_line(error: BaseException) -> str:
     """What an error says, in one line; its kind where it says nothing."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def shortened(text: str, most: int = 200) -> str:
-    """A text that a message quotes: its beginning where it is long."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 @contextmanager
@@ -93,19 +79,6 @@ def require_checkout(what: str) -> None:
     """LabError where the lab runs from a wheel alone; `what` cannot be done there."""
     if not has_checkout():
         raise LabError(f"{what} needs a checkout of the lab, this is a wheel; call it in one, or set HIPPO_ROOT to its folder")
-
-
-class UnknownName(LabError):
-    """A name that does not exist; `name` is it."""
-
-    def __init__(self, message: str, name: object = None) -> None:
-        super().__init__(message)
-        self.name = name
-
-
-def unknown(what: str, name: object, legal: Iterable[str]) -> UnknownName:
-    """The error for a name that does not exist; it lists those that do."""
-    return UnknownName(f"unknown {what} {shortened(repr(name))}; legal: {', '.join(sorted(legal))}", name)
 
 
 def parse_yaml(text: str) -> Any:

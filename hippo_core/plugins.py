@@ -1,103 +1,16 @@
-"""What a name stands for: a member of a package that is discovered in its source, or, in the form `package.module:NAME`, one's own.
+"""What a name of the form `package.module:NAME` stands for: a method, a suite, an experiment or a delivery of one's own.
 
 The module is any that can be imported, or lies in the lab's root (from a wheel: in its home).
 """
 
-import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, home, unknown
-from hippo_core.source_code import parsed
-
-ORDER = 1000  # of members that say none
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of a package: its module path, and the constants that its class, or the call that made it, is given by name."""
-
-    path: str
-    said: Mapping[str, Any]
-
-    @property
-    def module(self) -> str:
-        """The module that it is in."""
-        return self.path.partition(":")[0]
-
-
-@cache
-def members(package: str, made: str = "") -> dict[str, Member]:
-    """A package's members by their names, read from its source: nothing is imported, so that no torch is loaded.
-
-    Args:
-        made: of what class members are instances: a variable that holds a call of it, or of `replace`, with a constant name
-            (`EPISODIC = Suite("episodic", ...)`, `MEMORY = replace(ANSWER, name="memory")`). Without it a member is a class whose body
-            says `name = "..."`.
-
-    Returns:
-        In the order of what they say as `order`, then of their modules.
-
-    Raises:
-        LabError: two members have one name.
-    """
-    found: dict[str, Member] = {}
-    for module, path in _modules(package):
-        for target, said in _said(parsed(path.read_text(encoding="utf-8")), made):
-            name = said.get("name")
-            if isinstance(name, str) and name:
-                if name in found:
-                    raise LabError(f"{package}: {found[name].path} and {module}:{target} are both called {name!r}; rename one")
-                found[name] = Member(f"{module}:{target}", said)
-    return dict(sorted(found.items(), key=lambda one: one[1].said.get("order", ORDER)))
-
-
-def member(package: str, name: str, what: str, made: str = "") -> Any:
-    """The member of this name, loaded; LabError with the names that there are otherwise."""
-    return imported(found_member(package, name, what, made).path, f"{what} {name}")
-
-
-def found_member(package: str, name: str, what: str, made: str = "") -> Member:
-    """The member of this name, or one's own of this module path; neither is loaded. LabError with what is legal otherwise."""
-    known = members(package, made)
-    if is_path(name):
-        located(name, f"{what} {name}")
-        return Member(name, {})
-    if name not in known:
-        raise unknown(what, name, [*known, "package.module:NAME"])
-    return known[name]
-
-
-def _modules(package: str) -> Iterator[tuple[str, Path]]:
-    found = find_spec(package)
-    for folder in map(Path, (found and found.submodule_search_locations) or ()):
-        for path in sorted(folder.rglob("*.py")):
-            parts = path.relative_to(folder).with_suffix("").parts
-            yield ".".join([package, *(parts[:-1] if parts[-1] == "__init__" else parts)]), path
-
-
-def _said(tree: ast.Module, made: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The names at the top of a module that may stand for members, and the constants that each is given."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and not made:
-            pairs = [(target, one.value) for one in node.body if isinstance(one, ast.Assign) for target in one.targets]
-            yield node.name, _constants((ast.unparse(target), value) for target, value in pairs)
-        if made and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            call, maker = node.value, ast.unparse(node.value.func)
-            given = [(key.arg, key.value) for key in call.keywords if key.arg]
-            given += [("name", value) for value in call.args[:1] if maker == made]
-            yield ast.unparse(node.targets[0]), _constants(given) if maker in (made, "replace") else {}
-
-
-def _constants(pairs: Iterable[tuple[str, ast.expr]]) -> dict[str, Any]:
-    return {name: value.value for name, value in pairs if isinstance(value, ast.Constant)}
+from hippo_core.errors import LabError
+from hippo_core.files import home
 
 
 def is_path(name: str) -> bool:

@@ -11,7 +11,7 @@ import string
 import unicodedata
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 OWN_ANSWER_TOKENS = 32  # new tokens of an answer about what is a user's own, at most; the model stops by itself
 SURROGATE = re.compile("[\ud800-\udfff]")

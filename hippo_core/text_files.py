@@ -9,7 +9,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError, home, root, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import home, root
 from hippo_core.models.packages.pins import Below, Sha256
 from hippo_core.models.spec import read_mapping, validated
 

@@ -21,7 +21,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import abstained, normalise, score_item
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, Suite, World
 from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing

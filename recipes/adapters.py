@@ -11,15 +11,16 @@ import torch
 
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, save_adapter
 from hippo_core.delivery.types import Delivery
-from hippo_core.files import require_checkout, unknown
+from hippo_core.errors import unknown
+from hippo_core.files import require_checkout
 from hippo_core.files import root as repository
 from hippo_core.models.artifacts import folder_of, read_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
 from hippo_core.training.train import train
 from recipes.injection_eval import compare_deliveries

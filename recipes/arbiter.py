@@ -25,7 +25,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.retrieval.confidence import fit
 from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
+from hippo_core.suites.draw import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Suite, World
 from recipes.recall_weights import SEED
 

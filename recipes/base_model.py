@@ -5,7 +5,7 @@ hippo-tiny is trained from nothing; a reader is a small adapter on a pretrained 
 
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.frames import Frame
 from recipes import card

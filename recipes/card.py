@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, require_checkout, root, write_json, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import require_checkout, root, write_json, write_text
 from hippo_core.models.language_model import LanguageModel, describe
 from hippo_core.models.packages.pins import packages
 from hippo_core.models.score import TextLoss

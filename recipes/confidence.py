@@ -28,7 +28,7 @@ from hippo_core.retrieval.text_encoder import TextEncoder, with_payloads
 from hippo_core.retrieval.trace_index import TraceIndex
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
+from hippo_core.suites.draw import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import World
 from hippo_core.suites.unanswerable import named_by
 from hippo_core.text_files import why_missing

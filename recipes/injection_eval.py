@@ -13,7 +13,7 @@ from hippo_core.delivery.types import Delivery, Question
 from hippo_core.results.scores import score_item
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Item, World
 from recipes.skills import SEED
 

@@ -29,7 +29,7 @@ from hippo_core.results.scores import em_norm
 from hippo_core.retrieval.confidence import Confidence
 from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import CONTEXT_LIMIT, worlds
+from hippo_core.suites.draw import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Item, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, unanswerable_world
 from recipes.confidence import Judged, fitted

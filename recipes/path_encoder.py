@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import require_checkout, root, unknown
+from hippo_core.errors import unknown
+from hippo_core.files import require_checkout, root
 from hippo_core.methods.relational.encoder import ROLES, Cutter, EncodedStatement, Marker, PathEncoder, StatementEncoder, Tagger, cuts
 from hippo_core.methods.relational.statement_reader import FIT
 from hippo_core.models import minilm

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
 from hippo_core.suites.relations.bank import BankRelation, further_names, kinds, names
 from hippo_core.suites.relations.draft import DraftEdge, DraftWords

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.delivery.kv import prefix_of
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.prompt import lines_of
+from hippo_core.models.prompt import lines_of, prefix_of
 from hippo_core.retrieval import trace_index
 from hippo_core.retrieval.channels import Rows
 from hippo_core.retrieval.fusion import Channel, Example, Features, fit, fused, name_of
@@ -23,7 +22,7 @@ from hippo_core.retrieval.recall import Completion, RecallConfig, Recaller
 from hippo_core.retrieval.text_encoder import TextEncoder, payloads
 from hippo_core.retrieval.trace_index import TraceIndex
 from hippo_core.store.trace import Trace
-from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.suites.draw import cut, drawn_worlds, suite_settings
 from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks

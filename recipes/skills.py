@@ -20,7 +20,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, text_loss
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
 from hippo_core.text_files import why_missing
 from hippo_core.training import tasks

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 from transformers import PreTrainedTokenizerFast
 
+from hippo_core.errors import LabError
 from hippo_core.files import (
     MARK,
-    LabError,
     check_seal,
     is_marked,
     made_folder,

@@ -15,7 +15,7 @@ from hippo_core.source_code import closure
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
 RANKS = (
-    ("files", "spoken"),
+    ("errors", "files", "plugins", "source_code", "discovery", "spoken", "text"),
     ("kernels",),
     ("models",),
     ("providers",),
@@ -61,7 +61,7 @@ def part(module: str) -> str:
 
 def test_every_package_has_a_rank():
     found = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert found == set(RANK) - {"files", "spoken"}
+    assert found == {name for name in RANK if (PACKAGE / name).is_dir()}
 
 
 def test_a_module_imports_only_what_stands_before_it():
@@ -165,3 +165,20 @@ def test_a_protocol_is_read_in_its_folder(folder):
         f"import sys; import hippo_core.protocols.{folder}.protocol; sys.exit(bool({{'torch', 'pandas', 'matplotlib'}} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, f"{folder}/protocol.py loads what only a run needs"
+
+
+def test_kernels_run_with_torch_and_what_compiles_them_alone():
+    """They are taken into programs that have nothing else of the lab's."""
+    code = """
+import importlib, pkgutil, sys
+sys.modules.update(dict.fromkeys(("pandas", "yaml", "pydantic", "transformers", "scipy", "matplotlib", "jinja2", "typer")))
+import torch, hippo_core.kernels
+names = [one.name for one in pkgutil.walk_packages(hippo_core.kernels.__path__, "hippo_core.kernels.") if "triton" not in one.name]
+[importlib.import_module(name) for name in names]
+from hippo_core.kernels.kwta import kwta
+kwta(torch.rand(2, 8), 2)
+others = {name for name in sys.modules if name.startswith("hippo_core.") and name.split(".")[1] not in ("kernels", "errors")}
+sys.exit(", ".join(sorted(others)) or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"a kernel imports torch, numpy, numba, triton and hippo_core.errors alone: {done.stderr[-500:]}"

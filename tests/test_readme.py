@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.protocols.consolidation.table import TITLES, changes
 from hippo_core.results import quoted

@@ -5,9 +5,9 @@ import string
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.scores import ARTICLES, normalise
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.text import in_markdown, normal, normal_values, printable, words
 
 

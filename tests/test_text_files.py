@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from hippo_core import text_files
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from tests.texts import needs
 
 TEXT = "A text of somebody else.\n"

@@ -7,7 +7,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import YAML_BYTES, LabError, read_object, read_yaml, root
+from hippo_core.errors import LabError
+from hippo_core.files import YAML_BYTES, read_object, read_yaml, root
 
 BOMB = "\n".join(
     ["a: &a [x, x, x, x, x, x, x, x]", *(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True))]

@@ -6,7 +6,8 @@ import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from hippo_core.files import LabError, new_folder
+from hippo_core.errors import LabError
+from hippo_core.files import new_folder
 from hippo_core.protocols.forgetting.transformer import TransformerShape
 
 

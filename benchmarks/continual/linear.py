@@ -16,7 +16,8 @@ import torch
 import typer
 from scipy import stats
 
-from hippo_core.files import LabError, mistakes_in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
 from hippo_core.protocols.forgetting.transformer import TransformerShape, blocks, initial

@@ -19,7 +19,8 @@ import typer
 from benchmarks.continual import scaling_figure as scaling
 from benchmarks.continual.scaling_law import NAMES, fit, intervals
 from benchmarks.continual.stories import asked, nats, tokens_of, vocabulary
-from hippo_core.files import LabError, mistakes_in_a_line, write_bytes, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import mistakes_in_a_line, write_bytes, write_text
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 HUBER = 1e-3  # as there: where the loss of a residual of log L turns from a square into a line
 BEGINNINGS = ((2.0, 8.0), (2.0, 8.0), (0.0,), (0.5,), (0.3, 0.8))  # log A, log B, log E, alpha, beta

@@ -20,7 +20,8 @@ from tokenizers import ByteLevelBPETokenizer
 from torch.nn import functional
 
 from benchmarks.continual.export import export
-from hippo_core.files import LabError, mistakes_in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits

@@ -21,7 +21,7 @@ from hippo_core.methods.relational.paths import Search, Weights
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 CHAINS = "folder:data/chains"
 GRID = {"clauses": (0.0, 1.0, 3.0), "asked": (0.0, 1.0, 2.0), "near": (0.1, 0.3, 0.5), "covered": (0.0, 1.0)}

@@ -26,7 +26,7 @@ from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.text_encoder import payloads
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import World
 
 MOST, ROUNDS = 10_000, 3

@@ -26,7 +26,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.ranking import ranked
 from hippo_core.retrieval.world_index import WorldIndex
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 BEFORE = {"named": 6.0, "linked": 8.0, "hub": 0.3, "seeds": 5.0, "fade": 0.3, "naming": 0.0, "words": 0.0}
 START = {"as it was": {"naming": 0.0, "words": 0.0}, "words": {"naming": 0.0}, "naming": {"words": 0.0}, "both": {}}  # what stays as it is

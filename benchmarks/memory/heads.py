@@ -32,7 +32,7 @@ from hippo_core.retrieval.text_encoder import Codes, KeyEncoder
 from hippo_core.retrieval.trace_index import Channel, TraceIndex
 from hippo_core.retrieval.vectors import quantised
 from hippo_core.store.trace import Trace
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import World
 
 SETS = {  # suite, profile, settings, questions: of a split

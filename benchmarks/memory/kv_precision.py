@@ -17,7 +17,6 @@ from typing import get_args
 
 import torch
 
-from hippo_core.delivery.kv import prefix_of
 from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV, HeldKV, inputs, restored, tokens_of
@@ -25,11 +24,11 @@ from hippo_core.models.kv_storage import MB, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV, rounded
-from hippo_core.models.prompt import PromptPieces, split, stops
+from hippo_core.models.prompt import PromptPieces, prefix_of, split, stops
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Item, World
 
 SUITES, BATCH, ROUNDS = ("episodic", "notes", "squad"), 16, 5

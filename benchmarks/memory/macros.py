@@ -38,7 +38,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.results.statistics.interval import ratio_interval
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial.map import Map, read_map
 from hippo_core.suites.types import World
 

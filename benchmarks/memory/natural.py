@@ -17,7 +17,7 @@ from hippo_core.methods.base import Method
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Suite, World
 
 SUITES = ("squad/every", "squad/default", "hotpotqa/default", "twowiki/default", "notes/together", "notes/default")

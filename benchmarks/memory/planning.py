@@ -19,7 +19,7 @@ from hippo_core.methods.spatial.reading import Link, Observation
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, World
 
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")

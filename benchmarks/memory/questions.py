@@ -18,8 +18,8 @@ import pandas as pd
 import torch
 
 from hippo_core import delivery as deliveries
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
-from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
@@ -28,7 +28,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.protocols.questions.run import teach, test
 from hippo_core.store.paths import existing
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import World
 
 FACTS, ITEMS, ROUNDS, SESSION = 128, 25, 3, "benchmark"

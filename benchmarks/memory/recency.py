@@ -20,7 +20,7 @@ from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.question_likelihood import after_text
 from hippo_core.retrieval.ranking import AMONG, ranked, standardised, superseded
 from hippo_core.retrieval.world_index import WorldIndex
-from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.suites.draw import cut, drawn_worlds, suite_settings
 from recipes.recall_weights import SEED, TRAINED_WORDS
 
 WORLDS = {

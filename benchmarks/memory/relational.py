@@ -45,7 +45,7 @@ from hippo_core.methods.relational.writing import EdgeWriter
 from hippo_core.store import Identity, TraceStore
 from hippo_core.store.trace import Statement
 from hippo_core.suites import lexicon, settings_for
-from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.draw import cut, drawn_worlds
 from hippo_core.suites.types import World
 
 QUESTIONS, BLOCK, ITEMS = 20, 1000, 300

@@ -10,15 +10,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from hippo_core.discovery import member
 from hippo_core.evaluation.run import answer
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.plugins import member
 from hippo_core.protocols.consolidation.run import reading
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import make_way
 from hippo_core.training.train import train

@@ -19,7 +19,7 @@ from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.settings import BlockSettings, SpatialSection
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial.path import true_path
 from hippo_core.suites.types import World
 

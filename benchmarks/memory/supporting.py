@@ -16,7 +16,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 TASKS = ("qa1", "qa2", "qa3")
 PRESETS = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.models.kv_storage import KVShape, Precision
 
 GB = 10**9

@@ -12,7 +12,8 @@ from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.dashboard.pages import piece, style
 from hippo_core.dashboard.table import ItemTable
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended

@@ -27,7 +27,8 @@ from hippo_core.dashboard.bench import (
 from hippo_core.dashboard.controls import Controls
 from hippo_core.dashboard.sleep import SleepSection
 from hippo_core.dashboard.turns import Turns
-from hippo_core.files import LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import load_spec, model_names
 from hippo_core.results.scores import score_item

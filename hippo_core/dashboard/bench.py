@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import COMMAND, LabError
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND
 from hippo_core.methods.base import Observation, Picture
 from hippo_core.methods.presets import Preset, load_preset, preset_names
 from hippo_core.results.scores import score_item
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds as draw_worlds
+from hippo_core.suites.draw import worlds as draw_worlds
 from hippo_core.suites.types import Item, Suite, World
 from hippo_core.text import OWN_ANSWER_TOKENS
 

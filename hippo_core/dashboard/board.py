@@ -12,7 +12,8 @@ from IPython.display import HTML, DisplayHandle, display
 
 from hippo_core.dashboard import page
 from hippo_core.dashboard.ask import AskPanel
-from hippo_core.files import root, unknown
+from hippo_core.errors import unknown
+from hippo_core.files import root
 from hippo_core.results.records import RUNS, run_names
 
 if TYPE_CHECKING:

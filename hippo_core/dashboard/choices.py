@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import ipywidgets
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 
 Options = Sequence[tuple[str, str]]  # what is shown, and what it stands for
 

@@ -12,7 +12,8 @@ from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
 from hippo_core.dashboard.pages import piece, style
 from hippo_core.dashboard.table import ItemTable
-from hippo_core.files import LabError, root, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import root
 from hippo_core.protocols.questions.report.comparisons import numbers
 from hippo_core.protocols.questions.report.contract import said
 from hippo_core.protocols.questions.report.found import memory_of

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.dashboard.choices import Choices, Options
-from hippo_core.files import COMMAND, LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND, in_a_line
 from hippo_core.protocols.questions.report.contract import Violation, beside, violations
 from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position

@@ -7,7 +7,7 @@ import ipywidgets
 
 from hippo_core.dashboard import page
 from hippo_core.dashboard.bench import AnswerUplift, Bench, Scene, Setup
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 WAYS = {  # of `hippo_core.training.consolidation.update_rules`, as they are offered
     "near questions (gated LoRA)": "gated_lora",

@@ -12,7 +12,7 @@ import anywidget
 from markupsafe import Markup
 from traitlets import Bool, Float, List, Unicode, observe, validate
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.report.svg import dot_and_bar
 

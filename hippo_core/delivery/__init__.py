@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hippo_core.files import LabError, home, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import home
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.plugins import imported, is_path, located
 

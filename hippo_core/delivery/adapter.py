@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hippo_core.delivery.kv import KVDelivery, prefix_of, prepare
+from hippo_core.delivery.kv import KVDelivery, prepare
 from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_adapter
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
@@ -12,7 +12,7 @@ from hippo_core.models.kv import tokens_of
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.prompt import Decoding, stops
+from hippo_core.models.prompt import Decoding, prefix_of, stops
 
 
 class AdapterDelivery(KVDelivery):

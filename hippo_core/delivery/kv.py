@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hippo_core.delivery.types import Delivered, Once, Question
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.blocks import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import HeldKV
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.prompt import Decoding, blocks_of, render, split, stops
+from hippo_core.models.prompt import Decoding, blocks_of, prefix_of, render, split, stops
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,6 @@ class KVDelivery:
 def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> KVDelivery:
     """The delivery with a fresh cache of passages."""
     return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), storage, folder), decoding)
-
-
-def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
-    """The token ids that every prompt begins with: special tokens, template, instruction, shots."""
-    return split(lm, (), "?", decoding).prefix
 
 
 def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:

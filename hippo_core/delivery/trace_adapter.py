@@ -20,7 +20,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.trace_attention import trace_attention
 from hippo_core.models import artifacts
 from hippo_core.models.kv import KV, HeldKV, restored, tokens_of

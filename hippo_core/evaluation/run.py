@@ -10,9 +10,9 @@ import pandas as pd
 
 from hippo_core.delivery import BESIDE_PROMPT
 from hippo_core.delivery.types import Delivered, Once, Question
+from hippo_core.errors import LabError
 from hippo_core.evaluation.asked import asked_of
 from hippo_core.evaluation.table import COLUMNS
-from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Observation, Query, Read, Retrieved
 from hippo_core.methods.controls import CHOOSING, Controlled, open_controlled
 from hippo_core.methods.read import composed_by, left_of, read_of

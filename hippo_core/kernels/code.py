@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 WEIGHTS = (torch.int8, torch.int16)
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import torch
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 
 IMPLS = ("reference", "cpu", "triton")
 

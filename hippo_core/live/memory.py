@@ -19,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hippo_core.files import LabError, in_a_line, read_sealed, remove_unwritten, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, read_sealed, remove_unwritten, write_sealed
 from hippo_core.live import arguments
 from hippo_core.live.answer import LISTED, Answer, RecallResult, Slept, TeachResult
 from hippo_core.live.asking import OpenWorld, as_part
@@ -269,7 +270,7 @@ class LiveMemory:
             return None
         if "calibration" not in store.meta:
             from hippo_core.suites import get_suite
-            from hippo_core.suites.datasets.build import drawn_worlds, suite_settings
+            from hippo_core.suites.draw import drawn_worlds, suite_settings
 
             settings = suite_settings(CALIBRATED_ON, "default", self._lm.spec.context_limit, None)
             worlds = drawn_worlds(get_suite(CALIBRATED_ON).name, "default", 320, 1337, "val", settings)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from hippo_core.delivery import BESIDE_PROMPT
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.trace import Decision, Statement, Trace

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import OFF, Count, Memory, MethodSettings, Query, Retrieve, Retrieved, SettingsModel, in_order
 from hippo_core.methods.presets import Preset, load_preset, method_of, read_preset
 from hippo_core.methods.self_ask import StepAnswer, by_steps, costs, read

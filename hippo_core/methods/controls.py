@@ -17,7 +17,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Method, Query, Retrieved, in_order
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Abstention, Count, MemorySettings
 from hippo_core.models.packages.pins import available
 

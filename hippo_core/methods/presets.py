@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from hippo_core.delivery import module_of as delivery_module
-from hippo_core.files import LabError, root, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import root
 from hippo_core.methods.base import Memory, Method, MethodSettings
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.plugins import imported

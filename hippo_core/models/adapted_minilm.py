@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models import minilm
 from hippo_core.models.artifacts import Owner, load_part, save_part
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, check_seal, read_object, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import check_seal, read_object, sha256
 
 if TYPE_CHECKING:
     from peft import LoraConfig

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from hippo_core.files import LabError, check_seal, read_sealed, require_checkout, root, seal, sha256, write_bytes, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import check_seal, read_sealed, require_checkout, root, seal, sha256, write_bytes, write_sealed
 from hippo_core.models import adapter as merged
 from hippo_core.models.language_model import LanguageModel
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.generate import BatchState, First, Generation, continue_greedily, prefill, to_generation
 from hippo_core.models.kv import HeldKV, tokens_of
 from hippo_core.models.language_model import LanguageModel

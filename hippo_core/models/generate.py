@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.abstention import first_tokens, unknown_margins
 from hippo_core.models.kv import HeldKV, inputs
 from hippo_core.models.language_model import LanguageModel

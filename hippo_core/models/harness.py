@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hippo_core.files import LabError, mistakes_in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import mistakes_in_a_line
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 
 StoreKV = Literal["none", "memory", "disk"]
 Precision = Literal["model", "bfloat16", "int8"]

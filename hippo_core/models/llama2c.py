@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hippo_core.files import LabError, new_folder
+from hippo_core.errors import LabError
+from hippo_core.files import new_folder
 from hippo_core.models.llama2c_tokenizer import build_tokenizer, read_pieces
 from hippo_core.models.load import quiet
 

@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, normalizers, processors
 from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 SPECIAL = ("<unk>", "<s>", "</s>")
 FIRST_PIECE = len(SPECIAL) + 256

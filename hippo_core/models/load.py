@@ -13,7 +13,8 @@ from huggingface_hub.utils import logging as hub_logging
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from transformers.utils import logging
 
-from hippo_core.files import LabError, read_yaml, root
+from hippo_core.errors import LabError
+from hippo_core.files import read_yaml, root
 from hippo_core.models import preloaded
 from hippo_core.models.abstention import unknown_tokens
 from hippo_core.models.adapter import check_weights, merge

@@ -17,7 +17,8 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 
-from hippo_core.files import BRING_MODELS, LabError, home, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import BRING_MODELS, home, sha256
 from hippo_core.models.load import HARMLESS, quiet
 from hippo_core.models.template import as_text
 from hippo_core.text import TYPED, WORD, folded

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.bounded_folder import BoundedFolder
 from hippo_core.models.int8_kv import Int8KV

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.template import as_text, chat
 from hippo_core.text import on_one_line
@@ -158,3 +158,8 @@ def _plain(context: Sequence[str], question: str) -> str:
 
 def _user(context: Sequence[str], question: str) -> dict[str, str]:
     return {"role": "user", "content": "\n".join([*context, question])}
+
+
+def prefix_of(lm: LanguageModel, decoding: Decoding) -> list[int]:
+    """The token ids that every prompt begins with: special tokens, template, instruction, shots."""
+    return split(lm, (), "?", decoding).prefix

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV, inputs
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.prefix import Shared

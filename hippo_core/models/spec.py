@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hippo_core.files import LabError, home, read_object, read_yaml, root, shortened, unknown
+from hippo_core.errors import LabError, shortened, unknown
+from hippo_core.files import home, read_object, read_yaml, root
 
 DEFAULT_CONTEXT = 1024
 READER = "smollm2-135m-reader"  # the shipped model that reads everyday sentences

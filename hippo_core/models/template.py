@@ -9,7 +9,7 @@ from typing import Any, Literal
 from jinja2 import TemplateError
 from tokenizers import normalizers
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 # For models without a template: instruction, blank line, the user's lines, and "Answer:" for the model to go on.
 GENERIC = (

@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hippo_core.files import LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line
 from hippo_core.providers.retry import CallFailed, RetryPolicy, retrying
 from hippo_core.text import normal
 

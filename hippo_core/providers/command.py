@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.providers import tokens
 from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.process import run

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.providers import tokens
 from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.retry import BUSY, CallFailed, RetryPolicy, retry_after

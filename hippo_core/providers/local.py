@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.generate import generate
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.providers.base import Provider
 from hippo_core.providers.retry import RetryPolicy
 

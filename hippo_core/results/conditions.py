@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from hippo_core.files import LabError, root
+from hippo_core.discovery import ORDER
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.methods.base import Method
 from hippo_core.methods.presets import load_preset, looks_of_presets
-from hippo_core.plugins import ORDER
 from hippo_core.suites import said_of
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing

@@ -28,7 +28,8 @@ from re import DOTALL, compile
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from hippo_core.files import LabError, read_yaml, root, unknown, write_bytes, write_text
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import read_yaml, root, write_bytes, write_text
 from hippo_core.results.conditions import INVALID, is_invalid, unmarked
 from hippo_core.results.figures.sides import PlotSide, sides_figure
 from hippo_core.results.formatting import NONE, share, span

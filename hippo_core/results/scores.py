@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.types import Item, PathScore, Suite, World
 from hippo_core.text import KATAKANA, PUNCTUATION, UNSPACED, WORD, folded, words
 

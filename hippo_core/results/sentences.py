@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from hippo_core.files import LabError, read_yaml, root, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import read_yaml, root
 
 PLACE = re.compile(r"\{([^{}]+)\}")
 NUMBER = r"(?:(?<![\w.)])[+−-])?(?:\d+(?:,\d{3})+|\d*\.?\d+)(?:\.\d+)?"

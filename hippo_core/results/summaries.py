@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.conditions import REGIMES, base, condition_name, ignores_window, ordered
 from hippo_core.results.formatting import NONE, missing, share
 from hippo_core.results.frames import Frame

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.artifacts import Owner, folder_of, read_part
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.fusion import Features, name_of

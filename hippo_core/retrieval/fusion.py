@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 Channel = Literal["words", "grams", "key", "minilm", "pieces"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)

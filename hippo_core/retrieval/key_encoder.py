@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, normalize, relu, softplus
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.early_layers import early_states
 from hippo_core.models.language_model import LanguageModel

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.hopfield import hopfield
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding

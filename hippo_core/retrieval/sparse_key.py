@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 WIDEST = 2**31 - 1  # the most dimensions that an int32 can number
 

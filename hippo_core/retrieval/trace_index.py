@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, rows_of
 from hippo_core.retrieval.fusion import CHANNELS, Channel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words

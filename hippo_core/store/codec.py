@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 
 class Codec(Protocol):

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from hippo_core.files import LabError, remove_unwritten, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import remove_unwritten, write_json
 from hippo_core.store import rows, seal
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import Identity, as_values, check_same, check_version, from_values

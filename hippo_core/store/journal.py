@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store import rows
 from hippo_core.store.file import StoreFile
 from hippo_core.store.trace import Trace

@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hippo_core.files import LabError, parse_json, read_sealed, unknown, write_sealed, write_text
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import parse_json, read_sealed, write_sealed, write_text
 from hippo_core.store import rows
 from hippo_core.store.codec import Codec
 from hippo_core.store.identity import SCHEMA_VERSION, Identity, as_values, check_same, from_values

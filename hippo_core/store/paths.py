@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 FILE = "traces.sqlite"
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, get_args
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store.codec import Codec
 from hippo_core.store.trace import Action, Decision, Statement, Trace
 

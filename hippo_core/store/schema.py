@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store.codec import Codec
 from hippo_core.store.paths import in_our_words, sync_folder
 from hippo_core.store.rows import INSERT, trace_row

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store import rows
 from hippo_core.store.file import StoreFile
 from hippo_core.store.identity import Identity, as_values

@@ -6,8 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hippo_core.files import LabError, read_yaml, root, unknown
-from hippo_core.plugins import imported, is_path, members
+from hippo_core.discovery import members
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import read_yaml, root
+from hippo_core.plugins import imported, is_path
 from hippo_core.suites.folder import folder_suite, is_own
 from hippo_core.suites.types import Settings, Suite
 
@@ -47,9 +49,9 @@ def get_suite(name: str) -> Suite:
 
 
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
-    """What the profile says; of the user's own suites, where no file says otherwise, `default` says nothing."""
+    """What the profile says; where there is no file `default` says nothing."""
     path = root() / f"params/suites/{get_suite(suite_name).name}.yaml"
-    profiles = {"default": {}} if suite_name not in suite_names() and not path.is_file() else read_yaml(path)
+    profiles = read_yaml(path) if path.is_file() else {"default": {}}
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):
         raise LabError(f"{path}: expected profiles ({', '.join(PROFILES)}), each a mapping of settings")
     if profile not in profiles:

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import episodic, lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.splits import attempts, belongs

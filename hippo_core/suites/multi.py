@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec

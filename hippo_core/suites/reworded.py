@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-from hippo_core.files import LabError, root, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import root, sha256
 from hippo_core.models.spec import read_mapping
 from hippo_core.suites.types import WorldSpec
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.types import Settings, Split
 
 SPLITS: tuple[Split, ...] = ("train", "val", "test")

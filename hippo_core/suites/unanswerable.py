@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.lookup import cached_by_identity
 from hippo_core.suites.types import Fact, Hide, Item, Suite, World
 

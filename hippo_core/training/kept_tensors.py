@@ -9,7 +9,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from hippo_core.files import LabError, in_a_line, write_bytes
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, write_bytes
 
 SEAL = "seal"
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, log_likelihood, text_loss
 from hippo_core.results.frames import Frame

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import Template, chat
 from hippo_core.training.guidance import Target

@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hippo_core.files import LabError, made_folder
+from hippo_core.errors import LabError
+from hippo_core.files import made_folder
 from hippo_core.models.matmul import half_products, quicken_products
 from hippo_core.training import kept_tensors, packed_examples
 

@@ -7,7 +7,7 @@ import pytest
 from hippo_core.dashboard.ablate import AblatePanel, ablations_of
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.dashboard.index import read_index
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.protocols.questions.report.runs import load_run

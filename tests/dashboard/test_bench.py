@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from hippo_core.dashboard.bench import Bench, Setup, command, own_sentences, paired, python, scenes_of, upload
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.live.asking import OpenWorld
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.questions import run
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 SENTENCES = "Anna left the bicycle at the station.\n\n  Ben gave the lamp to Carl.\n"
 QUESTION = "Where did Anna leave the bicycle?"

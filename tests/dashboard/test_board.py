@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hippo_core.dashboard.board import Dashboard
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.dashboard.index import read_index
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.comparisons import comparisons
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import load_run

@@ -11,8 +11,9 @@ from safetensors.torch import load_file, save_file
 from hippo_core.dashboard.ask import AskPanel
 from hippo_core.dashboard.bench import Setup, command, own_sentences, python
 from hippo_core.dashboard.sleep import WAYS
-from hippo_core.files import LabError, seal, write_sealed
-from hippo_core.plugins import members
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
+from hippo_core.files import seal, write_sealed
 from hippo_core.training.consolidation.lineage import LINEAGE, read_lineage
 from tests.dashboard.test_ask import words
 from tests.training.consolidation.conftest import keep_little

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hippo_core.dashboard.table import HERE, STATIC, ItemTable
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 COLUMNS = [
     {"name": "who", "label": "Who", "kind": "text"},

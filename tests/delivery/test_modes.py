@@ -7,16 +7,16 @@ import torch
 
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.kv import KVDelivery, prefix_of
+from hippo_core.delivery.kv import KVDelivery
 from hippo_core.delivery.text import TextDelivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, load_adapter
 from hippo_core.delivery.types import Question
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.generate import generate
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.passage_kv import PassageKV
-from hippo_core.models.prompt import render, split
+from hippo_core.models.prompt import prefix_of, render, split
 from tests.models.handmade import TOLD
 
 FACTS = tuple(TOLD["test-00000"])

@@ -4,7 +4,7 @@ import pytest
 
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from recipes.injection_eval import question
 from recipes.skills import SEED
 

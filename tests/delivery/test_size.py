@@ -4,10 +4,11 @@ import pytest
 from transformers import AutoConfig
 
 from benchmarks.memory.trace_size import QWEN, trace_bytes, traces_per_gb
-from hippo_core.delivery.kv import prefix_of
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.models.kv_storage import KVStorage, shape_of
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import prefix_of
 from tests.models.handmade import TOLD
 
 FACT = TOLD["test-00000"][0]

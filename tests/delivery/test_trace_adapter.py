@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, lay_traces, load_adapter, save_adapter
-from hippo_core.files import LabError, read_sealed, seal, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import read_sealed, seal, write_sealed
 from hippo_core.models.kv import encode, inputs, tokens_of
 from hippo_core.models.prompt import split
 from tests.delivery.test_modes import CUE, FACTS, open_adapter

@@ -12,7 +12,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results.scores import check_rows
 from hippo_core.suites import drawn_suites, get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 UNTAUGHT = [
     preset

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
-from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.results import scores
 from hippo_core.results.statistics.paired import compare
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from hippo_core import Memory
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.training.consolidation.lineage import LINEAGE

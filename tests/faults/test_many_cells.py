@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from hippo_core.results import records
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.faults.conftest import CELLS, LONG
 from tests.lab.conftest import make_lab
 from tests.lab.running import lab, none_left

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.hopfield import hopfield
 from tests.kernels.impls import IMPLS, device, to
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall import index as module
 from hippo_core.kernels.sparse_recall import side_by_side, sparse_recall

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall import sparse_recall
 from tests.kernels.impls import IMPLS, device, draw_code, to

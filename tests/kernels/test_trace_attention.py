@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.trace_attention import merge, trace_attention
 from tests.kernels.impls import IMPLS, device, to
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import hippo_core
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.kwta import kwta
 from tests.kernels.calls import CALLS
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.grid.progress import eta, screen, status, watch
 from hippo_core.lab.grid.progress.live import Progress

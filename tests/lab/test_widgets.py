@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.progress import status
 from tests.lab.conftest import make_lab

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from hippo_core import Memory
-from hippo_core.files import LabError, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import write_sealed
 from hippo_core.live.memory import BEGUN
 from hippo_core.methods.base import Observation
 from hippo_core.store.trace import Statement

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from hippo_core import Memory
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.live.memory import BLOCK
 from hippo_core.retrieval import encoded
 from hippo_core.training.consolidation import live

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from hippo_core import Memory
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.live import memory as live
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, load_spec

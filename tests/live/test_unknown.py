@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core import Memory
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.presets import load_preset
 
 TOLD = (

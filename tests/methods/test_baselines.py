@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.files import LabError
 from hippo_core.methods.base import Query
 from hippo_core.methods.composite import Composite
 from hippo_core.methods.presets import load_preset, preset_names

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods import composite
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.composite import put_together, surest_answer

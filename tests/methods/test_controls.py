@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import hippo_core.methods
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import ask, passages_of
-from hippo_core.files import LabError
 from hippo_core.methods import controls
 from hippo_core.methods.base import Memory, MemorySettings, Observation, Query, Retrieved
 from hippo_core.models.load import load
@@ -20,7 +20,7 @@ from hippo_core.source_code import imports
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement, Trace
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Item
 from tests.methods.asking import bound
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.rag import fitted
 from hippo_core.models import artifacts
 from hippo_core.models.load import load

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.files import LabError, read_sealed, root, write_sealed
+from hippo_core.files import read_sealed, root, write_sealed
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.models import artifacts, checksums, minilm

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Memory, Query, Retrieved
 from hippo_core.methods.presets import load_preset
 from hippo_core.store.trace import Trace

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.files import LabError, root
+from hippo_core.files import root
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
 from hippo_core.retrieval.bm25 import bm25_scores

@@ -9,7 +9,7 @@ import torch
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.model_vectors import cosines
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.methods.asking import index_of
 
 

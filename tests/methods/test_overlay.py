@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.presets import flat, load_preset, merged, nested, preset_names
 
 KEYS = st.sampled_from("abcd")

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.methods.presets import load_preset, preset_names
 
 NAMED = {

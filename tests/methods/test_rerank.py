@@ -7,7 +7,7 @@ from hippo_core.models.prompt import render
 from hippo_core.models.score import token_likelihood
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.question_likelihood import after_text
-from hippo_core.suites.datasets.build import cut, drawn_worlds, suite_settings
+from hippo_core.suites.draw import cut, drawn_worlds, suite_settings
 from tests.methods.asking import choose
 from tests.models.handmade import worlds
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.abstention import ALWAYS, NEVER, first_tokens, unknown_tokens
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import encode_blocks

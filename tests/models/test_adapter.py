@@ -9,7 +9,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from hippo_core.files import LabError, seal
+from hippo_core.errors import LabError
+from hippo_core.files import seal
 from hippo_core.models.adapter import base_identity
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from hippo_core.files import LabError, check_seal, read_object, read_sealed, root
+from hippo_core.errors import LabError
+from hippo_core.files import check_seal, read_object, read_sealed, root
 from hippo_core.models.adapter import check_weights
 from hippo_core.models.artifacts import Owner, load_part, read_part, save_part
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.blocks import ask_blocks, encode_blocks
 from hippo_core.models.generate import generate

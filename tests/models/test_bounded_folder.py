@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.bounded_folder import SEAL, SUFFIX, BoundedFolder
 
 KILLED = """

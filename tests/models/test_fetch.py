@@ -7,7 +7,8 @@ import sys
 import pytest
 import torch
 
-from hippo_core.files import LabError, made_folder, root
+from hippo_core.errors import LabError
+from hippo_core.files import made_folder, root
 from hippo_core.models.fetch import available
 from hippo_core.models.load import load
 from hippo_core.models.packages.pins import packages

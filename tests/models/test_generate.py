@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.generate import generate, kv_cache_mb
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render, stops

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.models import harness
 from hippo_core.models.score import log_likelihood, text_loss
 from tests.models.handmade import TOLD

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.generate import generate
 from hippo_core.models.llama2c import Header, convert, read_checkpoint
 from hippo_core.models.llama2c_tokenizer import Piece, read_pieces

@@ -6,7 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hippo_core.files import LabError, read_object, root, seal, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, root, seal, write_json
 from hippo_core.models.language_model import describe
 from hippo_core.models.load import load
 from hippo_core.models.spec import ModelSpec, load_spec

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Lfm2Config, Lfm2ForCausalLM
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import generate
 from hippo_core.models.language_model import LanguageModel

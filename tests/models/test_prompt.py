@@ -9,7 +9,7 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 from hippo_core.delivery.types import Question
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import Shot, load
 from hippo_core.models.prompt import INSTRUCTION, fit, lines_of, render, split, stops

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models import score
 from hippo_core.models.generate import generate
 from hippo_core.models.score import log_likelihood, text_loss, token_likelihood

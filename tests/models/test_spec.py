@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.models.spec import ModelSpec, load_spec, model_names, validated
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hippo_core.files import LabError, root, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import root, sha256
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.protocols.base.qa import parameters
 from hippo_core.store import TraceStore

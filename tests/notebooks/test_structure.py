@@ -9,7 +9,7 @@ from pathlib import Path
 import papermill
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.run import notebook_files
 from hippo_core.protocols.base.experiment import load_experiment, names_of_ours
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.providers import Completion, load_provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy, retrying
 

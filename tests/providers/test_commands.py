@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.providers import load_provider
 from hippo_core.providers.command import COMMANDS
 from hippo_core.providers.retry import RetryPolicy

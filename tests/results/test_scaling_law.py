@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.continual.scaling_law import NAMES, fit, intervals
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 TRUE = {"A": 40.0, "B": 400.0, "E": 1.5, "alpha": 0.4, "beta": 0.6}
 N, D = (values.ravel() for values in np.meshgrid([1e4, 3e4, 1e5, 3e5], [2e4, 6e4, 2e5, 6e5]))

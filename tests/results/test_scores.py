@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results import scores
 from hippo_core.suites.types import Item, PathScore, Settings, Suite, World
 

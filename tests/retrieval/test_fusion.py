@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.fusion import Example, fit, fused
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.neighbours import cells
 from hippo_core.retrieval.neighbours import index as module
 from hippo_core.retrieval.neighbours.index import NeighbourIndex

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
 from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceHead, PieceIndex, PieceSettings, Spelling, letters, matched, pieces_of
 from hippo_core.retrieval.vectors import quantised

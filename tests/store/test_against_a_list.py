@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload
 from hippo_core.store import TraceStore
 from tests.store.made import IDENTITY, drawn, keys, trace

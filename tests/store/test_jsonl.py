@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError, read_sealed, write_json, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import read_sealed, write_json, write_sealed
 from hippo_core.store import TraceStore, export_store, import_store
 from tests.store.made import IDENTITY, drawn, key_of, trace
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store import TraceStore
 from hippo_core.store.log import FRAME, HEADER
 from tests.store.made import IDENTITY, trace

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store import Identity, TraceStore, export_store, import_store
 from hippo_core.store.trace import Trace
 from tests.store.made import IDENTITY

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Memory, Observation
 from hippo_core.store import TraceStore
 from hippo_core.store.seal import SEAL

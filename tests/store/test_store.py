@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.store import TraceStore, store_path

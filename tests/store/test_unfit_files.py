@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store import TraceStore, store_path
 from tests.store.made import IDENTITY, trace
 

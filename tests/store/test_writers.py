@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.store import TraceStore
 from tests.faults.mounts import mounted, read_only
 from tests.store.made import IDENTITY, trace

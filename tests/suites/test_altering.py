@@ -7,7 +7,7 @@ import pytest
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.altering import altered, answering, exchanged, other_answers
-from hippo_core.suites.datasets.build import cut, drawn_worlds, worlds
+from hippo_core.suites.draw import cut, drawn_worlds, worlds
 from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
 from hippo_core.suites.spatial import mapper
 from hippo_core.suites.spatial.altering import leads_on_both

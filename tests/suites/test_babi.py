@@ -4,10 +4,11 @@ from itertools import islice
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import babi, lexicon, settings_for
 from hippo_core.suites.babi import public
-from hippo_core.suites.datasets.build import load_dataset, worlds
+from hippo_core.suites.datasets.build import load_dataset
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
 from tests.suites.babi_reader import choices, read
 from tests.texts import needs

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import World
 
 ALPHA = 1e-9

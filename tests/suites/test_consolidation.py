@@ -2,10 +2,10 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import consolidation, get_suite
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.rehearsal import read_event
 
 

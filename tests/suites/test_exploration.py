@@ -9,13 +9,13 @@ from random import Random
 import pytest
 from scipy.stats import binom
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.scores import score_item
 from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon, settings_for
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import SPATIAL, draw_map
 from hippo_core.suites.spatial.explore import ExploredCell, explore, maps_of_rounds, misreport, walk, walls_of
 from hippo_core.suites.spatial.map import Map, read_links

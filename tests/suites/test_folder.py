@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from hippo_core import lab
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, notebook_files
@@ -20,8 +21,9 @@ from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.qa import parameters
 from hippo_core.results.records import read_meta
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds
+from hippo_core.suites.datasets.build import dataset_folder, load_dataset
 from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.folder import count_questions, cut_short, long_answers, read_folder, require_folder
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS
 

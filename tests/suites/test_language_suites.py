@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import drawn_suites, episodic, get_suite, lexicon, multi, semantic, settings_for
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS, split_of
 from hippo_core.suites.types import RUNGS, Fact, World, WorldSpec
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.mixed import KINDS, score_path
 
 WORLDS = list(worlds("mixed", "default", 60, 7, "val"))

@@ -6,10 +6,10 @@ from hashlib import sha256
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.natural import factconsolidation, hotpotqa, squad, twowiki
 from hippo_core.suites.natural.passages import chunks, holding
 from hippo_core.suites.types import Fact

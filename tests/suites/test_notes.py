@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from hippo_core.suites import get_suite, notes
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import RUNGS
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hippo_core.files import LabError, home
+from hippo_core.errors import LabError
+from hippo_core.files import home
 from hippo_core.models.spec import read_mapping
 from hippo_core.suites.reworded import wordings
 from hippo_core.suites.spatial import bank

@@ -8,7 +8,7 @@ import pytest
 
 from hippo_core.suites import get_suite
 from hippo_core.suites.altering import altered
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.relations import bank
 from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of
 from hippo_core.suites.reworded import wordings

@@ -10,10 +10,11 @@ from shutil import copytree
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.suites import get_suite, lexicon, reworded, settings_for
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import words as places
 from hippo_core.suites.spatial.other_words import ordinal
 from hippo_core.suites.splits import split_of

@@ -8,11 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.rankings import score_ranking
 from hippo_core.store.trace import Trace
 from hippo_core.suites import semantic, settings_for
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.semantic import conflict
 from hippo_core.suites.semantic.conflict import Testimony, most_common, settled, settled_surely, simple_rules, surest
 from hippo_core.suites.types import WorldSpec

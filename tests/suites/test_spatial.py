@@ -9,11 +9,11 @@ from random import Random
 import networkx
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.spoken import MOVES, NUMBERS, OPPOSITE
 from hippo_core.suites import settings_for
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import SPATIAL, allowed_labels, draw_map
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.items import share_out

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 
 NEAR = {
     "semantic": 0.9,

@@ -10,7 +10,7 @@ import yaml
 from hippo_core.files import root, sha256
 from hippo_core.suites import lexicon
 from hippo_core.suites.babi import public, telling
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.text_files import listed
 from tests.models.handmade import folders, lm, loaded
 

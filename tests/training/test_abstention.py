@@ -7,7 +7,7 @@ import pytest
 from hippo_core.files import root
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, World
 from recipes import abstention, base_model
 from recipes.abstention import Outcome, chosen, others_of, table_of

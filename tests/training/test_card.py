@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.models.load import load
 from hippo_core.models.score import TextLoss
 from hippo_core.models.spec import load_spec

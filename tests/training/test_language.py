@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.results.statistics.paired import compare
 from hippo_core.training import language

@@ -6,7 +6,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
 from hippo_core.training import guidance

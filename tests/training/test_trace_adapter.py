@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from hippo_core.delivery.adapter import AdapterDelivery
-from hippo_core.delivery.kv import prefix_of
 from hippo_core.delivery.trace_adapter import AdapterSettings, load_adapter
 from hippo_core.delivery.types import Question
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
 from hippo_core.training.train import train

@@ -8,7 +8,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
-from hippo_core.files import LabError, is_marked, read_object, root, seal
+from hippo_core.errors import LabError
+from hippo_core.files import is_marked, read_object, root, seal
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.training.train import CHECKPOINT, resume, share_of_rate, train

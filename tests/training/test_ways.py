@@ -1,11 +1,12 @@
 """The comparison of ways: the right fact is always among the traces; masked, all ways answer alike."""
 
-from hippo_core.delivery.kv import KVDelivery, prefix_of
+from hippo_core.delivery.kv import KVDelivery
 from hippo_core.delivery.text import TextDelivery
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from recipes.injection_eval import compare_deliveries, question
 from recipes.skills import SEED
 

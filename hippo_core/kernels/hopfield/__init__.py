@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.versions import version
 
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 WIDEST, STAGES = 512, 2  # entries of a row, tiles in flight: what the smallest GPUs have shared memory for, 99 KiB a program
 CUES = 16  # of a program: the least that a product by tensor cores takes

@@ -12,7 +12,7 @@ they are quantised *before* they are chosen, so that rounding cannot change who 
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.versions import version
 

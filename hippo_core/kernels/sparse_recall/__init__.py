@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code, check_code
 from hippo_core.kernels.versions import version
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import WEIGHTS, Code, check_code
 from hippo_core.kernels.sparse_recall import Recalled, check_recall
 from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 
 TILE = 8192  # entries of the store that a program holds at a time

@@ -12,7 +12,7 @@ side as it is. The reference and the version for a CPU have gradients, through o
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.versions import version
 
 

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 QUERIES, TOKENS = 16, 32  # of a tile
 WIDEST, STAGES = 256, 2  # width of a head, tiles in flight: what the smallest GPUs have shared memory for, 99 KiB a program

@@ -8,20 +8,20 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from hippo_core.files import LabError, require_checkout, root
+from hippo_core.errors import LabError
+from hippo_core.files import require_checkout, root
 from hippo_core.lab.cli import cell_commands, grid_commands
 from hippo_core.lab.grid.expand import Selection
 from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
+from hippo_core.protocols.base.commands import apps
 from hippo_core.protocols.base.numbers import finite
-from hippo_core.protocols.conversation import commands as converse_commands
-from hippo_core.protocols.paired import commands as paired_commands
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
 app.add_typer(records_app, name="records")
-app.add_typer(paired_commands.app, name="paired")
-app.add_typer(converse_commands.app, name="converse")
+for commands in apps():
+    app.add_typer(commands)
 
 Words = Annotated[list[str] | None, typer.Argument(help="key=value, as many as wanted", metavar="[KEY=VALUE]...")]
 Jobs = Annotated[int, typer.Option(min=1, help="how many cells run at a time")]

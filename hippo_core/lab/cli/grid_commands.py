@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hippo_core.files import LabError, root, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede

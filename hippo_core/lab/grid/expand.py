@@ -8,7 +8,8 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError, UnknownName, root, unknown
+from hippo_core.errors import LabError, UnknownName, unknown
+from hippo_core.files import root
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.protocols.base.experiment import Experiment, experiment_of, experiments, load_experiment

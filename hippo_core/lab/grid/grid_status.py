@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.grid.progress.eta import History, guess, note
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import RUNS, is_complete, put_away, read_meta

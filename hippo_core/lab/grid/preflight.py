@@ -6,7 +6,7 @@ refuse most questions, and what is stored is worth something. A grid of hours th
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.suites import get_suite

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hippo_core.files import LabError, Terminated, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import Terminated
 from hippo_core.lab.grid.engine import run_cells
 from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.executors.kernels import end_kernels

@@ -5,7 +5,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from hippo_core.files import COMMAND, LabError
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND
 from hippo_core.lab.run.cells import Cell
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.parameters import assignments

@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Literal
 
-from hippo_core.files import FULL, LabError, root, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import FULL, root, write_json
 from hippo_core.lab import process_env
 from hippo_core.lab.run import fingerprints, notebook_files, ram, record_files
 from hippo_core.lab.run.cells import Cell

@@ -16,7 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, remove_made, root, unknown, write_bytes
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import remove_made, root, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command

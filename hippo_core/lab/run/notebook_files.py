@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, root, unknown, write_text
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import root, write_text
 from hippo_core.lab.run.record_files import short
 from hippo_core.source_code import parsed
 

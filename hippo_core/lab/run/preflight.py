@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.run.cells import Cell
 from hippo_core.models.packages.pins import available, missing, packages
 from hippo_core.models.spec import load_spec

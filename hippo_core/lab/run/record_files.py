@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hippo_core.files import COMMAND, MARK, UNWRITTEN, LabError, mark, remove_made, root
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND, MARK, UNWRITTEN, mark, remove_made, root
 from hippo_core.results.records import is_complete, put_away, seal
 
 CLAIM = ".running"

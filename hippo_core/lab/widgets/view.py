@@ -13,7 +13,8 @@ from pathlib import Path
 
 import ipywidgets
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.grid.expand import load_grid
 from hippo_core.lab.grid.progress.status import Status, absent, look
 from hippo_core.lab.run.execute import Kernel

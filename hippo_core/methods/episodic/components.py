@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.delivery import folder_of
-from hippo_core.delivery.kv import prefix_of
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import artifacts, minilm
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
+from hippo_core.models.prompt import prefix_of
 from hippo_core.retrieval.confidence import Confidence, load_confidence
 from hippo_core.retrieval.fusion import name_of
 from hippo_core.retrieval.key_encoder import BlockStates, KeyModel, load_head

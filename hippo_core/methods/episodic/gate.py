@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import GateSettings, Term
 from hippo_core.store.trace import Action, Decision, Statement
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.methods.base import Observation
 from hippo_core.methods.episodic.components import Components

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, field_validator
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Abstention, Count, Memory, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.methods.encoded import AutoEncoder
 from hippo_core.methods.presets import Preset, load_preset

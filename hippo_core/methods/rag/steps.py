@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import field_validator
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Count, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.methods.rag.rankers import Rag

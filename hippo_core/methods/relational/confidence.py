@@ -4,7 +4,8 @@ than elsewhere; and another one for each encoder, which says how alike words are
 
 from functools import cache
 
-from hippo_core.files import LabError, read_sealed, root
+from hippo_core.errors import LabError
+from hippo_core.files import read_sealed, root
 from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from operator import itemgetter
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.spatial.gate import Edges, LinkEvidence
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE

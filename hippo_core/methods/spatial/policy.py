@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.spatial.macros import Example, Macro, Trajectory, examples, mined
 
 HIDDEN, STEPS, RATE, SEED = 32, 150, 0.05, 1337

@@ -10,7 +10,7 @@ spatial.plan("mill", "barn")                        # The barn walk goes from th
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.place_map import valid_cost

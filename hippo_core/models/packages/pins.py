@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from hippo_core.files import BRING_MODELS, has_checkout, home, root, unknown
+from hippo_core.errors import unknown
+from hippo_core.files import BRING_MODELS, has_checkout, home, root
 from hippo_core.models.spec import ModelSpec, read_mapping, validated
 
 PINS = "params/packages.yaml"

@@ -4,7 +4,8 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from hippo_core.files import LabError, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import sha256
 from hippo_core.models.packages.pins import Package
 
 

@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, unknown
+from hippo_core.discovery import members
+from hippo_core.errors import LabError, unknown
 from hippo_core.models import checksums
 from hippo_core.models.spec import load_spec, validated
-from hippo_core.plugins import imported, is_path, members
+from hippo_core.plugins import imported, is_path
 from hippo_core.protocols.base.cell import OpenCell
 from hippo_core.protocols.base.parameters import Parameters, require_run_id
 from hippo_core.protocols.base.plan import CellPlan

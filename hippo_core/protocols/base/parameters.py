@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError, in_a_line, parse_yaml, shortened
+from hippo_core.errors import LabError, shortened
+from hippo_core.files import in_a_line, parse_yaml
 from hippo_core.results.records import run_folder
 from hippo_core.text import normal
 

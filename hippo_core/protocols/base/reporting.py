@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Collection
 from pathlib import Path
 
-from hippo_core.files import COMMAND, LabError
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND
 from hippo_core.protocols.base.experiment import Experiment, load_experiment, names_of_ours
 from hippo_core.results.criteria import TableRows
 from hippo_core.results.records import as_of_now, read_meta, read_table, records_with

@@ -16,7 +16,8 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError, read_object, write_bytes, write_json, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, write_bytes, write_json, write_text
 from hippo_core.protocols.cache import ablations
 from hippo_core.protocols.cache import bit_figures as cache_bits
 from hippo_core.protocols.cache import figures as cache

@@ -9,7 +9,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.cache.names import Field, Format
 
 FLOATS = {"float32": (torch.float32, torch.int32, 8, 23), "float16": (torch.float16, torch.int16, 5, 10)}

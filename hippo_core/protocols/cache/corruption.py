@@ -32,7 +32,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache import bits
 from hippo_core.protocols.cache.names import Field, Format, Parts, Times

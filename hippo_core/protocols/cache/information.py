@@ -14,7 +14,7 @@ A rotation, of a basis that is known, takes nothing: it has no place here.
 
 from math import log2
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.protocols.cache.corruption import flip_probability, quant_levels
 
 WIDTH = 16  # bits of a stored number

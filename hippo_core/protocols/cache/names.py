@@ -35,3 +35,5 @@ Bits = Literal["all", "sign", "exponent", "mantissa", "each"]  # each: a fault f
 Task = Literal["text", "choice", "needle", "traces", "cloze", "sst2", "wikitext2"]
 Press = Literal["streaming_llm", "knorm"]
 Family = Literal["A", "B", "C"]
+TRACE_PROBES = "hippo_core.protocols.cache.trace_probes"  # the module of the task traces
+RECALLING = "memory/hei_nw"  # the preset whose traces it reads

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from hippo_core.files import LabError, read_object, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, write_text
 from hippo_core.protocols.cache import outcomes as protocol
 from hippo_core.results.frames import Frame
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import Experiment, checked

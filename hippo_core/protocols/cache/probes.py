@@ -14,21 +14,18 @@ import hashlib
 from collections.abc import Sequence
 from pydoc_data.topics import topics
 from random import Random
-from tempfile import TemporaryDirectory
-from typing import Any
 
-from hippo_core.delivery.kv import prefix_of
-from hippo_core.files import unknown
-from hippo_core.methods.base import Observation, Query
-from hippo_core.methods.presets import load_preset
+from hippo_core.errors import unknown
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.prompt import prefix_of
 from hippo_core.models.prompt import split as pieces_of
 from hippo_core.models.score import opener
+from hippo_core.plugins import imported
+from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.probe import Probe
 from hippo_core.protocols.cache.public_probes import continued, reviews, wikipedia
-from hippo_core.store import TraceStore
 from hippo_core.suites import settings_for
-from hippo_core.suites.datasets.build import drawn_worlds
+from hippo_core.suites.draw import drawn_worlds
 from hippo_core.suites.splits import Split
 from hippo_core.suites.types import Item, World
 from hippo_core.training import language
@@ -37,7 +34,6 @@ TASKS = ("text", "choice", "needle", "traces")
 CONTEXT, READ = 128, 32  # tokens of a text that are kept, and that read them
 PLACES = (0.1, 0.35, 0.65, 0.9)  # of a needle
 NEEDLE_CONTEXT = 160  # tokens of the lines around a needle, at most
-RECALLED = 2  # traces a question
 LABELS = 4
 
 
@@ -89,7 +85,7 @@ def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     found: list[Probe] = []
     drawn = worlds(seed, split, n)
     for number, world in enumerate(drawn):
-        item = _item(world, number)
+        item = item_of(world, number)
         answers = labels_of(item, world, drawn)
         pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
         block = tuple(token for line in pieces.blocks for token in line)
@@ -105,12 +101,12 @@ def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """One fact of a world among lines of the manual, in each of PLACES in turn; the question is answered in words."""
     drawn = worlds(seed + 1, split, n)
-    return [_asked(lm, _item(world, at), world, "needle", [hidden(lm, at, world, seed, split)]) for at, world in enumerate(drawn)]
+    return [in_words(lm, item_of(world, at), world, "needle", [hidden(lm, at, world, seed, split)]) for at, world in enumerate(drawn)]
 
 
 def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split) -> list[str]:
     """The lines of a needle's context, the fact among them."""
-    item, random = _item(world, number), Random(f"cache/needle/{seed}/{number}")
+    item, random = item_of(world, number), Random(f"cache/needle/{seed}/{number}")
     lines = [line for paragraphs in manual(split).values() for text in paragraphs for line in text.split(". ")]
     [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
     hay: list[str] = []
@@ -128,7 +124,7 @@ def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """As `needle`, for a model that was never taught to answer: the fact is begun again, and which of four answers goes on is compared."""
     found, drawn = [], worlds(seed + 1, split, n)
     for number, world in enumerate(drawn):
-        item = _item(world, number)
+        item = item_of(world, number)
         [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
         begun = lm.encode("\n" + fact.text.partition(item.answers[0])[0].rstrip())
         row = [opener(lm), *lm.encode("\n".join(hidden(lm, number, world, seed, split)))]
@@ -148,25 +144,11 @@ def labels_of(item: Item, world: World, drawn: Sequence[World]) -> list[str]:
     return random.sample([item.answers[0], *wrong], LABELS)
 
 
-def _item(world: World, number: int) -> Item:
+def item_of(world: World, number: int) -> Item:
     return world.items[number % len(world.items)]
 
 
-def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """Questions of worlds that the episodic memory was taught, with the traces that it recalls, each a block of its own."""
-    preset = load_preset("memory/hei_nw", {"k": RECALLED, "encoder": "own"})
-    method: Any = preset.method(lm, preset.settings)
-    found: list[Probe] = []
-    with TemporaryDirectory(prefix="hippo-cache-") as folder, TraceStore.create(folder, "probes", method.identity()) as store:
-        for number, world in enumerate(worlds(seed + 2, split, n)):
-            method.teach([Observation.of(fact) for fact in world.facts], store)
-            item = _item(world, number)
-            recalled = method.open(store.traces(world.id))(Query(item.question, item.taught)).delivered
-            found.append(_asked(lm, item, world, "traces", [[trace.text] for trace in recalled]))
-    return found
-
-
-def _asked(lm: LanguageModel, item: Item, world: World, task: str, blocks: Sequence[Sequence[str]]) -> Probe:
+def in_words(lm: LanguageModel, item: Item, world: World, task: str, blocks: Sequence[Sequence[str]]) -> Probe:
     """A question that is answered in words; its row is scored for the likelihood of the right answer, too."""
     prefix = prefix_of(lm, "short")
     pieces = [pieces_of(lm, lines, item.question, "short") for lines in blocks]
@@ -178,6 +160,11 @@ def _asked(lm: LanguageModel, item: Item, world: World, task: str, blocks: Seque
 def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Windows of WikiText-2's articles."""
     return wikipedia(lm, n, seed, split, CONTEXT, READ)
+
+
+def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Questions of worlds that the episodic memory was taught (trace_probes.py, of which other tasks need nothing)."""
+    return imported(f"{TRACE_PROBES}:traces", "task traces")(lm, n, seed, split)
 
 
 MAKERS = {"text": texts, "choice": choices, "needle": needles, "traces": traces, "cloze": clozes, "sst2": reviews, "wikitext2": articles}

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import read_object
+from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.base.cell import OpenCell
 from hippo_core.protocols.base.experiment import Experiment, no_sentence, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.cache import defences
+from hippo_core.protocols.cache.names import RECALLING, TRACE_PROBES
 from hippo_core.protocols.cache.parameters import CacheParameters, check, usual_of
 from hippo_core.protocols.cache.table import MEASURE, REMOVE, TRAIN
 
@@ -48,7 +50,8 @@ def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mappi
     cell, usual = planned(experiment, parameters, needs), CacheParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "step")}
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
-    modules = dict.fromkeys([*cell.modules, *(one.module for one in defences.found(parameters.defences))])
+    recalling = [TRACE_PROBES, *load_preset(RECALLING).modules] if "traces" in parameters.tasks else []
+    modules = dict.fromkeys([*cell.modules, *(one.module for one in defences.found(parameters.defences)), *recalling])
     return replace(cell, label=" ".join(["cache", parameters.step, *said]), modules=tuple(modules))
 
 

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import opener
 from hippo_core.protocols.cache.probe import Probe

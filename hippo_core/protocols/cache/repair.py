@@ -24,7 +24,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from hippo_core.files import LabError, write_bytes, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import write_bytes, write_json
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.defences.base import Clean
 from hippo_core.protocols.cache.names import Family, Parts

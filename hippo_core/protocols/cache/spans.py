@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall import sparse_recall

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV, encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.cache.probe import Probe

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.consolidation.table import ROWS
 from hippo_core.results.formatting import span
 from hippo_core.results.frames import Frame

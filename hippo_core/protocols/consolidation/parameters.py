@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.discovery import found_member
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import Preset
-from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Positive
 from hippo_core.protocols.base.qa.parameters import AskingParameters, check

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.plugins import found_member
+from hippo_core.discovery import found_member
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan

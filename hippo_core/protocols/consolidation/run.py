@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import AnsweredItem, ask, passages_of
-from hippo_core.files import LabError, home, new_folder, remove_made, sha256, write_json
+from hippo_core.files import home, new_folder, remove_made, sha256, write_json
 from hippo_core.methods.base import Memory
 from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
@@ -30,7 +31,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.draw import cut, drawn_worlds
 from hippo_core.suites.types import Suite, World
 from hippo_core.training import language
 from hippo_core.training.consolidation import retention as kept

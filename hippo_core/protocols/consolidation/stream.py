@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.consolidation.run import asked, keep, plain_text, read_store, reading_others, recipe_of, train_once
 from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, OFF, ORACLE, PROBES

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hippo_core.files import LabError, write_json, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import write_json, write_text
 from hippo_core.protocols.conversation.calibration import JudgeAgreement, believed
 from hippo_core.protocols.conversation.judge import ASPECTS
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import Dialogue
 
 MOST_TURNS = 20

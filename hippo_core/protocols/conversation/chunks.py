@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.suites.types import Fact, Item, World
 

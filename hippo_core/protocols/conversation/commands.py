@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hippo_core.files import LabError, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import write_text
 from hippo_core.protocols.base.numbers import finite
 
 if TYPE_CHECKING:
     from hippo_core.protocols.conversation.dialogue import Dialogue
 
-app = typer.Typer(no_args_is_help=True, help="Ask about conversations, in three phases that can each be run again alone.")
+app = typer.Typer(name="converse", no_args_is_help=True, help="Ask about conversations, in three phases that can each be run again alone.")
 
 COUNTS = "hippo-tiny"  # the model that counts a budget's tokens and whose keys and memories techniques use, whoever answers
 Dialogues = Annotated[Path, typer.Argument(help="a file or folder of dialogues (.json, .jsonl)")]

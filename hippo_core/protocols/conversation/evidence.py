@@ -15,8 +15,8 @@ from typing import Literal
 
 import pandas as pd
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel

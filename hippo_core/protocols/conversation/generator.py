@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import POSITIONS, SALIENCES, Dialogue, DialogueQuestion, KeyType, Position, Salience, Turn
 from hippo_core.suites import lexicon, multi, wording
 from hippo_core.suites.episodic import EpisodicSettings, make_events, make_question_about

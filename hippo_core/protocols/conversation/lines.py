@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hippo_core.files import LabError, parse_json, values_sha256, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import parse_json, values_sha256, write_text
 
 SEAL = "seal"
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hippo_core.files import LabError, in_a_line, once_each
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, once_each
 from hippo_core.text import normal_values
 
 Form = TypeVar("Form", bound=BaseModel)

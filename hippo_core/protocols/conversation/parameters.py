@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.conversation.budget import Budget

@@ -10,7 +10,8 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
-from hippo_core.files import LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.choices import Row, calls, choices
 from hippo_core.protocols.conversation.dialogue import Dialogue

@@ -11,7 +11,7 @@ from typing import Any
 
 import ipywidgets
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.calibration import sample
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
 from hippo_core.protocols.conversation.judge import ASPECTS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.learner import Learner
 from hippo_core.protocols.forgetting.learners import ContinualLearner
 from hippo_core.training.kept_tensors import read, write

@@ -9,7 +9,7 @@ from shutil import which
 import torch
 from torch.nn import functional
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.tasks import Corpus, TaskBatch
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
 

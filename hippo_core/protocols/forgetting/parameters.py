@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.discovery import found_member
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.models.spec import validated
-from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters, Positive, require_run_id
 

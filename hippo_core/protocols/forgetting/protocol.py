@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.discovery import found_member
 from hippo_core.files import sha256
-from hippo_core.plugins import found_member
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from hippo_core.files import LabError, home, made_folder, remove_made, seal, sha256, write_bytes
+from hippo_core.discovery import found_member
+from hippo_core.errors import LabError
+from hippo_core.files import home, made_folder, remove_made, seal, sha256, write_bytes
 from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
-from hippo_core.plugins import found_member
 from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import TrainingState
 from hippo_core.protocols.forgetting.learner import Learner

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 Numbers = NDArray[np.int64]
 FEWEST = 8  # items: two to score, two to say when a task is learnt

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.forgetting.task_file import Numbers, read_items
 
 P = 97

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch.nn import functional
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.forgetting.tasks import VOCABULARY, Corpus
 
 SPREAD = 0.02

@@ -14,7 +14,8 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, in_a_line, parse_json, seal, write_bytes
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, parse_json, seal, write_bytes
 from hippo_core.protocols.paired.comparison import require_same
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, PairedRun
 from hippo_core.protocols.paired.suite import HASHED, MANIFEST, PairedSuite, inside

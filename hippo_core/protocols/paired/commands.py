@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hippo_core.files import LabError, home, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import home, write_text
 
-app = typer.Typer(no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
+app = typer.Typer(name="paired", no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
 
 Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
 Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]

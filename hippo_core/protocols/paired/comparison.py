@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
 from hippo_core.protocols.paired.run_files import PairedRun, read_run
 from hippo_core.protocols.paired.scoring import SCORES

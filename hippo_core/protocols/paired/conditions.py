@@ -16,10 +16,19 @@ from dataclasses import dataclass
 from random import Random
 from statistics import fmean
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.brought import Brought, MemoryUnderTest, Passage
 from hippo_core.protocols.paired.items import Asking
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
+
+SCORES = (
+    *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
+    *("assertion_recall", "forbidden_hits", "topic_recall", "refused"),
+)
+COLUMNS = (
+    *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
+    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),
+)
 
 RETRIEVAL = {"lexical": "baselines/rag_bm25", "semantic": "baselines/rag_dense", "graph": "baselines/rag_graph"}
 MEMORY = "full-memory"

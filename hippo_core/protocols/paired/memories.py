@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line
 from hippo_core.live.memory import LiveMemory
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from hippo_core.files import LabError, new_folder, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import new_folder, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.suite import PairedSuite, read_suite
 from hippo_core.text import normal

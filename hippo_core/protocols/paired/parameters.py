@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import is_path, located
 from hippo_core.protocols.base.experiment import Experiment, checked

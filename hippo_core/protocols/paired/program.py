@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.spec import validated
 from hippo_core.suites.folder.lines import read_line
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.spec import model_names
 from hippo_core.plugins import is_path
 from hippo_core.protocols.paired.comparison import require_same

@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.protocols.paired.conditions import COLUMNS
 from hippo_core.protocols.paired.run_files import write_into
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.protocols.paired.suite_run import run
-from hippo_core.protocols.paired.table import COLUMNS
 
 DRY = 8  # items of a dry run
 

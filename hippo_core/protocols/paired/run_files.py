@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from hippo_core.files import LabError, home, new_folder, read_object, sha256, write_json, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import home, new_folder, read_object, sha256, write_json, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.protocols.paired.settings import RunSettings, described, restored

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from hippo_core.files import LabError, new_folder, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import new_folder, write_text
 
 MANIFEST = """\
 schema_version: 1

@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.brought import Brought
-from hippo_core.protocols.paired.conditions import expected
+from hippo_core.protocols.paired.conditions import SCORES, expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
 from hippo_core.protocols.paired.suite import SuiteNote
-
-SCORES = (
-    *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
-    *("assertion_recall", "forbidden_hits", "topic_recall", "refused"),
-)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.brought import Brought

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from hippo_core.files import LabError, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.conditions import CONDITIONS
 
 PROFILES, MODES, ENCODERS = ("offline", "llm"), ("auto", "deterministic", "llm"), ("minilm", "own")

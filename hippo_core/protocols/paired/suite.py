@@ -20,7 +20,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from hippo_core.files import COMMAND, LabError, home, root, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND, home, root, sha256
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.protocols.paired.items import ITEM, SHELL, AgentItem, Asking, CommandTask, Count, Id, Item, StrictModel, Text
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.answerers import answerer_of
 from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt
 from hippo_core.protocols.paired.brought import Brought

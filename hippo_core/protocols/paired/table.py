@@ -2,17 +2,9 @@
 
 from typing import Any
 
+from hippo_core.protocols.paired.conditions import COLUMNS, SCORES
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
-
-SCORES = (
-    *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
-    *("assertion_recall", "forbidden_hits", "topic_recall", "refused"),
-)
-COLUMNS = (
-    *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
-    *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),
-)
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

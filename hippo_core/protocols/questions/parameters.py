@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hippo_core.files import COMMAND, LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import COMMAND, root
 from hippo_core.methods.base import Step
 from hippo_core.methods.presets import Preset
 from hippo_core.protocols.base.qa.parameters import AskingParameters

@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError, read_object, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, write_json
 from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion, load_criteria
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.criteria.criterion import TableCriterion, Values
 from hippo_core.results.criteria.evidence import Evidence, at_chance
 from hippo_core.results.criteria.sides import NotJudged

@@ -19,7 +19,8 @@ from typing import Any
 
 import psutil
 
-from hippo_core.files import LabError, in_a_line, mark, new_folder, root
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, mark, new_folder, root
 from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
 from hippo_core.results.records.sealed import is_complete, sealed_files, wrong_with
 

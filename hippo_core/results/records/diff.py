@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import yaml
 
-from hippo_core.files import LabError, in_a_line, parse_yaml
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, parse_yaml
 from hippo_core.results.records.paths import DONE, files_of, record_folders
 
 TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "encode_ms", "ms")

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hippo_core.files import LabError, remove_made, root
+from hippo_core.errors import LabError
+from hippo_core.files import remove_made, root
 
 RUNS = "executed"
 DONE = "DONE"

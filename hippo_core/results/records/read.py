@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import COMMAND, LabError, parse_yaml, read_object, read_yaml, shortened
+from hippo_core.errors import LabError, shortened
+from hippo_core.files import COMMAND, parse_yaml, read_object, read_yaml
 from hippo_core.results.records.paths import record_folders
 from hippo_core.results.records.sealed import known_wrong_with
 

@@ -4,7 +4,8 @@ import re
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from hippo_core.files import LabError, parse_json, sha256, shortened, write_json
+from hippo_core.errors import LabError, shortened
+from hippo_core.files import parse_json, sha256, write_json
 from hippo_core.results.records.paths import DONE, files_of, record_folders
 from hippo_core.results.records.write import SCHEMA_VERSION
 

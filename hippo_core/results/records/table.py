@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.frames import Frame
 
 if TYPE_CHECKING:

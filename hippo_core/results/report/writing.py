@@ -18,7 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, remove_made, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import remove_made, write_text
 from hippo_core.results.criteria import TableRows, Verdict, judge_tables, load_criteria, write_criteria
 from hippo_core.results.records import damaged, records_with
 from hippo_core.results.report import sections, verdicts

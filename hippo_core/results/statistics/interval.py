@@ -15,7 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 LEAST_WORLDS = 10  # for an interval: with fewer its own width is hardly known
 ASSUMED_CORRELATION = 0.1  # of two items of a world, where the data cannot tell because no item deviates

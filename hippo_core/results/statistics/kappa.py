@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, numbered
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.statistics.interval import cluster_interval, numbered, scored, variance_of_mean, without_gaps
 
 CHUNK = 200_000  # signs worked off at a time, few enough for a processor's cache

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.paired import Comparison, compare
 from hippo_core.results.two_runs.logs import LARGEST, Log

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hippo_core.files import LabError, root, shortened
+from hippo_core.errors import LabError, shortened
+from hippo_core.files import root
 from hippo_core.results.records import records_of, records_with
 from hippo_core.results.two_runs import inspect_ai, lab, lm_eval, tables
 from hippo_core.results.two_runs.logs import Log

@@ -16,7 +16,7 @@ from typing import Any
 
 from backports.zstd import ZstdError, zipfile  # reads what is packed by zstd, as newer logs are
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.two_runs.logs import (
     Log,
     as_object,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.conditions import condition_name
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.read import read_rows

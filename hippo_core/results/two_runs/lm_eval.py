@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.two_runs.logs import (
     Log,
     as_object,

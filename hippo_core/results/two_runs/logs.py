@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.text import SURROGATE
 

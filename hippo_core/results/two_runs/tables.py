@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
 from hippo_core.results.two_runs.logs import LOWER, Log

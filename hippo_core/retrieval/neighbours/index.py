@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import grown
 from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
 from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, emptied, look_at_all, put, search, signs_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from random import Random
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 from hippo_core.text_files import read_text
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core import text_files
-from hippo_core.files import LabError, root, sha256, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import root, sha256, write_json
 from hippo_core.source_code import closure
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import EXEMPT

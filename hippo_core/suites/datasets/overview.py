@@ -11,8 +11,9 @@ from hippo_core.files import root, write_text
 from hippo_core.spoken import number_of
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets import card
-from hippo_core.suites.datasets.build import load_dataset, worlds, write_dataset
+from hippo_core.suites.datasets.build import load_dataset, write_dataset
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.folder import is_own
 from hippo_core.suites.types import Fact, Item, Split, World
 

@@ -19,7 +19,8 @@ from zlib import crc32
 
 from pydantic import Field
 
-from hippo_core.files import LabError, home
+from hippo_core.errors import LabError
+from hippo_core.files import home
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS, mistake, raw_lines, read_lines, some
 from hippo_core.suites.lookup import Ids, cached_by_identity, positions
 from hippo_core.suites.splits import SPLITS

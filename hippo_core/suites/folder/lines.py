@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.text import normal_values
 
 LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once

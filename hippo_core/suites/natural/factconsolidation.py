@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.natural.passages import RUNG, ReadSettings, asked, holding, some
 from hippo_core.suites.types import ALL_TEST, Fact, Item, Split, Suite, World
 from hippo_core.text_files import read_text

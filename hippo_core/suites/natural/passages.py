@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.types import Fact, Item, Settings, Split
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")

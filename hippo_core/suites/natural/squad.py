@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import zip_longest
 from random import Random
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
 from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, some
 from hippo_core.suites.types import ALL_TEST, Item, Split, Suite, World
 from hippo_core.text_files import read_text

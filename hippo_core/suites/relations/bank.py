@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hippo_core.files import LabError, parse_yaml, root
+from hippo_core.errors import LabError
+from hippo_core.files import parse_yaml, root
 from hippo_core.models.spec import read_mapping
 from hippo_core.suites.splits import digest_of, part_of, worded
 from hippo_core.suites.types import Split

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.altering import altered

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import MARK, LabError, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
+from hippo_core.errors import LabError
+from hippo_core.files import MARK, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
 from hippo_core.models.lazy_model import LazyModel
 from hippo_core.plugins import imported
 from hippo_core.store.trace import Trace

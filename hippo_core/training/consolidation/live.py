@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import LabError, check_seal, mark, new_folder, seal, write_sealed
+from hippo_core.errors import LabError
+from hippo_core.files import check_seal, mark, new_folder, seal, write_sealed
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.lineage import LEARNT, LINEAGE, clear, is_own, read_lineage

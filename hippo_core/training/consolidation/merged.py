@@ -4,7 +4,8 @@ import errno
 import os
 from pathlib import Path
 
-from hippo_core.files import LabError, new_folder, read_object, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import new_folder, read_object, write_json
 from hippo_core.models import checksums
 from hippo_core.models.load import load, quiet
 from hippo_core.models.spec import load_spec

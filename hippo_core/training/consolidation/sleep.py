@@ -9,7 +9,7 @@ from random import Random
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import retention as kept

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.run import record_files
 from hippo_core.lab.run.cells import Cell

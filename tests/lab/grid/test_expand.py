@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.run import cells, fingerprints
 from hippo_core.lab.run.cells import cells_of

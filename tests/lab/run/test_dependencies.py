@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from hippo_core.files import LabError, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import write_text
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files

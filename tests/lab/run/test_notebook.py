@@ -3,10 +3,11 @@
 import pandas as pd
 import pytest
 
-from hippo_core.files import MARK, LabError
+from hippo_core.errors import LabError
+from hippo_core.files import MARK
 from hippo_core.lab.run import notebook_files
 from hippo_core.results import records
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 
 def opened(**told):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hippo_core.files import MARK, LabError, made_folder
+from hippo_core.errors import LabError
+from hippo_core.files import MARK, made_folder
 from hippo_core.lab.run import record_files
 from hippo_core.results.records import put_away
 from hippo_core.results.report.pages import write_pictures

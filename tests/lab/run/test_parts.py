@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.grid.expand import expand
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, WriteGate, salience_of
 from hippo_core.methods.episodic.gate import calibrate as calibrated
 from hippo_core.methods.episodic.settings import GateSettings

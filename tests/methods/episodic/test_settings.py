@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods import encoded
 from hippo_core.methods.episodic import settings
 from hippo_core.methods.episodic.settings import HeiNWSettings

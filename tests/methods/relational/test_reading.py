@@ -9,7 +9,7 @@ from hippo_core.methods.relational.relations import FORMS
 from hippo_core.methods.relational.speech import Attribution, listen
 from hippo_core.store.trace import Trace
 from hippo_core.suites import settings_for
-from hippo_core.suites.datasets.build import cut, drawn_worlds
+from hippo_core.suites.draw import cut, drawn_worlds
 
 HARDER = {
     "plain": {"n_facts": 60, "contradictions": 5, "conflicts": ("plain",)},

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, retold, sureness

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.gate import Edges, LinkTerms
 from hippo_core.methods.spatial.settings import BlockSettings, SpatialSection
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.methods.spatial.test_maps import SQUARE
 
 OPEN, CLOSED = True, False

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.macros import Macro, examples, mined, of_route, plan, replayed, table_of

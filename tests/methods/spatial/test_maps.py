@@ -11,7 +11,7 @@ from hippo_core.methods.spatial.place_map import told_map
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link, VisitStatement, read
 from hippo_core.methods.spatial.settings import SpatialSection
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 SQUARE = [
     "The well is north of the mill.",

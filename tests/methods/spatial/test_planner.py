@@ -6,7 +6,7 @@ from random import Random
 import networkx as nx
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.methods.spatial.place_map import PlaceMap, told_map
 from hippo_core.methods.spatial.planner import Planner

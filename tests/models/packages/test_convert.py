@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from tests.models.gguf_file import write_gguf

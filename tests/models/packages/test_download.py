@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.files import LabError, made_folder
+from hippo_core.errors import LabError
+from hippo_core.files import made_folder
 from tests.models.package_index import MADE, WHEEL, left, run
 
 

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from tests.models.package_index import CODE, INFO, MADE, WHEEL, digest, left, run, zipped
 
 

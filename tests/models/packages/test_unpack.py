@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.packages.pins import packages
 from tests.models.package_index import CODE, CONFIG, MADE, WHEEL, digest, left, pin, run
 

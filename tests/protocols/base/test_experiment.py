@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.table import ITEMS
-from hippo_core.files import LabError
 from hippo_core.lab.grid import expand as expanding
 from hippo_core.lab.grid.expand import expand, in_order
 from hippo_core.lab.run.cells import Cell, cells_of

@@ -12,7 +12,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.qa.kv_size import kv_size
 from hippo_core.protocols.base.qa.parameters import AskingParameters
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 
 def size(*overrides, preset="baselines/longctx", suite="episodic", model="hippo-tiny", n=20):

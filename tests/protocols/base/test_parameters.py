@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.run.preflight import require_encoders, require_weights
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.parameters import with_settings
 
 

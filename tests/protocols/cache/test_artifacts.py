@@ -5,7 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError, root, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import root, write_json
 from hippo_core.protocols.cache import ablations, artifacts
 from hippo_core.protocols.cache import outcomes as protocol
 from hippo_core.protocols.cache.page import page

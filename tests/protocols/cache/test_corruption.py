@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.cache import bits
 from hippo_core.protocols.cache.corruption import KINDS, Corruption, corrupt
 from tests.protocols.cache.conftest import SHAPE, cache

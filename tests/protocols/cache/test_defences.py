@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
 from hippo_core.models.kv import encode
-from hippo_core.plugins import members
 from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence

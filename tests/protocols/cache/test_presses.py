@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.cache.information import WAYS, entropy, removed
 from hippo_core.protocols.cache.names import Press
 from hippo_core.protocols.cache.presses import PRESSES, press

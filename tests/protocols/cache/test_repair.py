@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from hippo_core.files import LabError, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import write_json
 from hippo_core.protocols.cache.defences.base import Clean
 from hippo_core.protocols.cache.repair import FILE, Repair, RepairSettings, load_repair, save_repair
 from tests.protocols.cache.conftest import cache

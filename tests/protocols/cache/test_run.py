@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.ask import Ask, ask
 from hippo_core.models.kv import inputs
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood_behind
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.cache import damage, probes, run
+from hippo_core.protocols.cache import damage, probes, run, trace_probes
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences.none import NoDefence
 from hippo_core.protocols.cache.names import Task
@@ -153,7 +153,7 @@ def test_every_task_that_is_named_can_be_made(lm):
     choice = probes.probes(lm, "choice", 2, 5, "test")[0]
     assert len(choice.reads) == 4 and len(set(choice.reads)) == 4
     recalled = probes.probes(lm, "traces", 2, 5, "test")[0]
-    assert len(recalled.blocks) == probes.RECALLED
+    assert len(recalled.blocks) == trace_probes.RECALLED
 
 
 def test_a_donor_is_another_text(written):

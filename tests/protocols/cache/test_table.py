@@ -5,8 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
+from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.report import found, in_words, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
@@ -92,10 +93,11 @@ def test_a_training_is_said_in_words():
 def test_a_cell_rests_on_the_defences_that_it_measures():
     experiment = load_experiment("cache")
 
-    def modules(*names):
-        return experiment.plan(experiment.check({"defences": list(names)}, "here")).modules
+    def modules(*names, tasks=("text",)):
+        return experiment.plan(experiment.check({"defences": list(names), "tasks": list(tasks)}, "here")).modules
 
     folder = "hippo_core.protocols.cache.defences"
     assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.reset", f"{folder}.ecc")
+    assert {TRACE_PROBES, "hippo_core.methods.episodic"} <= set(modules("reset", tasks=("traces",)))
     with pytest.raises(LabError, match="unknown defence 'reste'"):
         modules("reste")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import encode
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.consolidation import gate, report
 from hippo_core.protocols.consolidation.protocol import CONSOLIDATION

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.consolidation import sleeps_report as report
 from hippo_core.protocols.consolidation.protocol import SLEEPS
 from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, ROWS, damage, half_life, matrix, stream

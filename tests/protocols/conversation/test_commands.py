@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.aggregate import aggregate
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.execute import describe, execute

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import read
 
 SPECIFIED = """{"id": "a",

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.chunks import chunked, world_of
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.evidence import (

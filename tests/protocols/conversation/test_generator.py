@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check
 from hippo_core.protocols.conversation.generator import CATEGORIES, KINDS, LENGTHS, STRESS, generate
 from hippo_core.protocols.conversation.words import holds

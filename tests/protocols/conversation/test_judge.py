@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.aggregate import aggregate
 from hippo_core.protocols.conversation.calibration import agreement, sample
 from hippo_core.protocols.conversation.execute import execute

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.published import read_published
 from hippo_core.text_files import path_of
 from tests.texts import needs

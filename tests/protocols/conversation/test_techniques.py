@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.files import LabError
-from hippo_core.plugins import members
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation import techniques
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.techniques import found, load_technique, parsed

@@ -5,7 +5,7 @@ import torch
 
 from benchmarks.continual import stories
 from benchmarks.continual.export import export, gpt2
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting import report
 from hippo_core.protocols.forgetting import sections as found
 from hippo_core.protocols.forgetting.protocol import FORGETTING

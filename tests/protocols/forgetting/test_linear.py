@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks.continual import linear
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.transformer import initial
 
 SHAPE = linear.shape_of(2)

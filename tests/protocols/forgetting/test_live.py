@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting import learner
 from hippo_core.protocols.forgetting.live import Live
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import torch
 
-from hippo_core.files import LabError, made_folder
-from hippo_core.plugins import members
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
+from hippo_core.files import made_folder
 from hippo_core.protocols.forgetting import learners, run, transformer
 from hippo_core.protocols.forgetting.learners import forever
 from hippo_core.protocols.forgetting.tasks import TaskBatch, make_task

@@ -7,10 +7,11 @@ import torch
 from benchmarks.continual import scaling
 from benchmarks.continual.scaling_figure import curves
 from benchmarks.continual.scaling_law import Law
-from hippo_core.files import LabError, mistakes_in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import mistakes_in_a_line
 from hippo_core.results.figures import drawing
 
-SHAPE = scaling.Shape(8, 20, layers=1, heads=2, width=16)
+SHAPE = scaling.TransformerShape(8, 20, layers=1, heads=2, width=16)
 
 
 def test_every_window_is_learnt_from_once(monkeypatch):

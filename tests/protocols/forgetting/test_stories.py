@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.continual import stories
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial
 
 KIND = [f"the {who} saw the {what} and the {what} ran ." for who in ("cat", "dog", "boy") for what in ("ball", "bird", "sun")] * 20

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.protocol import FORGETTING
 from hippo_core.protocols.forgetting.tasks import BOS, make_task
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.tasks import BOS, CUES, EQ, FORMAL, MODULAR, SEP, Corpus, SequenceTask, make_task
 
 P = 97

@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.archiving import CONTENTS, HEADERS, verify
 
 BODY = b"{}\n"

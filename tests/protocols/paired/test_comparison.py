@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired import archiving, page
 from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
 from hippo_core.protocols.paired.figures import picture

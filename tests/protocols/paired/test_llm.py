@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.paired import answerers

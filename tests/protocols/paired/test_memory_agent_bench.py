@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.memory_agent_bench import adapted
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite_run import run

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from hippo_core.files import LabError, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import sha256
 from hippo_core.protocols.paired.agents.run_suite import Permissions
 from hippo_core.protocols.paired.commands import app
 from hippo_core.protocols.paired.comparison import read_side

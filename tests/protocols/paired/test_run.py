@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired import memories as under_test
 from hippo_core.protocols.paired.agents.run_suite import Permissions
 from hippo_core.protocols.paired.conditions import CONDITIONS, open_condition

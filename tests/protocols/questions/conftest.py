@@ -11,7 +11,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.protocols.questions import run
 from hippo_core.store import store_path
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 SESSION = "hei_tests"
 

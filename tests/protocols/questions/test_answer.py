@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from hippo_core.delivery import load_delivery
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import COLUMNS, _found, _recalled_texts, answer
 from hippo_core.evaluation.table import asked_metrics, has_flag
-from hippo_core.files import LabError
 from hippo_core.methods.base import Method, Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.kv_storage import KVStorage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.composite import Composite, CompositeSettings
 from hippo_core.protocols.questions import run
 from hippo_core.store import store_path

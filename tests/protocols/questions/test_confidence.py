@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
-from hippo_core.files import LabError
 from hippo_core.methods.base import Memory, Method, MethodSettings, Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset

@@ -12,7 +12,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.questions import run
 from hippo_core.store import store_path
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.models.running import runs_of, runs_to_read
 
 SUITES = {"memory/hei_nw": "episodic", "memory/sgc_rss": "semantic", "memory/smpd": "spatial", "memory/all": "mixed"}

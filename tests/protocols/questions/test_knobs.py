@@ -11,7 +11,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.questions import run
 from hippo_core.store import TraceStore, store_path
 from hippo_core.suites import get_suite, lexicon
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.protocols.questions.conftest import SESSION, Bench
 
 

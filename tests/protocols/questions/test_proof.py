@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
-from hippo_core.files import LabError
 from hippo_core.methods.episodic.components import load_key_model
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.prompt import lines_of, split
 from hippo_core.protocols.questions import run
 from hippo_core.results.scores import check_rows
 from hippo_core.store import TraceStore
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.protocols.questions.conftest import SESSION
 
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity")

@@ -14,7 +14,7 @@ from hippo_core.models.load import load
 from hippo_core.models.packages.pins import available
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.protocols.questions.conftest import Bench
 
 pytestmark = pytest.mark.skipif(available("smollm2-135m") is not None, reason=str(available("smollm2-135m")))

@@ -7,7 +7,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial.answers import Atlas
 from hippo_core.protocols.questions.figures import remembered_map
 from hippo_core.protocols.questions.figures.remembered_map import compared, over_the_true_map, pictures
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial.map import Map
 
 TRUE = Map(

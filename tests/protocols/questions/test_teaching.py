@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.base import Memory, Observation, Query, Retrieved
 from hippo_core.methods.episodic.gate import TERMS
 from hippo_core.methods.episodic.writing import TraceWriter
@@ -15,7 +15,7 @@ from hippo_core.protocols.questions import run
 from hippo_core.store import TraceStore, store_path
 from hippo_core.store.trace import Decision, Statement
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from tests.protocols.questions.conftest import SESSION
 
 TOLD = [Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]

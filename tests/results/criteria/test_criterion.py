@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.results.criteria import load_criteria
 from hippo_core.suites import settings_for
 from tests.results.invented import A_OVER_B, HEAD

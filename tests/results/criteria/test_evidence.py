@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.criteria import Criteria, judge, load_criteria
 from hippo_core.results.criteria.criterion import Side
 from tests.results.invented import A_OVER_B, RAGS, cell, criteria, verdict

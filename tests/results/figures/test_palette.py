@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods import presets
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results.conditions import ignores_window

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.table import ITEMS, asked_metrics
-from hippo_core.files import LabError
 from hippo_core.results import records
 from hippo_core.results.rankings import RECALL_AT
 from hippo_core.results.statistics.interval import cluster_interval

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError, root, write_json, write_text
+from hippo_core.errors import LabError
+from hippo_core.files import root, write_json, write_text
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.base import reporting
 from hippo_core.protocols.base.experiment import Experiment, plain_sections

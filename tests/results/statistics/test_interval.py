@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.statistics.interval import (
     cluster_interval,
     effective_number,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.statistics.kappa import kappa_interval, weighted_kappa
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.statistics.paired import compare, needed, permutation_test
 from tests.results.invented import random_pair, table

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.results.records import Table, begin_record, finish_record, seal
 from hippo_core.results.two_runs import compare_runs, open_log
 

@@ -11,7 +11,8 @@ from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar
 from typer.testing import CliRunner
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.cli.commands import app
 from hippo_core.results.two_runs import as_json, as_markdown, compare_runs, compare_suites, open_log
 from tests.results import fake_records

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

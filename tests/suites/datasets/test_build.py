@@ -6,12 +6,14 @@ from itertools import islice
 
 import pytest
 
-from hippo_core.files import LabError, root, sha256
+from hippo_core.errors import LabError
+from hippo_core.files import root, sha256
 from hippo_core.suites import PROFILES, drawn_suites, get_suite, settings_for
 from hippo_core.suites.babi import public
 from hippo_core.suites.datasets import card
-from hippo_core.suites.datasets.build import dataset_folder, load_dataset, worlds, write_dataset
+from hippo_core.suites.datasets.build import dataset_folder, load_dataset, write_dataset
 from hippo_core.suites.datasets.jsonl import FACT_FIELDS, ITEM_FIELDS
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
 from tests.texts import needs
 

@@ -4,7 +4,7 @@ import pytest
 
 from hippo_core.files import root
 from hippo_core.suites.datasets import overview
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 
 @pytest.fixture

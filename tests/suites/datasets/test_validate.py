@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from hippo_core.suites import PROFILES, drawn_suites, get_suite, settings_for
-from hippo_core.suites.datasets.build import worlds
 from hippo_core.suites.datasets.validate import rules, shared_facts
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")

@@ -16,7 +16,7 @@ from hippo_core.protocols.consolidation.parameters import ConsolidationParameter
 from hippo_core.protocols.questions.run import teach
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hippo_core import files
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation import sleep as sleeping

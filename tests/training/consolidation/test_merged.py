@@ -5,13 +5,14 @@ import json
 import pytest
 import torch
 
-from hippo_core.files import LabError, read_sealed, sha256, write_sealed
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
+from hippo_core.files import read_sealed, sha256, write_sealed
 from hippo_core.models import checksums
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
-from hippo_core.plugins import members
 from hippo_core.results.records.sealed import seal
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.lineage import LINEAGE

@@ -8,7 +8,7 @@ import pytest
 from hippo_core.methods.base import Observation
 from hippo_core.store.trace import Trace
 from hippo_core.suites import wording
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Split
 from hippo_core.training.consolidation.rehearsal import FORMS, RESTATED, read_event, rehearse, restatements
 

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from hippo_core import files
-from hippo_core.files import MARK, LabError, read_object
+from hippo_core.errors import LabError
+from hippo_core.files import MARK, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.consolidation import run

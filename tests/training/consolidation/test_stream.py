@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.consolidation import stream
 from hippo_core.protocols.consolidation.parameters import SleepsParameters
 from hippo_core.protocols.consolidation.sleeps_table import ROWS

@@ -6,18 +6,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from hippo_core.discovery import members
+from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
-from hippo_core.files import LabError
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.early_layers import early_states
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import load_spec
-from hippo_core.plugins import members
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.update_rules import gated, groups, make_way
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate

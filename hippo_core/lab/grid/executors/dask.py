@@ -15,7 +15,8 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from hippo_core.files import LabError, in_a_line, root
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, root
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from distributed import Reschedule, Worker, WorkerPlugin, get_worker
 
-from hippo_core.files import LabError, root
+from hippo_core.errors import LabError
+from hippo_core.files import root
 from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
 from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell

@@ -7,7 +7,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.lab.grid.progress import screen
 from hippo_core.lab.grid.progress.status import Status, absent, look
 

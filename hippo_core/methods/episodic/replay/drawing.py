@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.replay.queue import TOGETHER, Queue, Queued
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.retrieval.sparse_key import SparseKey, cosines

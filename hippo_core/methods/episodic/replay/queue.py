@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.retrieval.sparse_key import SparseKey, cosines
 from hippo_core.store.trace import Trace
 

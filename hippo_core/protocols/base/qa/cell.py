@@ -5,8 +5,8 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hippo_core.errors import LabError
 from hippo_core.evaluation.table import COLUMNS
-from hippo_core.files import LabError
 from hippo_core.protocols.base.cell import OpenCell
 from hippo_core.protocols.base.qa.parameters import Resolved, resolve
 from hippo_core.results.frames import Frame

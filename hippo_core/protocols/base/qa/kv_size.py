@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 
-from hippo_core.files import LabError, read_object
+from hippo_core.errors import LabError
+from hippo_core.files import read_object
 from hippo_core.models.kv_storage import MB, KVShape, Precision, shape_of
 from hippo_core.models.spec import ModelSpec, load_spec
 from hippo_core.protocols.base.qa.parameters import AskingParameters, resolve
-from hippo_core.suites.datasets.build import worlds
+from hippo_core.suites.draw import worlds
 
 CHARACTERS, LINE = 3, 4  # of a token (3.7 to 4.1 on average in the shipped suites); tokens of a passage's line besides its text
 

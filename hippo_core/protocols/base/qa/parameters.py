@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.files import BRING_MODELS, LabError, unknown
+from hippo_core.errors import LabError, unknown
+from hippo_core.files import BRING_MODELS
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, ModelSpec, load_spec, validated
 from hippo_core.protocols.base.parameters import Parameters, Positive, assignments, require_run_id
 from hippo_core.results.records.read import side_of
 from hippo_core.suites import get_suite
-from hippo_core.suites.datasets.build import suite_settings
+from hippo_core.suites.draw import suite_settings
 from hippo_core.suites.folder import FolderSettings, count_questions, is_own, require_folder
 from hippo_core.suites.types import Regime, Settings, Suite
 

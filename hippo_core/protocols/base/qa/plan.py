@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from hippo_core.delivery import module_of as delivery_module
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.models import checksums
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.base.qa.parameters import AskingParameters, Resolved, check, resolve, with_model
 from hippo_core.results.records import key_of, suite_folder
 from hippo_core.suites.datasets import card
-from hippo_core.suites.datasets.build import CONTEXT_LIMIT
+from hippo_core.suites.draw import CONTEXT_LIMIT
 from hippo_core.suites.types import Regime
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ recompute       the model runs the text again: the ceiling
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hippo_core.plugins import Member, found_member, member
+from hippo_core.discovery import Member, found_member, member
 
 if TYPE_CHECKING:
     from hippo_core.protocols.cache.defences.base import Defence, DefenceContext

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.bits import FLOATS, bits_of, draw, of_bits
 from hippo_core.protocols.cache.corruption import generator_of

@@ -2,7 +2,7 @@
 
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 from hippo_core.protocols.cache.repair import load_repair

@@ -6,7 +6,7 @@ of them says (token_prior.py). It is fitted to clean text in closed form; no fau
 
 import torch
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
 

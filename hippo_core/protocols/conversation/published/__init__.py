@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.published import locomo, longmemeval
 from hippo_core.text import normal_values

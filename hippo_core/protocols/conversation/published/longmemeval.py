@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import Dialogue, check
 
 KEYS = {"question_id", "question", "haystack_sessions"}

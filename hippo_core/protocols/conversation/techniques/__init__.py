@@ -24,8 +24,8 @@ Those that rank by the question rank passages: NAME@3 and NAME@6 are of three an
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hippo_core.files import LabError
-from hippo_core.plugins import Member, found_member, member
+from hippo_core.discovery import Member, found_member, member
+from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext
 
 

@@ -1,6 +1,6 @@
 """What is done against forgetting, a file a method."""
 
-from hippo_core.plugins import member
+from hippo_core.discovery import member
 from hippo_core.protocols.forgetting.learner import Learner
 from hippo_core.protocols.forgetting.learners.base import ContinualLearner, LearnerSettings
 

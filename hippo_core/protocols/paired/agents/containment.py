@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import psutil
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.capture import Bounded, Captured
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.workspace import temporary, walk

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from hippo_core.files import LabError, in_a_line
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line
 from hippo_core.protocols.paired.agents.containment import hand_over
 from hippo_core.protocols.paired.agents.workspace import temporary
 from hippo_core.text import normal

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.workspace import MOST, read, relative, temporary

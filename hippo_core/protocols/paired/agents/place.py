@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from hippo_core.files import LabError, in_a_line, write_bytes, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, write_bytes, write_json
 from hippo_core.protocols.paired.agents.capture import Captured
 from hippo_core.protocols.paired.agents.containment import Containment, Way, free_uid
 from hippo_core.protocols.paired.agents.limits import Limits

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from hippo_core.files import LabError, in_a_line, new_folder, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import in_a_line, new_folder, write_json
 from hippo_core.protocols.paired.agents.containment import Way, best
 from hippo_core.protocols.paired.agents.evidence import Recall
 from hippo_core.protocols.paired.agents.place import TaskSandbox

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.containment import best
 from hippo_core.protocols.paired.agents.evidence import Recall
 from hippo_core.protocols.paired.agents.result import NOT_JUDGED, ItemResult

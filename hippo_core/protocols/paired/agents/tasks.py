@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.usage import Format
 from hippo_core.protocols.paired.agents.workspace import relative
 from hippo_core.protocols.paired.items import AgentBuildSequence, AgentStep, Built, CommandTask, Shell

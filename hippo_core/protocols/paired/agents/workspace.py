@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 
 MOST = 8 << 20  # bytes of a file that an assertion reads
 MOST_NAMES = 100_000  # files and folders of a workspace

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.contract import Violation, marked, violations
 from hippo_core.protocols.questions.report.costs import with_costs
 from hippo_core.results.conditions import condition_name, suite_position

@@ -1,7 +1,7 @@
 """The ways into a model by name; each is one file."""
 
+from hippo_core.discovery import member
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.plugins import member
 from hippo_core.training.consolidation.update_rules.base import UpdateRule
 
 

@@ -11,7 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from hippo_core.files import LabError, write_bytes
+from hippo_core.errors import LabError
+from hippo_core.files import write_bytes
 from hippo_core.models.language_model import LanguageModel
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hippo_core.files import LabError, read_object, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.training.consolidation import retention as kept

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from hippo_core.files import LabError, read_object, write_json
+from hippo_core.errors import LabError
+from hippo_core.files import read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.update_rules.gated import Gated
 from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate, beginning

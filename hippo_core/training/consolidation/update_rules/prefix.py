@@ -17,7 +17,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.kv import encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.update_rules.base import UpdateRule, switched_off

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.training.consolidation.update_rules.base import UpdateRule, switched_off
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.episodic.replay import Arrival, Queue, arrivals_of, push
 from tests.store.made import key_of, keys, saliences, trace
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.tasks import task_of
 from hippo_core.protocols.paired.agents.workspace import MOST, fresh_copy, read

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents import keeper, workspace
 from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket

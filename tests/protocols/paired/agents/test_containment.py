@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents import containment, keeper
 from hippo_core.protocols.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant
 from tests.protocols.paired.agents.conftest import WAYS, alive

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.inspect_sandbox import register
 from tests.protocols.paired.agents.conftest import WAYS
 

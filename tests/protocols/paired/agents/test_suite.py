@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.protocols.paired.comparison import compare_sides, side
 from hippo_core.protocols.paired.reproducing import Allowed, reproduce

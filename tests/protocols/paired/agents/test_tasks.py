@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.usage import Usage
 from hippo_core.protocols.paired.agents.usage import parse as usage_of

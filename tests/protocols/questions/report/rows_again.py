@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report import overview, tables
 from hippo_core.protocols.questions.report.pages import TEMPLATES, Links
 from hippo_core.protocols.questions.report.rows import KEYS, MEASURES, PACKED, PLAIN, SHARES

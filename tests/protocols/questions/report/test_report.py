@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.methods.presets import preset_names
 from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.report import warnings

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from hippo_core.files import LabError
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.report.rows import LARGE, write_rows_of
 from hippo_core.protocols.questions.report.runs import load_run

@@ -7,7 +7,7 @@ network. Its home folder is empty before and gone afterwards, so no history, no 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hippo_core.files import unknown
+from hippo_core.errors import unknown
 from hippo_core.protocols.paired.agents.tasks import AgentTask
 from hippo_core.protocols.paired.agents.usage import Format
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hippo_core import extend
-from hippo_core.files import LabError
-from hippo_core.plugins import found_member, member, members
+from hippo_core.discovery import found_member, member, members
+from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.source_code import closure, parsed
 from hippo_core.suites import suite_names

@@ -1,0 +1,16 @@
+"""The commands that protocols bring along: `commands.py` of a protocol's folder holds them as `app`."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+from hippo_core import protocols
+
+
+def apps() -> Iterator[typer.Typer]:
+    """Those of all protocols, in the order of their folders."""
+    for path in sorted(Path(protocols.__path__[0]).glob("*/commands.py")):
+        if path.parent != Path(__file__).parent:
+            yield import_module(f"{protocols.__name__}.{path.parent.name}.commands").app
