@@ -1,28 +1,16 @@
 """The table of sleeps in a row: a row a sleep, a group and a question. Its matrix R[i, j] is the accuracy on group j after sleep i."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from hippo_core.protocols.consolidation.table import change
+from hippo_core.protocols.consolidation.table import OFF, ORACLE, SLEEPS_COLUMNS, change
 from hippo_core.results import forgetting
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
-OFF, ORACLE = "off", "oracle"
-PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks
-    OFF: "baselines/span_short",  # about all groups, before and after every sleep
-    ORACLE: "controls/oracle",  # about all groups with their facts in the prompt, before the first sleep
-    "in_context": "baselines/longctx",  # about facts of no group, before the first sleep and after the last
-    "text": "",  # plain text, then too
-}
 DAMAGE = {"in_context": "score", "text": "nats"}
-COLUMNS = (
-    *("question_id", "world", "probe", "sleep", "group", "kind", "rung", "question", "answer", "pred", "read", "score", "f1", "nats"),
-    *("abstained", "prompt_tokens", "generated_tokens", "latency_ms"),
-)
 
 
 def matrix(rows: Frame, measure: str = "score") -> Frame:
@@ -113,7 +101,7 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 
 ROWS = Table(
-    columns=COLUMNS,
+    columns=SLEEPS_COLUMNS,
     unit="question_id",
     cluster="world",
     measures=("score", "f1", "nats"),

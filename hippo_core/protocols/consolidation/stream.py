@@ -10,7 +10,7 @@ from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.consolidation.run import asked, keep, plain_text, read_store, reading_others, recipe_of, train_once
-from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, OFF, ORACLE, PROBES
+from hippo_core.protocols.consolidation.table import OFF, ORACLE, SLEEPS_COLUMNS, SLEEPS_PROBES
 from hippo_core.suites.types import World
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
@@ -53,7 +53,7 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     finally:
         way.detach()
     cell.slept = slept
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(SLEEPS_COLUMNS))
 
 
 def cut_into(worlds: Sequence[World], groups: int, size: int | None, fewer: bool = False) -> list[list[World]]:
@@ -79,7 +79,7 @@ def ask_groups(
     own = sleep and cell.parameters.apart
     wanted = [world for number, group in enumerate(groups, 1) for world in group if not own or number == sleep]
     passages = {world.id: passages_of(world) for world in wanted}
-    rows = asked(cell.language_model, cell.suite, wanted, load_preset(PROBES[probe]), passages, way)
+    rows = asked(cell.language_model, cell.suite, wanted, load_preset(SLEEPS_PROBES[probe]), passages, way)
     return [{"probe": probe, "sleep": sleep, "group": worlds[row["world"]]} | row for row in rows]
 
 

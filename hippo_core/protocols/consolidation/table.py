@@ -32,6 +32,18 @@ COLUMNS = (
     *("prompt_tokens", "generated_tokens", "latency_ms"),
     *SPENT,
 )
+# Of sleeps in a row.
+OFF, ORACLE = "off", "oracle"
+SLEEPS_PROBES: Mapping[str, str] = {  # what is asked, and the preset that asks
+    OFF: "baselines/span_short",  # about all groups, before and after every sleep
+    ORACLE: "controls/oracle",  # about all groups with their facts in the prompt, before the first sleep
+    "in_context": "baselines/longctx",  # about facts of no group, before the first sleep and after the last
+    "text": "",  # plain text, then too
+}
+SLEEPS_COLUMNS = (
+    *("question_id", "world", "probe", "sleep", "group", "kind", "rung", "question", "answer", "pred", "read", "score", "f1", "nats"),
+    *("abstained", "prompt_tokens", "generated_tokens", "latency_ms"),
+)
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

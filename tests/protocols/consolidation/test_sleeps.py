@@ -9,7 +9,8 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.consolidation import sleeps_report as report
 from hippo_core.protocols.consolidation.protocol import SLEEPS
-from hippo_core.protocols.consolidation.sleeps_table import COLUMNS, ROWS, damage, half_life, matrix, stream
+from hippo_core.protocols.consolidation.sleeps_table import ROWS, damage, half_life, matrix, stream
+from hippo_core.protocols.consolidation.table import SLEEPS_COLUMNS
 from hippo_core.results.criteria.tables import TableRows
 
 ASKED = 10  # questions a group
@@ -24,7 +25,7 @@ def rows_of(values=R, in_context=0.9, nats=3.1, **told):
         name = f"{probe if group == 0 else 'told'}{group}.{number}"
         words = {"question_id": name, "world": f"{name.split('.')[0]}.{number // 2}", "probe": probe, "sleep": sleep, "group": group}
         words |= dict.fromkeys(("kind", "rung", "question", "answer", "pred", "read"), "x")
-        made.append(words | {"score": score, "f1": score, "nats": nats} | dict.fromkeys(COLUMNS[-4:], 0.0))
+        made.append(words | {"score": score, "f1": score, "nats": nats} | dict.fromkeys(SLEEPS_COLUMNS[-4:], 0.0))
 
     for sleep, row in enumerate(values):
         for group, share in enumerate(row, 1):
@@ -36,7 +37,7 @@ def rows_of(values=R, in_context=0.9, nats=3.1, **told):
         for sleep, right, loss in ((0, 1.0, 3.0), (len(values) - 1, in_context, nats)):
             add("in_context", sleep, 0, number, float(number < right * ASKED))
             add("text", sleep, 0, number, math.nan, loss + number)
-    return pd.DataFrame(made, columns=list(COLUMNS)).assign(record="r", cell="r", model="hippo-tiny", way="lora", **told)
+    return pd.DataFrame(made, columns=list(SLEEPS_COLUMNS)).assign(record="r", cell="r", model="hippo-tiny", way="lora", **told)
 
 
 def test_the_matrix_has_a_row_a_sleep_and_a_column_a_group():
