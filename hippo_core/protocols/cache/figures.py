@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from hippo_core.protocols.cache.names import Kind
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
-from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Look, looks_for
 from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
 
@@ -67,9 +67,10 @@ def kept_of_damaged(curves: Frame) -> Any:
 
 def _title(means: Frame) -> str:
     kept = kept_of_damaged(means)
-    repairs = kept.drop([name for name in LOOKS if LOOKS[name].hollow or name == "none"], errors="ignore")
+    looks = looks_for(LOOKS, kept.index)
+    repairs = kept.drop([name for name, one in looks.items() if one.hollow or name == "none"])
     alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
-    best = "" if repairs.empty else f", with {LOOKS[str(repairs.idxmax())].label} {repairs.max():.0%}"
+    best = "" if repairs.empty else f", with {looks[str(repairs.idxmax())].label} {repairs.max():.0%}"
     return f"{alone}{best}; higher is better"
 
 
@@ -80,8 +81,9 @@ def _by_kind(
     style. Of many defences the featured ones have their looks, the others one thin grey."""
     kinds = [kind for kind in get_args(Kind) if kind in set(lines["kind"])]
     kinds += [kind for kind in dict.fromkeys(lines["kind"]) if kind not in kinds]
-    names = [name for name in LOOKS if name in set(lines["defence"])]
-    featured = names if len(names) <= MANY else [name for name in names if name in FEATURED]
+    looks = looks_for(LOOKS, lines["defence"])
+    names = [*looks]
+    featured = names if len(names) <= MANY else [name for name in names if name in FEATURED or name not in LOOKS]
     columns = min(ACROSS, len(kinds))
     down = -(-len(kinds) // columns)
     margins = Margins(0.6, 0.2, 0.16, foot=1.06, between=0.62)
@@ -94,7 +96,7 @@ def _by_kind(
             for height in (0, 1):
                 panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
             for name in [*(name for name in names if name not in featured), *featured]:
-                draw(panel, kinds[place], name, _styled(LOOKS[name] if name in featured else REST))
+                draw(panel, kinds[place], name, _styled(looks[name] if name in featured else REST))
             panel.set(ylim=(-0.18, 1.12), yticks=[0, 0.5, 1])
             panel.set_title(kinds[place].replace("_", " "), loc="left", fontsize=9.5, color=QUIET, pad=5)
             panel.set_yticklabels(["0", "", "1"] if place % columns == 0 else [""] * 3, fontsize=9.5)
@@ -102,7 +104,7 @@ def _by_kind(
                 panel.set_xlabel(axes[0], fontsize=9.5)
         panels[0].set_ylabel(axes[1], fontsize=9.5)
         found = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-        shown = [label for look in [*LOOKS.values(), REST] if (label := look.label) in found]
+        shown = [label for look in [*looks.values(), REST] if (label := look.label) in found]
         figure.legend([found[label] for label in shown], shown, loc="lower center", ncols=4, fontsize=8.5, frameon=False, handlelength=2.4)
     return figure, panels[: len(kinds)]
 
@@ -119,12 +121,12 @@ def _styled(look: Look) -> dict[str, Any]:
 def cost(rows: Frame, curves: Frame) -> Figure:
     """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
     took, kept = rows[rows["kind"] != "clean"].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves)
-    names = [str(name) for name in kept.sort_values(ascending=False).index if name in LOOKS]
+    names, looks = [str(name) for name in kept.sort_values(ascending=False).index], looks_for(LOOKS, kept.index)
     title = "What a defence costs and keeps; up and to the left is better"
     figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 1.7))
     with matplotlib.rc_context(STYLE):
         for name in names:
-            style = LOOKS[name]
+            style = looks[name]
             panel.plot([max(took[name], 1e-2)], [kept[name]], style.marker, color=style.colour, markersize=6, linestyle="none",
                        markerfacecolor="white" if style.hollow else style.colour, label=style.label, clip_on=False)  # fmt: skip
         panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
@@ -150,14 +152,14 @@ def training(rows: Frame) -> Figure:
 def sensitivity(measured: Mapping[str, Any]) -> Figure:
     """Drift of the logits along the size of a perturbation, from the clean model and from the same defence, clean. Lower is better."""
     lines = pd.DataFrame(measured["logit_sensitivity"])
-    names = [name for name in LOOKS if name in set(lines["defence"])]
+    looks = looks_for(LOOKS, lines["defence"])
     title = "How far words move when the cache moves a little; lower is better"
     figure, panels = grid(title, 1, 2, 2.9, Margins(0.6, 1.65, 0.25, foot=0.6))
     said = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
     with matplotlib.rc_context(STYLE):
         for panel, (column, heading) in zip(panels, said.items(), strict=True):
-            for name in names:
-                own, style = lines[lines["defence"] == name], LOOKS[name]
+            for name, style in looks.items():
+                own = lines[lines["defence"] == name]
                 panel.plot(own["delta"], own[column], style.line, color=style.colour, marker=style.marker, markersize=4, label=style.label)
             panel.set_title(heading, loc="left", fontsize=9.5, color=QUIET, pad=5)
             panel.set_xlabel("size, share of the cache's length", fontsize=9.5)
@@ -171,7 +173,7 @@ def sensitivity(measured: Mapping[str, Any]) -> Figure:
 def amplification(measured: Mapping[str, Any]) -> Figure:
     """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
     maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
-    top = max(float(np.nanmax(values)) for values in maps.values())
+    top, looks = max(float(np.nanmax(values)) for values in maps.values()), looks_for(LOOKS, maps)
     figure, panels = grid("Which heads move the words, a unit of each; lighter is better", 1, len(maps), 2.9,
                           Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip
     with matplotlib.rc_context(STYLE):
@@ -181,7 +183,7 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
                 for layer, head in np.ndindex(*values.shape):
                     ink = "white" if values[layer, head] > 0.6 * top else INK
                     panel.text(head, layer, f"{values[layer, head]:.2f}", ha="center", va="center", fontsize=8, color=ink)
-            panel.set_title(LOOKS[name].label, loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_title(looks[name].label, loc="left", fontsize=9.5, color=QUIET, pad=5)
             panel.set_xlabel("head", fontsize=9.5)
             panel.set(
                 xticks=range(values.shape[1]),

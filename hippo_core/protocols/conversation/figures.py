@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hippo_core.results.figures.drawing import STYLE, Margins, abreast, grid
-from hippo_core.results.figures.palette import QUIET, RULE, Look
+from hippo_core.results.figures.palette import QUIET, RULE, Look, looks_for
 from hippo_core.results.frames import Frame
 
 LOOKS = {
@@ -26,7 +26,6 @@ LOOKS = {
     "sgc_rss": Look("sgc_rss", "#d55e00", "s"),
     "all": Look("all", "#a6447f", "D"),
 }
-SPARE = Look("", "#6a8f2f", "p", "-.")
 EVERYWHERE = ("none", "full", "oracle")  # show the same under every budget
 PARTS = 6  # of a dialogue, in which answers are told
 
@@ -37,13 +36,14 @@ def curve(rows: Frame) -> Figure:
     title = "What is still answered, by the tokens that are shown; up and to the left is better"
     figure, [panel] = grid(title, 1, 1, 4.4, Margins(0.6, 1.75))
     counted = rows[rows["budget"].str.isdecimal()]
+    looks = looks_for(LOOKS, rows["technique"])
     several = counted.groupby("technique")["budget"].nunique()
-    drawn = [*several.index[several > 1], *EVERYWHERE] if (several[~several.index.isin(EVERYWHERE)] > 1).any() else [*LOOKS]
+    drawn = [*several.index[several > 1], *EVERYWHERE] if (several[~several.index.isin(EVERYWHERE)] > 1).any() else [*looks]
     points = rows[rows["technique"].isin(drawn) & (rows["budget"] != "turns")] if len(counted) else rows
     means = points.groupby(["technique", "budget"], sort=False)[["tokens", "em"]].mean().reset_index()
     with matplotlib.rc_context(STYLE):
         for name, own in sorted(means.groupby("technique"), key=lambda pair: -pair[1]["em"].max()):
-            look, own = LOOKS.get(name, SPARE), own.sort_values("tokens")
+            look, own = looks[name], own.sort_values("tokens")
             panel.plot(own["tokens"], own["em"], look.line, color=look.colour, marker=look.marker, markersize=5, linewidth=1.3,
                        markerfacecolor="white" if look.hollow else look.colour, label=name, clip_on=False)  # fmt: skip
         panel.set(ylim=(0, 1.02), xlabel="tokens of the prompt, mean", ylabel="exact match")
@@ -53,21 +53,21 @@ def curve(rows: Frame) -> Figure:
 
 
 def positions(rows: Frame) -> Figure:
-    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost. Passages of several turns and
-    other variants are left out."""
+    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost. Passages of several turns
+    are left out."""
     budgets = [name for name in dict.fromkeys(rows["budget"]) if name != "full"] or ["full"]
     margins = Margins(0.6, 1.6, 0.25)
     lines, columns, body = abreast(len(budgets), 3.4, margins)
     figure, panels = grid("What is answered, by where it was told; a flat line loses nothing", lines, columns, body, margins)
     part = np.floor(PARTS * (1 - (rows["distance"] + 1) / rows["turns"])).clip(0, PARTS - 1)
-    names = [name for name in LOOKS if name != "none" and name in set(rows["technique"])]
+    looks = looks_for(LOOKS, {name for name in rows["technique"] if name != "none" and "@" not in name})
     with matplotlib.rc_context(STYLE):
         for panel, budget in zip(panels, budgets, strict=True):
-            for name in names:
+            for name, look in looks.items():
                 own = rows[(rows["technique"] == name) & ((rows["budget"] == budget) | (name in EVERYWHERE))]
                 if own.empty:
                     continue
-                means, look = own.groupby(part)["em"].mean(), LOOKS.get(name, SPARE)
+                means = own.groupby(part)["em"].mean()
                 panel.plot((means.index + 0.5) / PARTS, means, look.line, color=look.colour, marker=look.marker, markersize=4,
                            markerfacecolor="white" if look.hollow else look.colour, linewidth=1.1, label=name)  # fmt: skip
             panel.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="place in the dialogue")

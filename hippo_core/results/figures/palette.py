@@ -7,7 +7,7 @@ them are hollow too, in colours of their own.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -57,6 +57,15 @@ def _made(name: str, told: Mapping[str, Any]) -> Look:
 
 _UNLISTED = (("#8c4fb0", "#c2185b", "#00838f", "#b8860b", "#4e6b1e", "#7a3b1d", "#3949ab"), ("h", "d", "8", "p"))
 _UNLISTED_CONTROLS = (("#7986cb", "#ba68c8", "#4db6ac", "#a1887f", "#e57399", "#9e9d24"), ("s", "v", "D", "P", "X", "^"))
+
+
+def looks_for(listed: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
+    """The looks of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
+    found, (colours, markers) = {*names}, _UNLISTED
+    spare = {name: zlib.crc32(name.encode()) for name in sorted(found - listed.keys())}
+    return {name: one for name, one in listed.items() if name in found} | {
+        name: Look(name, colours[number % len(colours)], markers[number // len(colours) % len(markers)]) for name, number in spare.items()
+    }
 
 
 def look(condition: str) -> Look:
