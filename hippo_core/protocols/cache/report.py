@@ -5,14 +5,16 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.discovery import members
 from hippo_core.protocols.cache import bit_figures as cache_bits
 from hippo_core.protocols.cache import figures as cache
 from hippo_core.protocols.cache.table import (
-    BOUND,
     CLEAN,
+    DEFENCES,
     admitted,
     auc,
     best_heuristic,
+    is_bound,
     kept,
     kept_of_damaged,
     overhead,
@@ -31,7 +33,7 @@ TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget"
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
     means = kept_of_damaged(pd.DataFrame(tasks["score_vs_severity"])).mean(axis=1)
-    repairs = {str(name): mean for name, mean in means.items() if name not in ("none", *BOUND)}
+    repairs = {str(name): mean for name, mean in means.items() if name != "none" and not is_bound(str(name))}
     said = f"With damaged caches, over all faults, {model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:
         best = max(repairs, key=lambda name: repairs[name])
@@ -94,7 +96,7 @@ def _curves(name: str, rows: Frame) -> Section:
     shown = wide.map(share).rename_axis(columns=None).reset_index()
     sentence = (
         "What is left of the clean model's score above chance, the mean over damaged caches (1: all, 0: a guess), over the tasks. "
-        f"Told where the damage is: {', '.join(sorted(set(BOUND) - {'recompute'}))}. "
+        f"Told where the damage is: {', '.join(sorted(name for name in members(DEFENCES) if is_bound(name) and name != 'recompute'))}. "
         f"Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
     )
     return Section(_titled("Robustness", name), sentence, drawing.png(cache.robustness(curves)), shown)

@@ -128,7 +128,7 @@ def of_task(
                 said[caches] = read(lm, written, repaired)
             noticed = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
             told = {"task": task, "kind": kind if one.severity else "clean", "severity": one.severity, "defence": name}
-            if watch and defence.reads and not defence.told and name != "none":
+            if watch and defence.reads and not defence.uses_oracle_mask and name != "none":
                 pairs = [(_seen(at, block, damage, one), kv) for at, of, now in zip(written, damages, repaired, strict=True)
                          for block, (damage, kv) in enumerate(zip(of, now, strict=True))]  # fmt: skip
                 watch.see(told, [damage for of in damages for damage in of], [defence.suspicion(seen, kv) for seen, kv in pairs])

@@ -31,7 +31,7 @@ def stability(lm: LanguageModel, written: Sequence[Written], defences: Mapping[s
     rows = list(written[:CACHES])
     clean = [one.blocks[0] for one in rows]
     said = logits(lm, rows, clean)
-    free = {name: defence for name, defence in defences.items() if not defence.told and name != "recompute"}
+    free = {name: defence for name, defence in defences.items() if not defence.uses_oracle_mask and name != "recompute"}
     own = {name: logits(lm, rows, _repaired(defence, rows, clean)) for name, defence in free.items()}
     lines = []
     for size in SIZES:

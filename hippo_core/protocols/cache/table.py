@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hippo_core.discovery import members
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table, mean_by_cluster
 
@@ -14,11 +15,16 @@ COLUMNS = (
     *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
 )
 STABILITY = "stability_metrics.json"  # beside the rows of a measurement
+DEFENCES = "hippo_core.protocols.cache.defences"
 CLEAN = "clean"  # the kind of no fault
-TOLD = ("reset", "masking", "episodic_gold")  # defences that are told where the damage is
-BOUND = (*TOLD, "recompute")
 NOTHING = 1e-4  # nats a token, or answers right: what rounding alone may take
 LEAST_ABOVE_CHANCE, LEAST_LOST = 0.3, 0.1  # of a probe that is admitted: its clean score above chance, and what the worst fault takes
+
+
+def is_bound(defence: str) -> bool:
+    """Whether a defence is told where the damage is, or runs the text again, so that it bounds what the others can do."""
+    own = members(DEFENCES).get(defence)
+    return defence == "recompute" or bool(own and own.said.get("uses_oracle_mask"))
 
 
 def admitted(rows: Frame) -> dict[str, dict[str, Any]]:

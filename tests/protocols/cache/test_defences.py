@@ -39,7 +39,7 @@ def test_only_a_defence_that_is_told_reads_where_the_damage_is(setting, damaged,
     elsewhere = defence.repair(damaged(kv.kv, mask=torch.zeros_like(kv.mask)))
     assert (
         here.shape == elsewhere.shape and torch.equal(here.nan_to_num(), elsewhere.nan_to_num())
-    ) is not defence.told or name == "episodic_gold"
+    ) is not defence.uses_oracle_mask or name == "episodic_gold"
 
 
 def test_reset_and_masking_do_what_they_say(setting, damaged):

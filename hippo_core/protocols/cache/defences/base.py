@@ -62,7 +62,7 @@ class Damaged:
     Args:
         kv: [L, 2, H, T, D].
         address: which of the caches that were written it is: memory beside a cache is found by it.
-        mask: where it is damaged, bool [L, 2, H, T, 1]; for defences that are told.
+        mask: where it is damaged, bool [L, 2, H, T, 1]; for defences that may read it (`uses_oracle_mask`).
         prefix: the KV before it; tokens: its own token ids, for what runs the text again.
         flipped: with which probability a bit of memory beside the cache flipped, too.
     """
@@ -105,10 +105,10 @@ class DefenceContext:
 class Defence:
     """The base of all defences: it keeps nothing when a cache is written and repairs nothing.
 
-    `told`: whether it reads the mask. `reads`: whether it reads the damaged cache at all.
+    `uses_oracle_mask`: whether it reads the mask, which says where the damage is. `reads`: whether it reads the damaged cache at all.
     """
 
-    told = False
+    uses_oracle_mask = False
     reads = True
 
     def __init__(self, setting: DefenceContext) -> None:

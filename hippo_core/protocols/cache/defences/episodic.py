@@ -93,7 +93,7 @@ class Gold(Episodic):
     """Told which cache it is and where the damage is: the bound of what the store can bring."""
 
     name = "episodic_gold"
-    told = True
+    uses_oracle_mask = True
 
     def recalled(self, damaged: Damaged) -> str:
         return damaged.address

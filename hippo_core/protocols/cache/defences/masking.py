@@ -6,7 +6,7 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 class Masking(Defence):
     name = "masking"
-    told = True
+    uses_oracle_mask = True
 
     def repair(self, damaged: Damaged) -> KV:
         whole = ~damaged.mask.flatten(0, 2).any(0).flatten()

@@ -8,7 +8,7 @@ from hippo_core.protocols.cache.defences.base import Damaged, Defence
 
 class Reset(Defence):
     name = "reset"
-    told = True
+    uses_oracle_mask = True
 
     def repair(self, damaged: Damaged) -> KV:
         return torch.where(damaged.mask, 0.0, damaged.kv)
