@@ -1,4 +1,4 @@
-"""The hippocampal memory lab: kernels, memories, models, suites, methods, deliveries, experiments, results and the lab that runs them.
+"""The hippocampal memory lab: kernels, memories, models, suites, methods, deliveries, protocols, results and the lab that runs them.
 
 `hippo_core.Memory` is for programs of one's own; it is imported when it is first named, and torch with it.
 """

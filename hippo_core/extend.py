@@ -6,13 +6,12 @@ A name is imported when it is first asked for, so that who writes a suite loads 
 not all of them (source_code.py).
 """
 
-import ast
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the list: `where` reads it
+from hippo_core.source_code import behind_face
+
+if TYPE_CHECKING:  # the list: `behind_face` reads it
     from hippo_core.delivery.types import Delivery as Delivery
     from hippo_core.errors import LabError as LabError
     from hippo_core.evaluation.run import answer as answer
@@ -52,20 +51,12 @@ if TYPE_CHECKING:  # the list: `where` reads it
     from hippo_core.suites.types import WorldSpec as WorldSpec
 
 
-@cache
-def where() -> dict[str, str]:
-    """The module of each name, from the list above."""
-    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
-    listed = next(node for node in tree.body if isinstance(node, ast.If)).body
-    return {one.name: str(node.module) for node in listed if isinstance(node, ast.ImportFrom) for one in node.names}
-
-
 def __getattr__(name: str) -> Any:
-    if name not in where():
-        raise AttributeError(f"hippo_core.extend has no {name!r}; it has {', '.join(sorted(where()))}")
-    module = import_module(where()[name])
-    return getattr(module, name) if hasattr(module, name) else import_module(f"{where()[name]}.{name}")
+    if name not in behind_face():
+        raise AttributeError(f"hippo_core.extend has no {name!r}; it has {', '.join(sorted(behind_face()))}")
+    module = import_module(behind_face()[name])
+    return getattr(module, name) if hasattr(module, name) else import_module(f"{behind_face()[name]}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted(where())
+    return sorted(behind_face())

@@ -74,9 +74,15 @@ def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
 
 def _behind(name: str) -> tuple[str, ...]:
     """The modules behind a name of the face that users' code imports."""
-    from hippo_core.extend import where
+    return (module, f"{module}.{name}") if (module := behind_face().get(name)) else ()
 
-    return (module, f"{module}.{name}") if (module := where().get(name)) else ()
+
+@cache
+def behind_face() -> dict[str, str]:
+    """The module of each name of the face, from the imports that it lists for type checkers."""
+    tree = parsed((Path(__file__).parent / "extend.py").read_text(encoding="utf-8"))
+    listed = next(node for node in tree.body if isinstance(node, ast.If)).body
+    return {one.name: str(node.module) for node in listed if isinstance(node, ast.ImportFrom) for one in node.names}
 
 
 def forget() -> None:

@@ -11,7 +11,7 @@ from hippo_core import extend
 from hippo_core.discovery import found_member, member, members
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import names_of_ours
-from hippo_core.source_code import closure, parsed
+from hippo_core.source_code import behind_face, closure, parsed
 from hippo_core.suites import suite_names
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
@@ -85,7 +85,7 @@ def test_ones_own_is_a_member_by_its_module_path(package):
 
 
 def test_the_face_for_ones_own_code_has_what_it_lists_and_loads_a_name_alone():
-    assert len(extend.where()) > 30 and all(getattr(extend, name) is not None for name in extend.where())
+    assert len(behind_face()) > 30 and all(getattr(extend, name) is not None for name in behind_face())
     code = "import sys; from hippo_core.extend import Suite; sys.exit(Suite.__name__ != 'Suite' or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     with pytest.raises(AttributeError, match=r"hippo_core\.extend has no 'Suit'; it has ANSWER"):
