@@ -9,10 +9,10 @@ from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.altering import altered, answering, exchanged, other_answers
 from hippo_core.suites.draw import cut, drawn_worlds, worlds
 from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
-from hippo_core.suites.spatial import mapper
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
 from hippo_core.suites.types import Fact, Item, World
+from tests.suites import mapper
 
 PROFILES = [
     *(("semantic", profile) for profile in ("base", "default", "hard", "hedged", "reworded")),

@@ -19,10 +19,10 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import SPATIAL, draw_map
 from hippo_core.suites.spatial.explore import ExploredCell, explore, maps_of_rounds, misreport, walk, walls_of
 from hippo_core.suites.spatial.map import Map, read_links
-from hippo_core.suites.spatial.mapper import answer, read_walk
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.questions import name
 from hippo_core.suites.types import Fact, WorldSpec
+from tests.suites.mapper import answer, read_walk
 
 PROFILES = ("explore", "explore_hard")
 CLEAN = {"noise": 0, "stale": 0, "spurious": 0, "aliases": 0, "unlabeled": 0}

@@ -1,4 +1,4 @@
-"""Tables, numbers and the first figure of README and docs, filled from the reference reports: `python -m hippo_core.results.quoted`.
+"""Tables, numbers and the first figure of README and docs, filled from the reference reports: `python -m docs.build_tables`.
 
 A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; docs/tables.yaml says what it holds. Either a table of a report
 (`copied`, the page of the report, `head`, how its first line begins, and perhaps `under`, a line before it, `only`, which columns, and
@@ -28,10 +28,10 @@ from re import DOTALL, compile
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from docs.sides import PlotSide, sides_figure
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import read_yaml, root, write_bytes, write_text
 from hippo_core.results.conditions import INVALID, is_invalid, unmarked
-from hippo_core.results.figures.sides import PlotSide, sides_figure
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.sentences import sentences, with_numbers
