@@ -33,7 +33,7 @@ from hippo_core.models.kv import KV, encode
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.defences.clipping import Clipping
 from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.presses import press
@@ -133,7 +133,7 @@ def main(model: str = "smollm2-135m", rounds: str = "5") -> None:
     lm = load(load_spec(model), threads=1)
     rows = [row for _, row in windows(lm, "val", PROMPT)][: KNOWN + 1]
     with torch.inference_mode():
-        clean = Clean.of(encode(lm, rows[1:]))
+        clean = CleanStatistics.of(encode(lm, rows[1:]))
     usual = CacheParameters()
     repair = Repair(RepairSettings(family=usual.family, rank=usual.rank), clean).requires_grad_(False)
     fixed = Repair(repair.settings, clean).fixed()

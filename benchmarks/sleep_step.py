@@ -27,7 +27,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.rehearsal import Rehearsed
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 
@@ -67,7 +67,7 @@ def now() -> tuple[float, float]:
 
 def ours(lm: LanguageModel, recipe: SleepRecipe, name: str, see: Callable[[Sleep], None] = lambda _: None) -> Side:
     """Our steps, with the drawing and packing of their questions; `see` is shown the sleep before."""
-    way, traces = make_way(recipe.way, lm, recipe.rank, recipe.first_block), told(FACTS)
+    way, traces = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), told(FACTS)
     sleep = Sleep(recipe, lm, way, traces, shuffled(len(traces), "bench"))
     see(sleep)
     marks, losses = [now()], []
@@ -109,7 +109,7 @@ class InOrder(Trainer):
 
 def theirs(lm: LanguageModel, recipe: SleepRecipe, rows: list[dict[str, list[int]]], name: str, bf16: bool) -> Side:
     """Trainer on the same updates, which are attached as ours are."""
-    way, marks = make_way(recipe.way, lm, recipe.rank, recipe.first_block), Marks()
+    way, marks = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), Marks()
     quick, products = torch.backends.mkldnn.matmul.fp32_precision, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     products.fp32_precision = BY_ITSELF
     with tempfile.TemporaryDirectory() as folder:

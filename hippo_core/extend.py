@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # the list: `behind_face` reads it
     from hippo_core.protocols.base.experiment import planned as planned
     from hippo_core.protocols.base.parameters import Parameters as Parameters
     from hippo_core.protocols.base.qa.parameters import AskingParameters as AskingParameters
-    from hippo_core.protocols.cache.defences.base import Damaged as Damaged
     from hippo_core.protocols.cache.defences.base import Defence as Defence
+    from hippo_core.protocols.cache.defences.base import DefenceInput as DefenceInput
     from hippo_core.protocols.conversation.techniques.base import Retriever as Retriever
     from hippo_core.protocols.conversation.techniques.base import Technique as Technique
     from hippo_core.protocols.questions.protocol import ANSWER as ANSWER

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.evaluation.run import AnsweredItem, ask
-from hippo_core.methods.composite import Trust, evidence
+from hippo_core.methods.composite import ConfidenceCalibration, evidence
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -70,16 +70,16 @@ def is_right(suite: Suite, answered: AnsweredItem) -> float:
 
 def evidence_names() -> list[str]:
     """What speaks for what a part brought, by name."""
-    return [name for name in Trust.model_fields if name != "bias"]
+    return [name for name in ConfidenceCalibration.model_fields if name != "bias"]
 
 
-def fitted(rows: pd.DataFrame) -> Trust:
+def fitted(rows: pd.DataFrame) -> ConfidenceCalibration:
     """The function for one part."""
     names = evidence_names()
     sizes = rows.groupby("suite")["suite"].transform("size").to_numpy(float)
     weight = np.array([COUNTS.get(suite, 1.0) for suite in rows["suite"]]) / sizes
     found = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
-    return Trust(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
+    return ConfidenceCalibration(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
 
 
 def main() -> None:

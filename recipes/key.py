@@ -132,7 +132,7 @@ def fit_key(
     blocks, hidden = shape
     head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
-    descend(
+    minimise(
         [*head.parameters(), sharpness],
         lambda: _loss(head, sharpness, random.sample(rooms, recipe.together), recipe),
         recipe.steps,
@@ -143,7 +143,7 @@ def fit_key(
     return head.eval().requires_grad_(False)
 
 
-def descend(
+def minimise(
     parameters: Sequence[Tensor],
     loss_of: Callable[[], tuple[Tensor, float]],
     steps: int,
@@ -178,8 +178,8 @@ def targets(rooms: Sequence[States]) -> tuple[Tensor, Tensor]:
 def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
     """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
     with half_products("cpu"):
-        facts = head(*_worn([state for room in rooms for state in room.facts], recipe.dropout)).float()
-        cues = head(*_worn([state for room in rooms for state in room.cues], recipe.dropout)).float()
+        facts = head(*with_dropout([state for room in rooms for state in room.facts], recipe.dropout)).float()
+        cues = head(*with_dropout([state for room in rooms for state in room.cues], recipe.dropout)).float()
     gold, apart = targets(rooms)
     losses, right = [], math.nan
     for part in NESTED:
@@ -191,7 +191,7 @@ def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: Key
     return torch.stack(losses).mean(), right
 
 
-def _worn(states: Sequence[Tensor], share: float) -> tuple[Tensor, Tensor]:
+def with_dropout(states: Sequence[Tensor], share: float) -> tuple[Tensor, Tensor]:
     """States and mask with a share of the numbers left out."""
     laid, mask = padded([state.float() for state in states])
     return dropout(laid, share), mask

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout, normalize
 
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings, matched
-from recipes.key import States, descend, targets
+from recipes.key import States, minimise, targets
 
 
 class PieceRecipe(BaseModel):
@@ -34,7 +34,7 @@ def fit_pieces(random: Random, rooms: Sequence[States], recipe: PieceRecipe, say
         head.weight.weight.zero_()
         head.weight.bias.fill_(math.log(math.e - 1))  # every piece counts 1
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
-    descend(
+    minimise(
         [*head.parameters(), sharpness],
         lambda: _loss(head, sharpness, random.sample(rooms, recipe.together), recipe.dropout),
         recipe.steps,

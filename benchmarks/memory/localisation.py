@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 
 from hippo_core.methods.spatial.localise import integrate, localise
-from hippo_core.methods.spatial.place_map import laid_out
+from hippo_core.methods.spatial.place_map import grid_layout
 from hippo_core.methods.spatial.reading import VisitStatement
 from hippo_core.suites import settings_for
 from hippo_core.suites.spatial import draw_map
@@ -33,7 +33,7 @@ def walk(seed: int, noise: float, steps: int) -> tuple[list[VisitStatement], lis
     labels = draw_aliases(random, maps[-1], settings.aliases)
     visits = observe(random, settings, maps, labels, {})[:steps]
     told = misreport(random, visits, noise, sorted(set(labels.values())))
-    cells = laid_out(union(maps).steps)
+    cells = grid_layout(union(maps).steps)
     row, column = cells[visits[0].place]
     true = [(cells[visit.place][0] - row, cells[visit.place][1] - column) for visit in visits]
     said = [VisitStatement(number, one.move or "", "", one.label or "", frozenset(one.open), one.seen) for number, one in enumerate(told)]

@@ -28,9 +28,9 @@ from hippo_core.files import write_bytes
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial import Smpd
-from hippo_core.methods.spatial.answers import Atlas, route
+from hippo_core.methods.spatial.answers import MapAnswerer, route
 from hippo_core.methods.spatial.macros import Example, Guide, Macro, Proposer, examples, replayed, table_of
-from hippo_core.methods.spatial.policy import Habits
+from hippo_core.methods.spatial.policy import MacroPolicy
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -76,7 +76,7 @@ def drawn(world: World, true: Map, episodes: int) -> Journey | None:
     if len(pairs) < RECURRING:
         return None
     recurring = random.sample(pairs, RECURRING)
-    planner, closed, now = Atlas([fact.text for fact in world.facts]).planner, list[frozenset[str]](), true
+    planner, closed, now = MapAnswerer([fact.text for fact in world.facts]).planner, list[frozenset[str]](), true
     for start, goal in recurring:
         way = planner.way(start, goal)
         if way is None:
@@ -122,7 +122,7 @@ class Traveller:
         if self.arm == "table" and (learnt := next((one.payload for one in self.store.traces(self.world) if one.payload), None)):
             self.habits = Table(table_of(self._examples(learnt), learnt.macros))
 
-    def _examples(self, learnt: Habits) -> Mapping[Example, int]:
+    def _examples(self, learnt: MacroPolicy) -> Mapping[Example, int]:
         told = (replayed(one, self.atlas.planner) for _, one in self.atlas.told if isinstance(one, Route))
         return examples([one for one in told if one], learnt.macros)
 

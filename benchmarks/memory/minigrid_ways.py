@@ -27,7 +27,7 @@ from random import Random
 from typing import Any
 
 from hippo_core import Memory
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
@@ -215,7 +215,7 @@ def main() -> None:
             for number, cells in zip(range(options.worlds), mazes(kind, size), strict=False):
                 told = tell(cells, Random(f"minigrid/{kind}/{size}/{number}"), options.in_bank_words)
                 begin = time.process_time()
-                atlas = Atlas(told.texts, reader=reader)
+                atlas = MapAnswerer(told.texts, reader=reader)
                 seconds += time.process_time() - begin
                 places, told_steps = places + len(cells), told_steps + len(told.texts)
                 asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in told.questions]

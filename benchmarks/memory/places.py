@@ -21,7 +21,7 @@ import networkx as nx
 import torch
 
 from benchmarks.memory.ways import build, compass_map, fill, turning, wordings
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.encoder import SAYS
 from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
 from hippo_core.spoken import NO_PATH
@@ -112,7 +112,7 @@ def ways(reader: PlaceReader, told: Sequence[Told]) -> tuple[float, int]:
     """The share of ways that the maps answer right, and of how many."""
     right, count = 0, 0
     for one in told:
-        atlas = Atlas(one.texts, reader=reader)
+        atlas = MapAnswerer(one.texts, reader=reader)
         for item in one.items:
             said = atlas.say(item["question"])
             answer = ", ".join(said.way.words) if said and said.way and item["kind"] == "directions" else said.answer if said else ""
@@ -139,15 +139,15 @@ def doors(reader: PlaceReader, told: Sequence[Told], words: Mapping[str, Sequenc
             found = list(nx.all_shortest_paths(rest, start, goal)) if nx.has_path(rest, start, goal) else []
             right = [text.lower() for path in found for text in wordings(path[1:], path[0])] or list(NO_PATH)
             texts = [*one.texts, told_closed]
-            closed += _said(Atlas(texts, reader=reader), item["question"]) in right
-            opened += _said(Atlas([*texts, told_opened], reader=reader), item["question"]) in [
+            closed += _said(MapAnswerer(texts, reader=reader), item["question"]) in right
+            opened += _said(MapAnswerer([*texts, told_opened], reader=reader), item["question"]) in [
                 accepted.lower().replace("the ", "") for accepted in item["answers"]
             ]
             count += 1
     return closed / count, opened / count, count
 
 
-def _said(atlas: Atlas, question: str) -> str:
+def _said(atlas: MapAnswerer, question: str) -> str:
     said = atlas.say(question)
     return said.answer.lower() if said else ""
 
@@ -160,7 +160,7 @@ def costs(reader: PlaceReader, words: Mapping[str, Sequence[str]]) -> tuple[floa
     for a, b, link in compass_map(names, random).edges(data=True):
         texts.append(fill(next(frames), a=a, b=b, d=link["way"][a], o=link["way"][b]))
     begin = time.perf_counter()
-    atlas = Atlas(texts, reader=reader)
+    atlas = MapAnswerer(texts, reader=reader)
     taught = (time.perf_counter() - begin) / len(texts)
     asked = list[float]()
     for _ in range(50):

@@ -13,7 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
 from hippo_core.methods.spatial.reading import Link, Observation
 from hippo_core.methods.spatial.settings import SpatialSection
@@ -35,7 +35,7 @@ def is_read(fact: Fact, told: Sequence[Observation], names: dict[str, str]) -> b
     return ends == named and bool(links[0].word) == ("way" in fact.slots)
 
 
-def links_read(world: World, atlas: Atlas) -> dict[str, bool]:
+def links_read(world: World, atlas: MapAnswerer) -> dict[str, bool]:
     """Of each statement, whether it is read as what it is."""
     told = defaultdict[int, list[Observation]](list)
     for number, one in atlas.told:
@@ -43,7 +43,7 @@ def links_read(world: World, atlas: Atlas) -> dict[str, bool]:
     return {fact.id: is_read(fact, told[number], atlas.names) for number, fact in enumerate(world.facts)}
 
 
-def cause(world: World, item: Item, atlas: Atlas) -> str:
+def cause(world: World, item: Item, atlas: MapAnswerer) -> str:
     """What a question was missed by, the first thing in the order of the work: a link, an invented link, the question, the plan."""
     read = links_read(world, atlas)
     if not all(read[told] for told in item.gold_facts):
@@ -60,7 +60,7 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection, reader
     """Links read and misses by cause, of a suite whose slots `a`, `b` and `way` say its links."""
     links, causes = Counter[tuple[str, bool]](), Counter[str]()
     for world in worlds(suite, "default", n, split=split):
-        atlas = Atlas([fact.text for fact in world.facts], settings, reader=reader)
+        atlas = MapAnswerer([fact.text for fact in world.facts], settings, reader=reader)
         read = links_read(world, atlas)
         links.update(("links" if "a" in fact.slots else "no links", read[fact.id]) for fact in world.facts)
         for item in world.items:
@@ -79,7 +79,7 @@ def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, 
     suite, scores, subs, answered, seconds = get_suite(name), defaultdict(list), [], defaultdict(int), 0.0
     for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
-        atlas = Atlas([fact.text for fact in world.facts], settings, reader=reader)
+        atlas = MapAnswerer([fact.text for fact in world.facts], settings, reader=reader)
         said = {item.id: atlas.say(item.question) for item in world.items}
         seconds += time.perf_counter() - begin
         for item in world.items:

@@ -20,7 +20,7 @@ from hippo_core.protocols.consolidation.run import reading
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.train import train
 
 FACTS, STEPS, SEED = 20, 100, 1337
@@ -39,7 +39,7 @@ def slept(lm, drawn, name, rate):
     traces = [Observation.of(fact).trace(id=number) for number, fact in enumerate(facts, 1)]
     recipe = SleepRecipe(way=name, rate=rate, steps=STEPS, first_block=first_block(lm), seed=SEED)
     before = right(lm, drawn)
-    way = make_way(name, lm, recipe.rank, recipe.first_block)
+    way = make_update_rule(name, lm, recipe.rank, recipe.first_block)
     sleep = Sleep(recipe, lm, way, traces, shuffled(len(traces), str(SEED)))
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

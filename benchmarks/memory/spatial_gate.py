@@ -15,7 +15,7 @@ from itertools import product
 from statistics import median
 from typing import Any
 
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.settings import BlockSettings, SpatialSection
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
@@ -32,7 +32,7 @@ def measure(told: list[World], settings: SpatialSection) -> dict[str, float]:
     """The numbers of one row."""
     suite, sums, ways, all_scores, subs, micros = get_suite("spatial"), Counter[str](), [], [], [], []
     for world in told:
-        atlas = Atlas([fact.text for fact in world.facts], settings)
+        atlas = MapAnswerer([fact.text for fact in world.facts], settings)
         edges = atlas.map.edges
         sums.update(edges.decisions)
         way = next(item for item in world.items if item.truth)

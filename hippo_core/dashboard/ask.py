@@ -13,8 +13,8 @@ from hippo_core.dashboard import page
 from hippo_core.dashboard.bench import (
     OWN,
     Bench,
-    Flip,
     Scene,
+    SettingChange,
     Setup,
     command,
     live_presets,
@@ -54,7 +54,7 @@ class AskPanel:
     ) -> None:
         self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
         self.bench, self.scenes = Bench(), list[Scene]()
-        self.flip: Flip | None = None
+        self.flip: SettingChange | None = None
         self._changed, self.turns, self.sleep = changed, Turns(self._said, self._answering), SleepSection(self.bench)
         self._make_widgets(model, preset)
         self._draw_controls()
@@ -188,7 +188,7 @@ class AskPanel:
         yield from self._told(scene, setup)
         answer = self.bench.ask(scene, setup, question, item)
         before = self.flip.now if self.flip and self.flip.question == question else None
-        self.flip = Flip(question, answer, before)
+        self.flip = SettingChange(question, answer, before)
         score = score_item(scene.suite, scene.world, item, answer.text)["score"] if item and scene.suite and scene.world else None
         self.answer.value = page.answer(
             self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)

@@ -98,7 +98,7 @@ def scenes_of(suite: str, count: int, profile: str = "default", split: Any = "te
 
 
 @dataclass(frozen=True)
-class Flip:
+class SettingChange:
     """An answer, and the one before the last change. `entered`, `left`: numbers of traces that reach the model now, or did before."""
 
     question: str

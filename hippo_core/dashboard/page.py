@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hippo_core.dashboard.bench import AnswerUplift, Flip
+from hippo_core.dashboard.bench import AnswerUplift, SettingChange
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
 
@@ -46,7 +46,7 @@ def line(text: str, bad: bool = False, busy: bool = False) -> str:
     return framed(str(Markup('<div class="line{}">{}</div>').format(look, text))) if text else ""
 
 
-def answer(flip: Flip, gold: str | None, right: bool | None, pictures: Sequence[Picture]) -> str:
+def answer(flip: SettingChange, gold: str | None, right: bool | None, pictures: Sequence[Picture]) -> str:
     """An answer, the one before it, the traces with what their scores are made of, and the pictures."""
     gone = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
     traces = [*flip.now.recall.traces, *(trace for trace in gone if trace.id not in {one.id for one in flip.now.recall.traces})]

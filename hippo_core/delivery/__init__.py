@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DELIVERIES = ("text", "kv", "adapter")
 BESIDE_PROMPT = ("kv", "adapter")  # of these, deliveries whose passages are no part of an item's prompt
 ON_DISK = "data/generated/kv"  # below the lab's home; named by what they hold, so that many runs share them
-USUAL = KVStorage()
+DEFAULT = KVStorage()
 
 
 def module_of(name: str) -> str:
@@ -41,7 +41,7 @@ def load_delivery(
     name: str,
     lm: "LanguageModel",
     decoding: "Decoding" = "short",
-    storage: KVStorage = USUAL,
+    storage: KVStorage = DEFAULT,
     folder: Path | None = None,
 ) -> "Delivery":
     """The delivery of this name for a loaded model; `storage` says how passages' KV are kept, and `folder` where those on disk are

@@ -27,7 +27,7 @@ Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
 SURE = 0.5  # a confidence from which on a part comes first
 
 
-class Trust(SettingsModel):
+class ConfidenceCalibration(SettingsModel):
     """How far a part's confidence is believed: the logistic function of what speaks for what it brought (`evidence`), fitted on validation
     worlds (recipes/arbiter.py)."""
 
@@ -61,7 +61,7 @@ class CompositeSettings(MethodSettings):
     by its name, or off: all is wired and nothing is recalled. `k`: how many traces are shown for a question."""
 
     parts: Annotated[dict[Name, str], Field(min_length=1)]
-    trust: dict[Name, Trust] = Field(default_factory=dict)
+    trust: dict[Name, ConfidenceCalibration] = Field(default_factory=dict)
     traces: Annotated[str, OFF] = "all"
     k: Count = 1
 
@@ -172,12 +172,12 @@ class Composite(Memory):
             brought = bring(query)
             measured = {name: self.parts[name].own_columns("test", one.columns) for name, one in brought.items()}
             columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
-            return put_together(list(brought.values()), self.settings.k, columns)
+            return merge_rankings(list(brought.values()), self.settings.k, columns)
 
         def answered(query: Query, from_text: bool) -> StepAnswer:
             brought = list(bring(query).values())
-            found = put_together(brought, 1)
-            return read(self.delivery, query, found) if from_text else StepAnswer(surest_answer(brought), found)
+            found = merge_rankings(brought, 1)
+            return read(self.delivery, query, found) if from_text else StepAnswer(most_confident_answer(brought), found)
 
         def retrieve(query: Query) -> Retrieved:
             steps = by_steps(query, put, answered)
@@ -209,7 +209,7 @@ class Composite(Memory):
             part.forget()
 
 
-def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
+def merge_rankings(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
     """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
 
     First comes what memories show that are sure (a confidence of .5 or more), the surest first, or the surest alone where none is; then the
@@ -238,7 +238,7 @@ def put_together(brought: Sequence[Retrieved], k: int, columns: Mapping[str, flo
     )
 
 
-def surest_answer(brought: Iterable[Retrieved]) -> str:
+def most_confident_answer(brought: Iterable[Retrieved]) -> str:
     """The answer of the surest memory of those that have one of their own; "" where none has."""
     own = [one for one in brought if one.answer]
     return max(own, key=lambda one: one.confidence or 0.0).answer if own else ""

@@ -16,7 +16,7 @@ UNKNOWN_BELOW = 0.1  # a confidence: chosen on validation worlds, where hardly a
 ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: auto` stands for
 
 
-def usual_encoder() -> Encoder:
+def default_encoder() -> Encoder:
     """What `encoder: auto` stands for: minilm where it is on the disk, own elsewhere, or what HIPPO_ENCODER says."""
     said = os.environ.get(ENCODER, "")
     if said and said not in get_args(Encoder):
@@ -24,7 +24,7 @@ def usual_encoder() -> Encoder:
     return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
 
 
-AutoEncoder = Annotated[Encoder, BeforeValidator(lambda encoder: usual_encoder() if encoder == "auto" else encoder)]
+AutoEncoder = Annotated[Encoder, BeforeValidator(lambda encoder: default_encoder() if encoder == "auto" else encoder)]
 
 
 class EncodedSettings(MemorySettings):

@@ -21,7 +21,7 @@ from hippo_core.models.kv_storage import MB, KVShape, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.lru_cache import LRUCache
 
-USUAL = KVStorage()
+DEFAULT = KVStorage()
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PassageKV:
         self,
         lm: LanguageModel,
         prefix: Sequence[int],
-        storage: KVStorage = USUAL,
+        storage: KVStorage = DEFAULT,
         folder: Path | None = None,
         blocks: Sequence[int] | None = None,
         batch_size: int = 32,

@@ -12,7 +12,7 @@ from hippo_core.errors import LabError
 from hippo_core.suites.types import Fact, Item, Suite, World
 
 
-def altered(suite: Suite, worlds: Sequence[World]) -> list[World]:
+def with_counterfactual_answers(suite: Suite, worlds: Sequence[World]) -> list[World]:
     """The worlds with other facts under the same ids. Their items are those to which these facts give another answer than the true one;
     their questions are the same, their answers and truth are those of the facts as they are told now. LabError where there is nothing else
     to tell."""

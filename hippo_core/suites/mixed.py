@@ -285,10 +285,10 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
     return spatial.score_path(world, replace(item, kind=item.truth.get("path", item.kind)), prediction)
 
 
-def altered(world: World, others: Sequence[World]) -> World:
+def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
     """The world with other cities, another map, and other events where these alone are asked for."""
-    cities = semantic.altered(world, others)
-    there = spatial.altered(replace(cities, items=world.items), others)
+    cities = semantic.with_counterfactual_answers(world, others)
+    there = spatial.with_counterfactual_answers(replace(cities, items=world.items), others)
     asked = [item for item in world.items if item.id not in {one.id for one in (*cities.items, *there.items)}]
     joined = {gold for item in world.items if item not in asked for gold in item.gold_facts}
     alone = tuple(item for item in asked if not joined & set(item.gold_facts))
@@ -307,7 +307,7 @@ MIXED = Suite(
     has_window=False,
     score_path=score_path,
     reads=lambda settings: [*semantic.SEMANTIC.reads(settings.relations), *spatial.SPATIAL.reads(settings.ways)],
-    altered=altered,
+    altered=with_counterfactual_answers,
     order=8,
     asks="facts and ways joined",
 )

@@ -15,7 +15,7 @@ from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.train import train
 from tests.faults.conftest import LONG, ROUNDS, SEED
@@ -78,7 +78,7 @@ def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, qu
         if done := found != before:
             before = undisturbed(number)
         assert found == before
-        way = live.take_up(lm, folder)
+        way = live.load_update(lm, folder)
         way.detach()
         counted.add("sleep", done)
     learn(lm, number, folder)
@@ -93,7 +93,7 @@ def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  #
     counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 1, 0
 
     def whole(number, workshop, out):
-        way = make_way("lora", lm, 4, 2)
+        way = make_update_rule("lora", lm, 4, 2)
         try:
             recipe = Quick(way="lora", rank=4, first_block=2, steps=4, questions=8, seed=number)
             trained = Sleep(recipe, lm, way, TRACES, shuffled(len(TRACES), f"{SEED} {number}"))

@@ -10,7 +10,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.methods import composite
 from hippo_core.methods.base import Query, Retrieved
-from hippo_core.methods.composite import put_together, surest_answer
+from hippo_core.methods.composite import merge_rankings, most_confident_answer
 from hippo_core.methods.presets import load_preset, settings_of
 from hippo_core.methods.self_ask import StepAnswer
 from hippo_core.store.trace import Trace
@@ -66,64 +66,64 @@ A, B = brought("a", "f1", "f2", "f3"), brought("b", "f4", "f2", "f5", "f6")
 
 
 def test_rankings_are_interleaved_in_the_order_of_the_parts():
-    assert names(put_together([A, B], 3).ranking) == ["a.f1", "b.f4", "a.f2", "a.f3", "b.f5", "b.f6"]
-    assert names(put_together([B, A], 3).ranking) == ["b.f4", "a.f1", "b.f2", "b.f5", "a.f3", "b.f6"]
+    assert names(merge_rankings([A, B], 3).ranking) == ["a.f1", "b.f4", "a.f2", "a.f3", "b.f5", "b.f6"]
+    assert names(merge_rankings([B, A], 3).ranking) == ["b.f4", "a.f1", "b.f2", "b.f5", "a.f3", "b.f6"]
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 9])
 def test_at_most_k_are_shown_in_order_of_telling(k):
-    both = put_together([A, B], k)
+    both = merge_rankings([A, B], k)
     assert set(names(both.shown)) == set(names(both.ranking[:k])) and len(both.shown) == min(k, 6)
     assert list(both.shown) == sorted(both.shown, key=lambda trace: (trace.time, trace.id))
 
 
 def test_a_fact_of_two_parts_counts_once():
-    same = put_together([brought("a", "f1", "f2"), brought("b", "f1", "f2")], 2)
+    same = merge_rankings([brought("a", "f1", "f2"), brought("b", "f1", "f2")], 2)
     assert names(same.ranking) == ["a.f1", "a.f2"] == names(same.shown)
 
 
 def test_what_a_sure_part_shows_comes_first_the_surest_before_and_the_rest_is_filled_up():
     unsure, sure = brought("a", "f1", "f2", confidence=0.49), brought("b", "f9", "f8", "f7", shown=2, confidence=0.5)
-    both = put_together([unsure, sure], 3)
+    both = merge_rankings([unsure, sure], 3)
     assert names(both.ranking) == ["b.f9", "b.f8", "a.f1", "a.f2", "b.f7"]
     assert set(names(both.shown)) == {"b.f9", "b.f8", "a.f1"} and both.confidence == 0.5
     surer = brought("c", "f5", "f9", confidence=0.8)
-    assert names(put_together([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
-    assert len(put_together([unsure, sure, surer], 9).shown) == 6
+    assert names(merge_rankings([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
+    assert len(merge_rankings([unsure, sure, surer], 9).shown) == 6
 
 
 def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
     surer = brought("a", "f1", "f2", confidence=0.5)
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True)
-    both = put_together([surer, path], 1)
+    both = merge_rankings([surer, path], 1)
     assert (names(both.shown), both.together) == (["b.f7", "b.f8"], True)
     way = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
-    said = put_together([surer, way], 1)
+    said = merge_rankings([surer, way], 1)
     assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
-    for less in (put_together([replace(surer, confidence=0.9), path], 1), put_together([surer, replace(path, confidence=0.4)], 1)):
+    for less in (merge_rankings([replace(surer, confidence=0.9), path], 1), merge_rankings([surer, replace(path, confidence=0.4)], 1)):
         assert (names(less.shown), less.together) == (["a.f1"], False)
-    alone = put_together([replace(surer, confidence=0.2), replace(path, confidence=0.3)], 1)  # nobody is sure: the surest all the same
+    alone = merge_rankings([replace(surer, confidence=0.2), replace(path, confidence=0.3)], 1)  # nobody is sure: the surest all the same
     assert (names(alone.shown), alone.together) == (["b.f7", "b.f8"], True)
     single = replace(path, shown=path.shown[:1])  # one statement is no more than a trace
-    assert names(put_together([replace(surer, confidence=0.9), single], 1).shown) == ["a.f1"]
+    assert names(merge_rankings([replace(surer, confidence=0.9), single], 1).shown) == ["a.f1"]
 
 
 def test_what_is_shown_without_a_rank_is_not_lost():
     chain = Retrieved(traces("b", "f7", "f8"), traces("b", "f7"), confidence=0.9)
-    assert names(put_together([A, chain], 2).shown) == ["b.f7", "b.f8"]
-    assert names(put_together([Retrieved(traces("b", "f7"))], 1).shown) == ["b.f7"]
+    assert names(merge_rankings([A, chain], 2).shown) == ["b.f7", "b.f8"]
+    assert names(merge_rankings([Retrieved(traces("b", "f7"))], 1).shown) == ["b.f7"]
 
 
 def test_costs_add_up_and_no_confidence_is_none():
-    both = put_together([brought("a", recall_ms=1.0, completion_ms=2.0, encode_ms=3.0, computed_tokens=4.0, once_tokens=5.0)] * 2, 1)
+    both = merge_rankings([brought("a", recall_ms=1.0, completion_ms=2.0, encode_ms=3.0, computed_tokens=4.0, once_tokens=5.0)] * 2, 1)
     assert [both.recall_ms, both.completion_ms, both.encode_ms, both.computed_tokens, both.once_tokens] == [2.0, 4.0, 6.0, 8.0, 10.0]
     assert (both.confidence, both.shown, both.scores) == (None, (), ())
-    assert put_together([A, brought("b", recall_ms=3.0)], 1).recall_ms == 3.0
+    assert merge_rankings([A, brought("b", recall_ms=3.0)], 1).recall_ms == 3.0
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True, recall_ms=3.0)
-    whole = put_together([brought("a", recall_ms=1.0, computed_tokens=5.0), path], 1)
+    whole = merge_rankings([brought("a", recall_ms=1.0, computed_tokens=5.0), path], 1)
     assert (whole.together, whole.recall_ms, whole.computed_tokens) == (True, 4.0, 5.0)
-    assert math.isnan(put_together([A, B], 1).recall_ms)
-    assert put_together([A, brought("b", confidence=0.2)], 1).confidence == 0.2
+    assert math.isnan(merge_rankings([A, B], 1).recall_ms)
+    assert merge_rankings([A, brought("b", confidence=0.2)], 1).confidence == 0.2
 
 
 @pytest.fixture
@@ -288,9 +288,9 @@ def test_of_several_answers_the_surest_counts():
     unsure, sure, silent = (brought(name, confidence=confidence, answer=answer) for name, confidence, answer in (
         ("a", 0.2, "Rome"), ("b", 0.4, "Oslo"), ("c", 0.9, "")
     ))  # fmt: skip
-    assert {surest_answer(order) for order in permutations((unsure, sure, silent))} == {"Oslo"}
-    assert surest_answer([brought("a", answer="Rome"), sure]) == "Oslo"  # who says nothing of it is not sure
-    assert surest_answer([silent]) == ""
+    assert {most_confident_answer(order) for order in permutations((unsure, sure, silent))} == {"Oslo"}
+    assert most_confident_answer([brought("a", answer="Rome"), sure]) == "Oslo"  # who says nothing of it is not sure
+    assert most_confident_answer([silent]) == ""
 
 
 def test_the_traces_of_one_part_or_none(presets):

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.altering import altered, answering, exchanged, other_answers
+from hippo_core.suites.altering import answering, exchanged, other_answers, with_counterfactual_answers
 from hippo_core.suites.draw import cut, drawn_worlds, worlds
 from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
 from hippo_core.suites.spatial.altering import leads_on_both
@@ -26,7 +26,7 @@ UNANSWERED = 0.25  # share of a profile's questions to which no other map answer
 def pairs(suite, profile, n=15):
     """The drawn worlds with the altered ones."""
     drawn = list(worlds(suite, profile, n, 7, "val", 512))
-    return list(zip(drawn, altered(get_suite(suite), drawn), strict=True))
+    return list(zip(drawn, with_counterfactual_answers(get_suite(suite), drawn), strict=True))
 
 
 @pytest.mark.parametrize(("name", "profile"), PROFILES)
@@ -129,7 +129,7 @@ def test_of_several_gold_facts_the_one_that_holds_the_answer_is_altered_and_what
     settings = settings_for("semantic", "default").model_copy(update={"retellings": 0.3, "n_facts": 40})
     told = list(cut(drawn_worlds("semantic", "default", 20, 3, "val", settings), 20))
     again = 0
-    for world, other in zip(told, altered(get_suite("semantic"), told), strict=True):
+    for world, other in zip(told, with_counterfactual_answers(get_suite("semantic"), told), strict=True):
         was, now = ({fact.id: fact for fact in one.facts} for one in (world, other))
         for item in world.items:
             gold, slot = answering(item, was) or ("", "")

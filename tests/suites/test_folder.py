@@ -350,7 +350,7 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
     asked, rest = notebook(**told), notebook(**everything)
     assert "right fact found 2 of 2, answered 0 of 2" in lab.sentence(asked["cell"], asked["metrics"])
-    shown = lab.glance(rest["rows"])
+    shown = lab.preview(rest["rows"])
     assert list(shown)[:4] == ["question", "recalled (score)", "given", "right answer"]
     assert re.fullmatch(r"Ada moved the key to the drawer\. \(-?[\d.e-]+\)", shown["recalled (score)"].iloc[0])
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from hippo_core.suites import get_suite
-from hippo_core.suites.altering import altered
+from hippo_core.suites.altering import with_counterfactual_answers
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.relations import bank
 from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of
@@ -187,7 +187,7 @@ def test_what_decides_is_left_out_where_nothing_can_be_known():
 def test_altered_worlds_tell_another_answer():
     before = drawn("default", 20)
     suite = get_suite("relations")
-    for was, now in zip(before, altered(suite, before), strict=True):
+    for was, now in zip(before, with_counterfactual_answers(suite, before), strict=True):
         answers = {item.id: item.answers[0] for item in was.items}
         assert now.items
         for item in now.items:

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from hippo_core.methods.composite import Trust
+from hippo_core.methods.composite import ConfidenceCalibration
 from recipes import arbiter
 
-PLANTED = Trust(bias=-1.0, confidence=4.0, restated=-2.0, joined=1.0, agreed=1.5)
+PLANTED = ConfidenceCalibration(bias=-1.0, confidence=4.0, restated=-2.0, joined=1.0, agreed=1.5)
 
 
 def planted(n, suite="mixed", trust=PLANTED, seed=0):
@@ -28,7 +28,7 @@ def test_the_fit_finds_how_often_a_memory_is_right_that_is_so_sure():
 
 
 def test_each_kind_of_world_counts_the_same_however_many_answers_it_has():
-    rows = pd.concat([planted(300, "episodic"), planted(300, "spatial", Trust(bias=2.0, confidence=-4.0), seed=1)])
+    rows = pd.concat([planted(300, "episodic"), planted(300, "spatial", ConfidenceCalibration(bias=2.0, confidence=-4.0), seed=1)])
     more = pd.concat([rows, *[rows[rows["suite"] == "spatial"]] * 5])
     assert arbiter.fitted(more) == arbiter.fitted(rows)
 
@@ -38,7 +38,7 @@ def test_what_is_said_of_each_part_can_stand_in_the_preset(monkeypatch, capsys):
     monkeypatch.setattr(arbiter, "judged", lambda preset: pd.concat(parts).to_dict("records"))
     arbiter.main()
     first, *_, last = capsys.readouterr().out.splitlines()
-    assert {part: Trust(**said) for part, said in yaml.safe_load(first).items()} == {"episodic": arbiter.fitted(parts[0])}
+    assert {part: ConfidenceCalibration(**said) for part, said in yaml.safe_load(first).items()} == {"episodic": arbiter.fitted(parts[0])}
     assert last.strip() == "spatial: always right or always wrong where it says something; nothing to fit"
 
 

@@ -23,7 +23,7 @@ from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.lab.run.provenance import describe_run
-from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.results import records
 from hippo_core.source_code import parsed
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
 
 
-def begin(name: str, namespace: Mapping[str, Any]) -> OpenCell:
+def begin(name: str, namespace: Mapping[str, Any]) -> RunningCell:
     """Check the parameters of this notebook (names and types, in `namespace`: pass `globals()`) and write down what is going to run.
 
     Args:
@@ -78,7 +78,7 @@ def _make_needed(before: Sequence[Cell], cell: Cell, by_hand: bool) -> None:
             raise LabError(f"'{one.label}' failed: {(ran.stderr or ran.stdout).strip().splitlines()[-1]}")
 
 
-def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
+def finish(open_cell: RunningCell, rows: "pd.DataFrame") -> dict[str, Any]:
     """Write rows and metrics, glue the metrics as scraps, and return them. Without a runner the record is sealed here.
 
     The rows are first checked as the experiment's table says: LabError where a column is missing or nobody declared it.
@@ -103,12 +103,12 @@ def finish(open_cell: OpenCell, rows: "pd.DataFrame") -> dict[str, Any]:
     return metrics
 
 
-def sentence(open_cell: OpenCell, metrics: dict[str, Any]) -> str:
+def sentence(open_cell: RunningCell, metrics: dict[str, Any]) -> str:
     """The result of a cell in one sentence, from its numbers."""
     return _experiment(open_cell).sentence(open_cell.parameters, metrics)
 
 
-def figure(open_cell: OpenCell, rows: "pd.DataFrame") -> bytes:
+def figure(open_cell: RunningCell, rows: "pd.DataFrame") -> bytes:
     """The result of a cell as a picture (PNG); LabError where its experiment draws none."""
     experiment = _experiment(open_cell)
     if not experiment.figure:
@@ -123,7 +123,7 @@ def told(worlds: "Sequence[World]") -> str:
     return f"{', '.join(counted)}; the first fact told: {worlds[0].facts[0].text}"
 
 
-def glance(rows: "pd.DataFrame") -> "pd.DataFrame":
+def preview(rows: "pd.DataFrame") -> "pd.DataFrame":
     """Of rows that answer: the question, what was recalled for it with its score, the answer, the right answer; of others all columns in
     which anything stands."""
     if "recalled_texts" not in rows:
@@ -139,7 +139,7 @@ def _with_score(text: str, score: float | None) -> str:
     return text if score is None else f"{text} ({score:.3g})"
 
 
-def _experiment(open_cell: OpenCell) -> Experiment:
+def _experiment(open_cell: RunningCell) -> Experiment:
     return load_experiment(records.read_meta(open_cell.record)["experiment"])
 
 

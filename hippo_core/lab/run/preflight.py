@@ -11,7 +11,7 @@ from hippo_core.models.spec import load_spec
 
 
 @dataclass(frozen=True)
-class Materials:
+class Requirements:
     """The models and the encoders that cells need where they run, by name."""
 
     models: tuple[str, ...]
@@ -23,11 +23,11 @@ class Materials:
         require_encoders(self.encoders)
 
 
-def materials(cells: Iterable[Cell]) -> Materials:
+def materials(cells: Iterable[Cell]) -> Requirements:
     """What these cells need."""
     plans = [cell.plan for cell in cells if cell.plan]
     models, encoders = ({name for plan in plans for name in getattr(plan, kind)} for kind in ("models", "encoders"))
-    return Materials(tuple(sorted(models)), tuple(sorted(encoders)))
+    return Requirements(tuple(sorted(models)), tuple(sorted(encoders)))
 
 
 def require_weights(models: Iterable[str]) -> None:

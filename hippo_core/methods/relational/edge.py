@@ -38,7 +38,7 @@ def retold(tellings: Sequence[Attestation], telling: Attestation) -> tuple[Attes
     return (*(one for one in tellings if one is not between), telling)
 
 
-def sureness(tellings: Sequence[Attestation]) -> float:
+def confidence(tellings: Sequence[Attestation]) -> float:
     """How sure an edge is: 1 less the chance that each of its tellers errs, who are independent; each counts by the last word, and a plain
     word is sure."""
     last = {one.teller: 1.0 if one.confidence is None else one.confidence for one in tellings}

@@ -20,9 +20,9 @@ from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.names import NameIndex
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
-from hippo_core.methods.relational.speech import HEARSAY, SURE, Attribution, listen
+from hippo_core.methods.relational.speech import HEARSAY, SURE, Attribution, parse_attribution
 from hippo_core.methods.relational.times import Date, When
-from hippo_core.methods.relational.voices import heard, lowered
+from hippo_core.methods.relational.voices import infer_speaker, lowered
 from hippo_core.methods.weighed import hub
 from hippo_core.store.trace import Trace
 
@@ -89,8 +89,8 @@ class StatementEdge:
 
 def read(trace: Trace) -> StatementEdge:
     """A statement's text, read. A statement of fewer than two names joins nothing, nor does one of a name and itself."""
-    said = listen(trace.text)
-    said = heard(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
+    said = parse_attribution(trace.text)
+    said = infer_speaker(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
     found = tuple(mentions(said.core))
     relation = relation_of(said.core, found)
     if relation is None or found[relation.head].key == found[relation.tail].key:
@@ -156,7 +156,7 @@ class ConflictClaim(NamedTuple):
     @classmethod
     def deciding(cls, claims: Sequence["ConflictClaim"]) -> int:
         """The number of the statement that decides."""
-        return decided(claims, [claim.number for claim in claims])
+        return resolve_conflict(claims, [claim.number for claim in claims])
 
 
 class Period(NamedTuple):
@@ -377,22 +377,22 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def surely(told: Any) -> float:
+def confidence_or_default(told: Any) -> float:
     """How surely a statement was told."""
     return SURE if told.confidence is None else told.confidence
 
 
-def decided(told: Sequence[Any], numbers: Sequence[int]) -> int:
+def resolve_conflict(told: Sequence[Any], numbers: Sequence[int]) -> int:
     """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`. What is
     told plainly is as sure as what somebody knows."""
     begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
     left = [*enumerate(told)][begin:]
     left = [(place, one) for place, one in left if one.confidence != HEARSAY] or left
     last = {one.teller: (place, one) for place, one in left}
-    most = max(surely(one) for _, one in last.values())
+    most = max(confidence_or_default(one) for _, one in last.values())
     sides: dict[str, list[int]] = defaultdict(list)
     for place, one in last.values():
-        if surely(one) == most:
+        if confidence_or_default(one) == most:
             sides[one.tail].append(place)
     winner = max(sides.values(), key=lambda side: (len(side), max(side)))
     return numbers[max(winner)]

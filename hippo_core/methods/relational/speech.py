@@ -53,7 +53,7 @@ class Attribution:
     since: Date | None = None
 
 
-def listen(sentence: str) -> Attribution:
+def parse_attribution(sentence: str) -> Attribution:
     """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
     text = sentence.strip()
     for pattern in _NOBODY:
@@ -72,7 +72,7 @@ def listen(sentence: str) -> Attribution:
 
 def plainly(sentence: str) -> str:
     """What a sentence says, without its teller and how surely: the Marlow shop is in Lima, Lea says -> The Marlow shop is in Lima."""
-    core = listen(sentence).core
+    core = parse_attribution(sentence).core
     return f"{core[:1].upper()}{core[1:]}."
 
 

@@ -34,7 +34,7 @@ PLACES = {
 MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 
-def heard(said: Attribution, found: Sequence[Mention]) -> Attribution:
+def infer_speaker(said: Attribution, found: Sequence[Mention]) -> Attribution:
     """What is said, with the name that stands apart as the one who says it.
 
     Of three names or more the first one or the last one stands apart where a comma or "that" parts it from the others, and words beside it

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.base import Observation
-from hippo_core.methods.relational.edge import Edge, retold, sureness
+from hippo_core.methods.relational.edge import Edge, confidence, retold
 from hippo_core.methods.relational.gate import EdgeTerms
 from hippo_core.methods.relational.graph import Graph, Listen, StatementEdge, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
@@ -60,7 +60,7 @@ class EdgeWriter:
             return _decision(statement, "route" if waits else "insert"), None
         if key is None:
             return _decision(statement, "route"), None
-        terms = graph.terms(told, sureness(told.tellings))
+        terms = graph.terms(told, confidence(told.tellings))
         if (known := graph.edges.get(key)) is not None:
             return _decision(statement, "aggregate", terms), known
         if self.settings.schema_fasttrack and terms.passes(gate.threshold):
@@ -87,7 +87,7 @@ class EdgeWriter:
     def _waiting(self, graph: Graph) -> list[tuple[int, EdgeTerms]]:
         """The edges that wait, by number, and how they are weighed now, highest S first, but for those that the graph has."""
         numbers = [number for number, told in enumerate(graph.told) if told.waits and told.relation]
-        weighed = [(number, graph.terms(graph.told[number], sureness(graph.told[number].tellings), now=False)) for number in numbers]
+        weighed = [(number, graph.terms(graph.told[number], confidence(graph.told[number].tellings), now=False)) for number in numbers]
         return sorted((one for one in weighed if one[1].novelty), key=lambda one: -one[1].score)
 
     def _rehearsed(self, graph: Graph, number: int, terms: EdgeTerms, cycle: int) -> dict[str, object]:

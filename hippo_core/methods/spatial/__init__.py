@@ -20,7 +20,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.spatial.answers import Atlas, MapAnswer
+    from hippo_core.methods.spatial.answers import MapAnswer, MapAnswerer
     from hippo_core.methods.spatial.learned import PlaceReader
     from hippo_core.store import TraceStore
     from hippo_core.store.trace import Decision
@@ -60,14 +60,14 @@ class Smpd(Memory):
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         """Replay the routes that were told, on the map as it is now, and learn macros from those that succeed, which `recalled` says. No
         question is seen."""
-        from hippo_core.methods.spatial.answers import Atlas
+        from hippo_core.methods.spatial.answers import MapAnswerer
         from hippo_core.methods.spatial.macros import Trajectory, replayed
         from hippo_core.methods.spatial.policy import learn
         from hippo_core.methods.spatial.reading import Route
 
         for cycle in range(1, self.replay_cycles + 1):
             traces = store.traces(world)
-            atlas = Atlas([trace.text for trace in traces], self.settings.spatial, reader=self._reader())
+            atlas = MapAnswerer([trace.text for trace in traces], self.settings.spatial, reader=self._reader())
             told = [(number, one) for number, one in atlas.told if isinstance(one, Route)]
             drawn = told[max(0, len(told) - most) :] if (most := self.settings.replay.max_items) is not None else told
             rehearsed = list[tuple[Trace, Trajectory, float]]()
@@ -90,7 +90,7 @@ class Smpd(Memory):
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
         index, likest = WorldIndex(self.lm, traces, tuple(questions)), self._likest()
-        atlases: dict[tuple[str, ...], Atlas] = {}
+        atlases: dict[tuple[str, ...], MapAnswerer] = {}
 
         def retrieve(query: Query) -> Retrieved:
             begin = time.perf_counter()
@@ -136,12 +136,12 @@ class Smpd(Memory):
         atlas = self.atlas(traces)
         return [drawn(atlas, atlas.say(question))] if self.settings.traces == "spatial" and atlas.map.links else ()
 
-    def atlas(self, traces: Sequence[Trace]) -> "Atlas":
+    def atlas(self, traces: Sequence[Trace]) -> "MapAnswerer":
         """The map of these traces, with the habits that the last sleep made of them."""
-        from hippo_core.methods.spatial.answers import Atlas
+        from hippo_core.methods.spatial.answers import MapAnswerer
 
         habits = next((trace.payload for trace in reversed(traces) if trace.payload), None)
-        return Atlas([trace.text for trace in traces], self.settings.spatial, habits, self._reader())
+        return MapAnswerer([trace.text for trace in traces], self.settings.spatial, habits, self._reader())
 
     def _reader(self) -> "PlaceReader | None":
         """The fitted reader, where the encoder is MiniLM."""
@@ -157,7 +157,7 @@ class Smpd(Memory):
         return Grams(self.lm, Grams.Settings())
 
 
-def _confidence(atlas: "Atlas", question: str, said: "MapAnswer | None") -> float | None:
+def _confidence(atlas: "MapAnswerer", question: str, said: "MapAnswer | None") -> float | None:
     """1 where the map has an answer, 0 where it is asked for what it does not hold, None where it is not asked, or statements may tell."""
     if said and (said.answer or said.question):
         return 1.0
@@ -170,7 +170,7 @@ def _gone(said: "MapAnswer | None") -> dict[str, float]:
     return dict(zip(TRIP, map(float, (trip.steps, trip.decisions, trip.macro_moves)), strict=True)) if trip else {}
 
 
-def _gated(atlas: "Atlas") -> dict[str, float]:
+def _gated(atlas: "MapAnswerer") -> dict[str, float]:
     """The columns of the gate: edges that the map holds for 1,000 observations, and how often it decided how."""
     edges = atlas.map.edges
     counts = (edges.decisions[action] for action in ("insert", "aggregate", "block", "drop"))

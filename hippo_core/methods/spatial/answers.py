@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
 from hippo_core.methods.spatial.gate import Edges
-from hippo_core.methods.spatial.localise import Walked, explored_map, localise
+from hippo_core.methods.spatial.localise import LocalisedWalk, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import is_plain, mark, place_names
-from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, labelled_map, told_map
+from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, build_map, labelled_map
 from hippo_core.methods.spatial.planner import PlannedRoute, Planner
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, VisitStatement, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
@@ -21,7 +21,7 @@ from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
 if TYPE_CHECKING:
     from hippo_core.methods.spatial.learned import PlaceReader
-    from hippo_core.methods.spatial.policy import Habits
+    from hippo_core.methods.spatial.policy import MacroPolicy
 
 LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b")  # "the Marlow company"
 
@@ -39,7 +39,7 @@ class MapAnswer:
     trip: Trip | None = None
 
 
-class Atlas:
+class MapAnswerer:
     """The map of what was told, and what it says.
 
     Args:
@@ -52,7 +52,7 @@ class Atlas:
         self,
         texts: Sequence[str],
         settings: SpatialSection | None = None,
-        habits: "Habits | None" = None,
+        habits: "MacroPolicy | None" = None,
         reader: "PlaceReader | None" = None,
     ) -> None:
         self.settings = settings or SpatialSection()
@@ -119,9 +119,9 @@ class Atlas:
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, VisitStatement)]
-        self.walked: Walked | None = None  # of an explorer, if its place is filtered
+        self.walked: LocalisedWalk | None = None  # of an explorer, if its place is filtered
         if not visits:
-            return told_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
+            return build_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
         edges = Edges(self.settings.keep, self.settings.gate)
         if not self.settings.path_integration:
             return labelled_map(visits, edges)

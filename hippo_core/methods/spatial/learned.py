@@ -37,7 +37,7 @@ from hippo_core.methods.spatial.reading import (
     directions,
     read,
 )
-from hippo_core.methods.spatial.spans import Found, WordStatistics, agreed, best_spans, without_means
+from hippo_core.methods.spatial.spans import Found, WordStatistics, best_spans, consensus_names, without_means
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import shipped
 from hippo_core.spoken import MOVES, OPPOSITE
@@ -51,7 +51,7 @@ CAPITAL = re.compile(r"\b[A-Z][\w'’-]*\b")
 OPEN = tuple(SAYS.index(one) for one in ("link", "forward", "back", "opened"))
 BY_PATTERN = 1.0  # nats by which what a pattern reads counts more
 ONE_WAY = 2.0  # nats by which a link that leads one way must be likelier than one that leads both
-MEND = 2.0  # nats by which another reading may lead where without a link the map would not hang together
+CONNECTIVITY_MARGIN = 2.0  # nats by which another reading may lead where without a link the map would not hang together
 WALKED = 0.6  # of the statements of a world that are steps, from which on it is a walk
 KINDS: Mapping[tuple[int, str], Kind] = {  # by how many places a question names, and what it asks
     (2, "way"): "way",
@@ -99,7 +99,7 @@ class PlaceReader:
             [(start, end) for start, end in some if not {texts[number][one.start : one.end] for one in own[start:end]} & walking]
             for number, (own, some) in enumerate(zip(world.tokens, spans, strict=True))
         ]
-        found = agreed(world, spans)
+        found = consensus_names(world, spans)
         inside = {word for name in found.names.values() for word in name.lower().split()}
         likely = defaultdict[str, list[float]](list)  # of each noun behind "the" that it is a place, statement by statement
         for own, one in zip(world.tokens, scores, strict=True):
@@ -271,7 +271,7 @@ def _mend(pairs: Sequence[_Pair], links: dict[int, Link]) -> None:
             whole.merge(link.origin, link.goal)
     for at in sorted(range(len(pairs)), key=lambda at: -pairs[at].lead):
         a, b = pairs[at].places
-        if at in links or pairs[at].lead <= -MEND or not {a, b} & linked or whole.connected(a, b):
+        if at in links or pairs[at].lead <= -CONNECTIVITY_MARGIN or not {a, b} & linked or whole.connected(a, b):
             continue
         link = pairs[at].observed("link")
         assert link
@@ -283,20 +283,20 @@ def _mend(pairs: Sequence[_Pair], links: dict[int, Link]) -> None:
 def _turn(pairs: Sequence[_Pair], links: dict[int, Link]) -> None:
     """Turn round links that name a direction, the least sure first, as far as they then fit together better on a grid."""
     order = sorted((at for at, link in links.items() if link.word and not link.closed), key=lambda at: abs(pairs[at].stands))
-    worst = misfits([links[at] for at in order])
+    worst = layout_conflicts([links[at] for at in order])
     for at in order:
         if not worst:
             return
         link = links[at]
         links[at] = replace(link, origin=link.goal, goal=link.origin)
-        better = misfits([links[one] for one in order])
+        better = layout_conflicts([links[one] for one in order])
         if better < worst:
             worst = better
         else:
             links[at] = link
 
 
-def misfits(links: Sequence[Link]) -> int:
+def layout_conflicts(links: Sequence[Link]) -> int:
     """How many links do not fit where places lie by the others on a grid, and how many places lie where another one does."""
     near: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for one in links:

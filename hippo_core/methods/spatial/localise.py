@@ -50,7 +50,7 @@ class Particle:
 
 
 @dataclass(frozen=True)
-class Walked:
+class LocalisedWalk:
     """What a filter makes of a walk: the cell of each step, and how far the particles spread at each (cells, root mean square): its
     uncertainty."""
 
@@ -64,7 +64,7 @@ def side(cell: Cell, word: str) -> Side:
     return (cell, word) if word in ("south", "east") else (beside(cell, word), OPPOSITE[word])
 
 
-def localise(visits: Sequence[VisitStatement], particles: int = 16, errors: Errors | None = None) -> Walked:
+def localise(visits: Sequence[VisitStatement], particles: int = 16, errors: Errors | None = None) -> LocalisedWalk:
     """The likeliest walk, and its spread."""
     likely = errors or Errors()
     beam = [Particle()]
@@ -79,10 +79,10 @@ def localise(visits: Sequence[VisitStatement], particles: int = 16, errors: Erro
         best = sorted(scored.values(), key=lambda one: -one[0])[:particles]
         beam = [_went_on(particle, cell, score, visit) for score, particle, _, cell in best]
         spread.append(_spread(beam))
-    return Walked(beam[0].trail, tuple(spread), beam[0].shown)
+    return LocalisedWalk(beam[0].trail, tuple(spread), beam[0].shown)
 
 
-def integrate(visits: Sequence[VisitStatement]) -> Walked:
+def integrate(visits: Sequence[VisitStatement]) -> LocalisedWalk:
     """The walk by its told moves alone, without recognising a place: path integration that is never put right."""
     cells: list[Cell] = []
     shown: dict[Cell, Counter[str]] = {}
@@ -91,7 +91,7 @@ def integrate(visits: Sequence[VisitStatement]) -> Walked:
         cells.append(beside(here, visit.move) if visit.move else here)
         if visit.place:
             shown.setdefault(cells[-1], Counter())[visit.place] += 1
-    return Walked(tuple(cells), (0.0,) * len(cells), shown)
+    return LocalisedWalk(tuple(cells), (0.0,) * len(cells), shown)
 
 
 def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str, likely: Errors) -> float:
@@ -110,7 +110,7 @@ def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str, likely
     return total + sum(_label_fit(particle, where, label, likely) for where, label in labels.items())
 
 
-def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: Walked, edges: Edges | None = None) -> PlaceMap:
+def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: LocalisedWalk, edges: Edges | None = None) -> PlaceMap:
     """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most. `edges`:
     that it is told to, none so far."""
     found = PlaceMap(edges=edges or Edges())

@@ -6,7 +6,7 @@ from itertools import pairwise
 import rustworkx
 
 from hippo_core.methods.base import Picture
-from hippo_core.methods.spatial.answers import Atlas, MapAnswer
+from hippo_core.methods.spatial.answers import MapAnswer, MapAnswerer
 from hippo_core.methods.spatial.place_map import PlaceMap
 
 ACCENT, QUIET = "var(--hippo-accent, #0072b2)", "var(--hippo-quiet, #9aa0a6)"
@@ -14,7 +14,7 @@ COLUMN, ROW, MARGIN = 84, 52, 30  # pixels between places of a grid, and around 
 SIZE = 420  # of a map without directions
 
 
-def drawn(atlas: Atlas, said: MapAnswer | None) -> Picture:
+def drawn(atlas: MapAnswerer, said: MapAnswer | None) -> Picture:
     """The map, with the way on it where the answer is one."""
     at = positions(atlas.map)
     passed = said.way.places if said and said.way else ()

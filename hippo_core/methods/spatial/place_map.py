@@ -37,7 +37,7 @@ class PlaceMap:
     @property
     def cells(self) -> dict[str, Cell]:
         """Where places lie, by a walk or else as far as the directions of steps say so."""
-        return self.walked or laid_out(self.steps)
+        return self.walked or grid_layout(self.steps)
 
     @property
     def is_grid(self) -> bool:
@@ -158,7 +158,7 @@ class ToldMap(PlaceMap):
         return places
 
 
-def told_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> ToldMap:
+def build_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> ToldMap:
     """The map of what was told. `edges`: that the links are told to, none so far."""
     found = ToldMap(edges)
     for number, one in observations:
@@ -183,10 +183,10 @@ def labelled_map(visits: Iterable[tuple[int, VisitStatement]], edges: Edges | No
                     if visit.open is not None or by:
                         told.append((number, Link(here, near, word, by, closed=visit.open is not None and word not in visit.open)))
         before = here
-    return told_map(told, edges)
+    return build_map(told, edges)
 
 
-def laid_out(steps: dict[str, dict[str, str]]) -> dict[str, Cell]:
+def grid_layout(steps: dict[str, dict[str, str]]) -> dict[str, Cell]:
     """Where places lie, by the directions of the steps between them; parts that do not hang together lie apart from each other."""
     cells: dict[str, Cell] = {}
     for first in steps:

@@ -26,7 +26,7 @@ WORDS = "words"  # the tensor that holds macros and names of places, as JSON
 
 
 @dataclass(frozen=True, eq=False)
-class Habits:
+class MacroPolicy:
     """What a sleep made of a world's routes.
 
     Args:
@@ -71,7 +71,7 @@ class Habits:
         return save({**self.weights, WORDS: np.frombuffer(written, np.uint8)})
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Habits":
+    def from_bytes(cls, data: bytes) -> "MacroPolicy":
         """LabError where `to_bytes` has not written them."""
         try:
             tensors = load(data)
@@ -84,13 +84,13 @@ class Habits:
             ) from None
 
 
-def learn(trajectories: Sequence[Trajectory], seed: int = SEED) -> Habits:
+def learn(trajectories: Sequence[Trajectory], seed: int = SEED) -> MacroPolicy:
     """The habits of these trajectories. The same ones and the same seed give the same weights."""
     macros = mined(trajectories)
     told = examples(trajectories, macros) if macros else {}
     places = tuple(sorted({place for here, goal, _ in told for place in (here, goal)}))
     routes = frozenset(one.name for one in trajectories if one.leads)
-    return Habits(tuple(macros), places, routes, clone(told, places, len(macros), seed) if macros else {})
+    return MacroPolicy(tuple(macros), places, routes, clone(told, places, len(macros), seed) if macros else {})
 
 
 def clone(told: Mapping[Example, int], places: Sequence[str], macros: int, seed: int = SEED) -> dict[str, NDArray[np.float32]]:
@@ -126,19 +126,19 @@ class HabitsCodec:
     settings: Mapping[str, Any] = field(default_factory=lambda: {"payload": "habits"})
 
     def check(self, payload: Any) -> None:
-        if payload is not None and not isinstance(payload, Habits):
+        if payload is not None and not isinstance(payload, MacroPolicy):
             raise LabError(f"expected what a sleep learnt, or nothing, got {type(payload).__name__}; let the spatial memory sleep")
 
-    def encode(self, payload: Habits | None) -> bytes:
+    def encode(self, payload: MacroPolicy | None) -> bytes:
         return payload.to_bytes() if payload else b""
 
-    def decode(self, data: bytes) -> Habits | None:
-        return Habits.from_bytes(data) if data else None
+    def decode(self, data: bytes) -> MacroPolicy | None:
+        return MacroPolicy.from_bytes(data) if data else None
 
-    def to_json(self, payload: Habits | None, dense: bool = False) -> dict[str, Any]:
+    def to_json(self, payload: MacroPolicy | None, dense: bool = False) -> dict[str, Any]:
         return {"safetensors": self.encode(payload).hex()}
 
-    def from_json(self, values: Mapping[str, Any]) -> Habits | None:
+    def from_json(self, values: Mapping[str, Any]) -> MacroPolicy | None:
         try:
             return self.decode(bytes.fromhex(values["safetensors"]))
         except (KeyError, TypeError, ValueError):

@@ -96,7 +96,7 @@ def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int,
     return found
 
 
-def agreed(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
+def consensus_names(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
     """The names that the world as a whole bears out, of those that its statements seem to have each for itself.
 
     What one statement alone adds to a name that others have is no part of it; a piece of names that never stands without the rest is none;

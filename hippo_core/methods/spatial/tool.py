@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hippo_core.errors import LabError
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.place_map import valid_cost
 from hippo_core.methods.spatial.reading import Barrier, Link, read
@@ -27,7 +27,7 @@ class SpatialTool:
     patterns read."""
 
     def __init__(self, texts: Sequence[str] = (), settings: SpatialSection | None = None, reader: "PlaceReader | None" = None) -> None:
-        self.atlas = Atlas(texts, settings, reader=reader)
+        self.atlas = MapAnswerer(texts, settings, reader=reader)
 
     def plan(self, start: str, goal: str) -> str:
         """A best way between two places, in the wording of a told route; "none" where what led there is closed, "stay" to where one is."""

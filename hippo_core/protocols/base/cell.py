@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OpenCell:
+class RunningCell:
     """A cell that runs in this notebook.
 
     Args:

@@ -13,7 +13,7 @@ from hippo_core.errors import LabError, unknown
 from hippo_core.models import checksums
 from hippo_core.models.spec import load_spec, validated
 from hippo_core.plugins import imported, is_path
-from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.parameters import Parameters, require_run_id
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.results.frames import Frame
@@ -126,7 +126,7 @@ class Experiment:
     parameters: type[Parameters]
     run: str
     tables: tuple[Table, ...]
-    cell: type[OpenCell] = OpenCell
+    cell: type[RunningCell] = RunningCell
     fills: Callable[[dict[str, Any]], tuple[dict[str, Any], str]] = lambda values: (values, "")
     checks: "Callable[[Experiment, dict[str, Any], str], Any]" = checked
     plans: "Callable[[Experiment, Any], CellPlan]" = planned

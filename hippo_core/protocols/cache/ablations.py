@@ -83,7 +83,7 @@ def contraction(found: Groups) -> Frame:
     return pd.DataFrame(lines) if len(lines) > 1 else pd.DataFrame()
 
 
-def ahead(rows: Frame) -> Frame:
+def margin_over_heuristic(rows: Frame) -> Frame:
     """A line a fault, where it takes at least half of a task's score above chance: the share of this that the best heuristic and each
     repair bring back, tasks and severities pooled; in brackets the 95% interval by world of how far a repair is ahead of the heuristic."""
     curves = kept(rows)

@@ -50,9 +50,9 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
     bits, settings = protocol.bits_lost(found), ablations.ablations(found)
     gone = pd.concat(removed, ignore_index=True) if removed else None
-    told = {"ahead": ablations.ahead(rows), "spans": ablations.spans(found), "left_out": ablations.left_out(found)}
+    told = {"ahead": ablations.margin_over_heuristic(rows), "spans": ablations.spans(found), "left_out": ablations.left_out(found)}
     told |= {"contraction": ablations.contraction(found), "ablations": settings, "bits": protocol.bits_in_short(bits)}
-    told["gone"] = protocol.gone(gone) if gone is not None else pd.DataFrame()
+    told["gone"] = protocol.removed_bits(gone) if gone is not None else pd.DataFrame()
     write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: one.to_dict("records") for name, one in told.items()}})
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
     write_text(out / "table_ablation_summary.tex", _latex(settings))

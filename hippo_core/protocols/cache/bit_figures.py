@@ -8,19 +8,19 @@ from matplotlib.figure import Figure
 from hippo_core.protocols.cache.figures import LOOKS
 from hippo_core.protocols.cache.names import Format
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
-from hippo_core.results.figures.palette import QUIET, Look
+from hippo_core.results.figures.palette import QUIET, Style
 from hippo_core.results.frames import Frame
 
 SEEN = 0.02  # of the axis: lower bars are told in words
 WAYS = {
-    "gaussian": Look("noise", "#3f4652", "s"),
-    "dropout_zero": Look("features zero", "#a8905f", "^"),
-    "contiguous_overwrite": Look("another text's tokens", "#8d7f9b", "P"),
-    "quant_noise": Look("quantised", "#0072b2", "o"),
-    "bitflip": Look("bit flips", "#d55e00", "p"),
-    "bitflipish_sparse": Look("sparse outliers", "#e69f00", "D"),
-    "streaming_llm": Look("evicted: all but first and last", "#009e73", "v", "--"),
-    "knorm": Look("evicted: long keys", "#5fae95", "h", "--"),
+    "gaussian": Style("noise", "#3f4652", "s"),
+    "dropout_zero": Style("features zero", "#a8905f", "^"),
+    "contiguous_overwrite": Style("another text's tokens", "#8d7f9b", "P"),
+    "quant_noise": Style("quantised", "#0072b2", "o"),
+    "bitflip": Style("bit flips", "#d55e00", "p"),
+    "bitflipish_sparse": Style("sparse outliers", "#e69f00", "D"),
+    "streaming_llm": Style("evicted: all but first and last", "#009e73", "v", "--"),
+    "knorm": Style("evicted: long keys", "#5fae95", "h", "--"),
 }
 
 

@@ -11,36 +11,36 @@ from matplotlib.figure import Figure
 
 from hippo_core.protocols.cache.names import Kind
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
-from hippo_core.results.figures.palette import INK, QUIET, RULE, Look, looks_for
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, looks_for
 from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
 
 WRITTEN = 64  # heads in all up to which each holds its number
 LABELLED = 8  # layers at most that have their number beside the map
 LOOKS = {  # muted: nothing and what is told; full colour: what repairs
-    "none": Look("no defence", "#3f4652", "s"),
-    "smoothing": Look("smoothing", "#a8905f", "^", "--"),
-    "clipping": Look("clipping", "#7f9bb3", "v", "--"),
-    "detect_clear": Look("detect, clear", "#5f7a6b", "D", "--"),
-    "rms_outlier": Look("rms outlier", "#8d7f9b", "P", "--"),
-    "median": Look("median", "#b58a8a", "h", "--"),
-    "ecc": Look("Hamming (72,64)", "#e69f00", "p", "-."),
-    "ecc_equal": Look("Hamming (8,4)", "#b07800", "P", "-."),
-    "learned": Look("learned", "#d55e00", "o"),
-    "wiener": Look("wiener", "#009e73", "o"),
-    "wiener_layer": Look("wiener, one layer", "#5fae95", "s", "--"),
-    "episodic": Look("episodic store", "#0072b2", "o"),
-    "episodic_random": Look("random spans", "#86a3bf", "P", ":", hollow=True),
-    "episodic_oldest": Look("oldest spans", "#557a9c", "v", ":", hollow=True),
-    "episodic_gold": Look("gold spans", "#1b4f7a", "D", ":", hollow=True),
-    "reset": Look("reset (told)", "#7b828e", "X", ":", hollow=True),
-    "masking": Look("masking (told)", "#a3a8b0", "s", ":", hollow=True),
-    "recompute": Look("recompute", "#1d2330", "o", ":", hollow=True),
+    "none": Style("no defence", "#3f4652", "s"),
+    "smoothing": Style("smoothing", "#a8905f", "^", "--"),
+    "clipping": Style("clipping", "#7f9bb3", "v", "--"),
+    "detect_clear": Style("detect, clear", "#5f7a6b", "D", "--"),
+    "rms_outlier": Style("rms outlier", "#8d7f9b", "P", "--"),
+    "median": Style("median", "#b58a8a", "h", "--"),
+    "ecc": Style("Hamming (72,64)", "#e69f00", "p", "-."),
+    "ecc_equal": Style("Hamming (8,4)", "#b07800", "P", "-."),
+    "learned": Style("learned", "#d55e00", "o"),
+    "wiener": Style("wiener", "#009e73", "o"),
+    "wiener_layer": Style("wiener, one layer", "#5fae95", "s", "--"),
+    "episodic": Style("episodic store", "#0072b2", "o"),
+    "episodic_random": Style("random spans", "#86a3bf", "P", ":", hollow=True),
+    "episodic_oldest": Style("oldest spans", "#557a9c", "v", ":", hollow=True),
+    "episodic_gold": Style("gold spans", "#1b4f7a", "D", ":", hollow=True),
+    "reset": Style("reset (told)", "#7b828e", "X", ":", hollow=True),
+    "masking": Style("masking (told)", "#a3a8b0", "s", ":", hollow=True),
+    "recompute": Style("recompute", "#1d2330", "o", ":", hollow=True),
 }
 ACROSS = 4
 FEATURED = ("none", "clipping", "ecc_equal", "learned", "wiener", "episodic", "recompute")  # drawn in their colours where many are drawn
 MANY = 9
-REST = Look("the others", RULE, "")
+REST = Style("the others", RULE, "")
 
 
 def robustness(curves: Frame) -> Figure:
@@ -109,7 +109,7 @@ def _by_kind(
     return figure, panels[: len(kinds)]
 
 
-def _styled(look: Look) -> dict[str, Any]:
+def _styled(look: Style) -> dict[str, Any]:
     """How a line of this look is plotted."""
     if look is REST:
         return {"color": look.colour, "linewidth": 0.9, "label": look.label, "zorder": 1}

@@ -75,7 +75,7 @@ def in_order(kinds: Iterable[str]) -> list[str]:
     return sorted(given, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS) + given.index(kind))
 
 
-def taken(metrics: Mapping[str, Any]) -> Frame:
+def score_lost(metrics: Mapping[str, Any]) -> Frame:
     """Of task metrics a line a fault, a column a task: the share of the score above chance that it takes at its top severity."""
     curves: Frame = pd.DataFrame(metrics["score_vs_severity"])
     bare = curves[(curves["defence"] == "none") & (curves["severity"] == curves["severity"].max())]
@@ -113,7 +113,7 @@ def _headed(wide: Frame, head: str) -> Frame:
     return wide.fillna(NONE).rename_axis(columns=None).rename_axis(head).reset_index()
 
 
-def noticed(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
+def detection_rate(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
     """A line a defence, the best first, a column a fault: the share of damaged vectors that are found at 1 % of false alarms, means over
     tasks and severities. Of the defences that are `known`."""
     lines: Frame = pd.DataFrame(found["lines"])
@@ -150,7 +150,7 @@ def bits_in_short(lost: Frame) -> Frame:
     return pd.DataFrame(lines)
 
 
-def gone(rows: Frame) -> Frame:
+def removed_bits(rows: Frame) -> Frame:
     """A line a way, columns by severity: the share of the bits that is gone, and what is kept of the score above chance."""
     clean, chance = rows[rows["severity"] == 0].groupby("task")["score"].mean(), rows.groupby("task")["chance"].mean()
     means = rows[rows["severity"] > 0].groupby(["way", "severity", "removed", "task"], sort=False)["score"].mean().reset_index()

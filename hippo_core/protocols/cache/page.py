@@ -54,11 +54,11 @@ def _tables(folder: Path, figure: str) -> Iterator[Frame]:
     if figure == "figA":
         metrics = read_object(folder / "task_metrics.json")
         yield protocol.scores_kept(metrics)
-        yield protocol.taken(metrics)
+        yield protocol.score_lost(metrics)
         yield protocol.damage_recovered(metrics)
     elif figure == "figE":
         known = read_object(folder / "task_metrics.json")["overhead"]
-        yield protocol.noticed(read_object(folder / "detection_metrics.json"), known)
+        yield protocol.detection_rate(read_object(folder / "detection_metrics.json"), known)
     elif part := {"figF": "bits", "figG": "gone"}.get(figure):
         yield pd.DataFrame(read_object(folder / "protocol_metrics.json")[part])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import read_object
 from hippo_core.methods.presets import load_preset
-from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.experiment import Experiment, no_sentence, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
@@ -55,7 +55,7 @@ def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mappi
     return replace(cell, label=" ".join(["cache", parameters.step, *said]), modules=tuple(modules))
 
 
-class CacheCell(OpenCell):
+class CacheCell(RunningCell):
     """A cell that breaks a cache and repairs it."""
 
     @property

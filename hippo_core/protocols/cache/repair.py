@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from hippo_core.errors import LabError
 from hippo_core.files import write_bytes, write_json
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.names import Family, Parts
 
 LARGEST = 30.0
@@ -55,7 +55,7 @@ class Repair(nn.Module):
     variance: Tensor
     where: Tensor
 
-    def __init__(self, settings: RepairSettings, clean: Clean, seed: int = 0) -> None:
+    def __init__(self, settings: RepairSettings, clean: CleanStatistics, seed: int = 0) -> None:
         super().__init__()
         layers, _, _, _, width = clean.mean.shape
         if settings.layers and (wrong := [one for one in settings.layers if not 0 <= one < layers]):
@@ -136,7 +136,7 @@ def _times(x: Tensor, matrices: Tensor) -> Tensor:
     return x @ matrices[:, :, None]
 
 
-def load_repair(folder: Path, clean: Clean, model: str) -> Repair:
+def load_repair(folder: Path, clean: CleanStatistics, model: str) -> Repair:
     """The trained repair of a record. LabError where it is not there or damaged, and where it was trained for another model or shape."""
     path = folder / FILE
     try:

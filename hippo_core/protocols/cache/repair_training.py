@@ -23,7 +23,7 @@ from transformers import DynamicCache
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
-from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.names import Format
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.protocols.cache.repair import Repair, RepairSettings
@@ -68,7 +68,7 @@ class RepairTrainee:
         lm.model.requires_grad_(False)
         self.written = [one for task in TASKS for one in write(lm, probes(lm, task, recipe.probes, recipe.seed, "train"))]
         self.kept = [one for task in TASKS for one in write(lm, probes(lm, task, EXAMINED, recipe.seed, "val"))]
-        self.repair = Repair(recipe.settings, Clean.of([kv for one in self.written for kv in one.blocks]), recipe.seed)
+        self.repair = Repair(recipe.settings, CleanStatistics.of([kv for one in self.written for kv in one.blocks]), recipe.seed)
         self.repair.start_from([kv for one in self.written for kv in one.blocks])
         self.met: list[dict[str, Any]] = []  # a row a step that this process learnt from
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.repair.parameters(), lr=recipe.rate, weight_decay=0.0)]

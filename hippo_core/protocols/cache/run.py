@@ -16,7 +16,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.cache.corruption import KINDS, Corruption, Damage, flip_probability
 from hippo_core.protocols.cache.damage import damaged, faults
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.defences.base import Clean, Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, DefenceContext, DefenceInput
 from hippo_core.protocols.cache.detection import Detections, detection
 from hippo_core.protocols.cache.names import UNSEEN
 from hippo_core.protocols.cache.priors import Priors
@@ -76,7 +76,7 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     for number, task in enumerate(parameters.tasks):
         written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
         begin = time.perf_counter()
-        defences, kept_bytes = guarded(lm, task, written, parameters, cell.checkpoint, priors)
+        defences, kept_bytes = build_defences(lm, task, written, parameters, cell.checkpoint, priors)
         own = list(of_task(lm, task, written, parameters, defences, kept_bytes, watch))
         if not number:
             write_json(cell.record / STABILITY, stability(lm, written, defences, parameters.seed))
@@ -88,14 +88,14 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     return table
 
 
-def guarded(
+def build_defences(
     lm: LanguageModel, task: str, written: Sequence[Written], parameters: Any, checkpoint: Path | None, priors: Priors
 ) -> tuple[dict[str, Defence], dict[str, float]]:
     """The defences of a task, each of which has seen the caches when they were written, and the bytes a cache that each keeps."""
     known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
     caches = [kv for one in known for kv in one.blocks]
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
-    setting = DefenceContext(lm, Clean.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
+    setting = DefenceContext(lm, CleanStatistics.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
     defences = {name: load_defence(name, setting) for name in dict.fromkeys(["none", *parameters.defences])}
     kept_bytes = {name: sum(_write(defence, written)) / len(written) for name, defence in defences.items()}
     return defences, kept_bytes
@@ -160,6 +160,6 @@ def _write(defence: Defence, written: Sequence[Written]) -> list[int]:
     return [defence.write(kv, at.address(block), at.probe.blocks[block]) for at in written for block, kv in enumerate(at.blocks)]
 
 
-def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> Damaged:
+def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> DefenceInput:
     flipped = flip_probability(one.severity) if one.kind == "bitflip" else 0.0
-    return Damaged(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)
+    return DefenceInput(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)

@@ -25,7 +25,7 @@ from hippo_core.models.kv import KV, HeldKV, restored
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import rounded
-from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.store import TraceStore
 from hippo_core.store.identity import Identity
 from hippo_core.store.trace import Trace
@@ -80,7 +80,7 @@ class SpanCodec:
 class SpanStore:
     """The traces of caches, in a store of the lab's in `folder`."""
 
-    def __init__(self, lm: LanguageModel, clean: Clean, folder: Path, precision: Precision = "bfloat16") -> None:
+    def __init__(self, lm: LanguageModel, clean: CleanStatistics, folder: Path, precision: Precision = "bfloat16") -> None:
         self.lm, self.clean = lm, clean
         self.precision: Precision = precision
         identity = Identity(

@@ -16,7 +16,7 @@ from torch import Tensor
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.cache.corruption import generator_of
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 from hippo_core.protocols.cache.repair_training import logits
 from hippo_core.protocols.cache.written import Written
 
@@ -82,6 +82,6 @@ def drift(before: Sequence[Tensor], after: Sequence[Tensor]) -> float | None:
 def _repaired(defence: Defence, rows: Sequence[Written], caches: Sequence[KV]) -> list[KV]:
     nowhere = torch.zeros(*caches[0].shape[:3], 1, 1, dtype=torch.bool)
     return [
-        defence.repair(Damaged(kv, one.address(0), nowhere.expand(*kv.shape[:4], 1), one.prefix, one.probe.blocks[0]))
+        defence.repair(DefenceInput(kv, one.address(0), nowhere.expand(*kv.shape[:4], 1), one.prefix, one.probe.blocks[0]))
         for kv, one in zip(caches, rows, strict=True)
     ]

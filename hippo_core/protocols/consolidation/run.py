@@ -37,7 +37,7 @@ from hippo_core.training import language
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.rehearsal import rehearse
 from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.train import right_answers, train
 
 WORKSHOP = "data/training/consolidation"
@@ -79,7 +79,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     ledger = Ledger(worlds, traces)
     rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters)]
     recipe = recipe_of(parameters, lm, len(told))
-    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         slept: dict[str, Any] = {"way": recipe.way, "numbers": way.number(), **dict.fromkeys(TAKEN, 0)}
         for cycle in range(1, parameters.cycles + 1):

@@ -13,7 +13,7 @@ from hippo_core.protocols.consolidation.run import asked, keep, plain_text, read
 from hippo_core.protocols.consolidation.table import OFF, ORACLE, SLEEPS_COLUMNS, SLEEPS_PROBES
 from hippo_core.suites.types import World
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
-from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 
 
 def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -33,12 +33,12 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     recipe = recipe_of(parameters, lm, max(map(len, told))).model_copy(update=own)
     slept: dict[str, Any] = {"way": recipe.way, "sleeps": 0, **dict.fromkeys(("replay_samples", "tokens", "seconds"), 0)}
     rows = [row for probe in (OFF, ORACLE) for row in ask_groups(cell, groups, probe)] + others(cell, 0)
-    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         for number, new in enumerate(told, 1):
             if parameters.apart and number > 1:
                 way.detach()
-                way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+                way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
             earlier = [] if parameters.apart else [trace for group in told[: number - 1] for trace in group]
             seed = recipe.seed + 1000 * (number - 1)
             sleep = Sleep(recipe.model_copy(update={"seed": seed}), lm, way, new, shuffled(len(new), f"{seed}/{number}"), earlier)

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SelectedContext:
     """What a technique shows for a question within a budget. `select_ms`, `index_ms`: of choosing, and of reading the dialogue before.
     `error`: why the technique failed, in one line; nothing is shown then."""
 
@@ -47,7 +47,7 @@ class Choice:
 
 def choices(
     dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
-) -> Iterator[Choice]:
+) -> Iterator[SelectedContext]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
     `setting.lm` counts the tokens of a budget, whoever answers. LabError, before anything is asked, for an unknown technique."""
     found(techniques)
@@ -56,7 +56,7 @@ def choices(
 
 def _choices(
     dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
-) -> Iterator[Choice]:
+) -> Iterator[SelectedContext]:
     count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)
@@ -68,7 +68,7 @@ def _choices(
                 for question in dialogue.questions:
                     asked = TurnQuery(question.question, question.id, tuple(dialogue.places(question.evidence)))
                     (chosen, error), ms = timed(lambda: _tried(lambda: choose(asked, room)) if choose else (None, broken))  # noqa: B023
-                    yield Choice(dialogue, question, name, budget.name, chosen or Chosen((), ()), ms, index_ms, error)
+                    yield SelectedContext(dialogue, question, name, budget.name, chosen or Chosen((), ()), ms, index_ms, error)
 
 
 def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
@@ -79,7 +79,7 @@ def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
         return None, in_a_line(error)
 
 
-def calls(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[Row, str]]:
+def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[Row, str]]:
     """Every call: what is known of it before, with the `lines` that are shown, and its prompt. Lines that the model's limit does not hold
     are not shown. Where a technique failed, or the question alone is too long, `error` says why, and it is not to be asked."""
     found = []

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hippo_core.protocols.conversation.choices import Choice, calls
+from hippo_core.protocols.conversation.choices import SelectedContext, calls
 from hippo_core.protocols.conversation.lines import appending, read_lines
 from hippo_core.protocols.conversation.phases import KEY, key_of
 from hippo_core.providers import Completion, Provider
@@ -26,7 +26,7 @@ class Executed:
 
 
 def execute(
-    chosen: Iterable[Choice],
+    chosen: Iterable[SelectedContext],
     provider: Provider,
     out: Path,
     max_tokens: int = 64,
@@ -52,7 +52,7 @@ def execute(
     return Executed(asked, kept, failed, cut)
 
 
-def describe(chosen: Iterable[Choice], provider: Provider, max_tokens: int, temperature: float) -> str:
+def describe(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> str:
     """What `execute` would call, in words; nothing is called and nothing written."""
     planned = calls(chosen, provider, max_tokens, temperature)
     words = sum(known["prompt_words"] for known, _ in planned)

@@ -5,26 +5,26 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hippo_core.results.figures.drawing import STYLE, Margins, abreast, grid
-from hippo_core.results.figures.palette import QUIET, RULE, Look, looks_for
+from hippo_core.results.figures.palette import QUIET, RULE, Style, looks_for
 from hippo_core.results.frames import Frame
 
 LOOKS = {
-    "none": Look("none", "#a3a8b0", "o", ":", hollow=True),
-    "full": Look("full", "#8d7f9b", "P", "--"),
-    "oracle": Look("oracle", "#1d2330", "o", ":", hollow=True),
-    "random": Look("random", "#7b828e", "X", ":", hollow=True),
-    "recency": Look("recency", "#3f4652", "s"),
-    "pruning": Look("pruning", "#7a5c74", "d", "-."),
-    "compression": Look("compression", "#b58a8a", "h", "--"),
-    "summary": Look("summary", "#cc6677", "v", "--"),
-    "window_summary": Look("window_summary", "#882255", "<", "-."),
-    "bm25": Look("bm25", "#a8905f", "^", "--"),
-    "embedding": Look("embedding", "#4c6f91", "v", "-."),
-    "key": Look("key", "#5f7a6b", "D"),
-    "actr": Look("actr", "#e69f00", "*"),
-    "hei_nw": Look("hei_nw", "#0072b2", "o"),
-    "sgc_rss": Look("sgc_rss", "#d55e00", "s"),
-    "all": Look("all", "#a6447f", "D"),
+    "none": Style("none", "#a3a8b0", "o", ":", hollow=True),
+    "full": Style("full", "#8d7f9b", "P", "--"),
+    "oracle": Style("oracle", "#1d2330", "o", ":", hollow=True),
+    "random": Style("random", "#7b828e", "X", ":", hollow=True),
+    "recency": Style("recency", "#3f4652", "s"),
+    "pruning": Style("pruning", "#7a5c74", "d", "-."),
+    "compression": Style("compression", "#b58a8a", "h", "--"),
+    "summary": Style("summary", "#cc6677", "v", "--"),
+    "window_summary": Style("window_summary", "#882255", "<", "-."),
+    "bm25": Style("bm25", "#a8905f", "^", "--"),
+    "embedding": Style("embedding", "#4c6f91", "v", "-."),
+    "key": Style("key", "#5f7a6b", "D"),
+    "actr": Style("actr", "#e69f00", "*"),
+    "hei_nw": Style("hei_nw", "#0072b2", "o"),
+    "sgc_rss": Style("sgc_rss", "#d55e00", "s"),
+    "all": Style("all", "#a6447f", "D"),
 }
 EVERYWHERE = ("none", "full", "oracle")  # show the same under every budget
 PARTS = 6  # of a dialogue, in which answers are told

@@ -1,7 +1,7 @@
 """A cell of the conversation experiment: dialogues, answers, scores, rows. What each phase made lies in the record."""
 
 from hippo_core.files import write_text
-from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
 from hippo_core.protocols.conversation.generator import generate
@@ -16,7 +16,7 @@ from hippo_core.text import OWN_ANSWER_TOKENS
 DIALOGUES = "dialogues.jsonl"
 
 
-def dialogues_of(cell: OpenCell) -> tuple[Dialogue, ...]:
+def dialogues_of(cell: RunningCell) -> tuple[Dialogue, ...]:
     """The dialogues of a cell: those of its path, or drawn; kept in the record. LabError with file and line for one that is wrong."""
     told = cell.parameters
     found = read(told.dialogues)[: told.count] if told.dialogues else generate(told.count, told.seed, told.split, told.lengths)
@@ -25,7 +25,7 @@ def dialogues_of(cell: OpenCell) -> tuple[Dialogue, ...]:
     return found
 
 
-def converse(cell: OpenCell) -> Frame:
+def converse(cell: RunningCell) -> Frame:
     """Execute, evaluate and aggregate."""
     told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
     budgets = [Budget.of(one) for one in told.budgets]

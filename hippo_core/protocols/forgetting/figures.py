@@ -4,10 +4,10 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, room
-from hippo_core.results.figures.palette import INK, QUIET, RULE, Look
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Style
 from hippo_core.results.frames import Frame
 
-METHOD, REFERENCE = Look("a method", "#0f766e", "o"), Look("a reference", QUIET, "o", hollow=True)
+METHOD, REFERENCE = Style("a method", "#0f766e", "o"), Style("a reference", QUIET, "o", hollow=True)
 
 
 def kept(table: Frame, title: str) -> Figure:

@@ -6,11 +6,11 @@ from matplotlib import rc_context
 from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
 from hippo_core.protocols.paired.summary import items_of
 from hippo_core.results.figures import drawing
-from hippo_core.results.figures.palette import QUIET, RULE, Look
+from hippo_core.results.figures.palette import QUIET, RULE, Style
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 
-MINE, OTHER = Look(MEMORY, "#0072b2", "o"), Look("", QUIET, "o")
+MINE, OTHER = Style(MEMORY, "#0072b2", "o"), Style("", QUIET, "o")
 
 
 def picture(rows: Frame) -> bytes:

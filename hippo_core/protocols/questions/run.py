@@ -16,7 +16,7 @@ from hippo_core.protocols.questions.table import REPLAY, TEACH, TEST
 from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Decision, Trace
-from hippo_core.suites.altering import altered
+from hippo_core.suites.altering import with_counterfactual_answers
 from hippo_core.suites.types import Fact, Regime, Suite, World
 
 LISTED = 5  # recalled traces whose scores a row keeps
@@ -47,7 +47,7 @@ def teach(
 
 def taught_worlds(method: Memory, suite: Suite, worlds: Sequence[World]) -> Sequence[World]:
     """The worlds as the method is told them: where its settings say so with other contents, and the items that these answer otherwise."""
-    return altered(suite, worlds) if method.alters_answers else worlds
+    return with_counterfactual_answers(suite, worlds) if method.alters_answers else worlds
 
 
 def _parted(method: Memory, suite: Suite, world: World) -> tuple[World, World]:

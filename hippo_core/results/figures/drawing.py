@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 from numpy.typing import ArrayLike
 
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
 from hippo_core.results.frames import Frame
 
 WIDTH = 7.2
@@ -99,7 +99,7 @@ def room(texts: Iterable[str], size: float) -> float:
     return max(TextPath((0, 0), text, size=size).get_extents().width for text in texts) / 72
 
 
-def bars(panel: Axes, positions: ArrayLike, table: Frame, style: Look, across: bool, size: float = 6.5) -> None:
+def bars(panel: Axes, positions: ArrayLike, table: Frame, style: Style, across: bool, size: float = 6.5) -> None:
     """Markers at the means of a table's rows with their intervals, along x (`across`, places are heights) or along y."""
     means = table["mean"].to_numpy()
     ends = np.clip(np.nan_to_num([means - table["low"], table["high"] - means]), 0, None)
@@ -147,7 +147,7 @@ def label_ends(panel: Axes, x: float, ends: dict[str, float]) -> None:
         panel.text(x, y, f"{look(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(look(name)))
 
 
-def _ink(style: Look) -> str:
+def _ink(style: Style) -> str:
     """The colour of a label: the condition's own, darkened so that thin letters stay readable."""
     red, green, blue = matplotlib.colors.to_rgb(style.colour)
     return matplotlib.colors.to_hex((0.62 * red, 0.62 * green, 0.62 * blue))

@@ -26,7 +26,7 @@ LEGAL = ("label", "colour", "marker", "line", "hollow")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Style:
     """The look of one condition. `line` is a matplotlib dash pattern; a hollow marker is drawn as an outline."""
 
     label: str
@@ -36,39 +36,39 @@ class Look:
     hollow: bool = False
 
 
-def looks() -> Mapping[str, Look]:
+def looks() -> Mapping[str, Style]:
     """The look of each condition whose preset says it, in their order."""
     return _looks(root())
 
 
 @cache
-def _looks(lab: Path) -> Mapping[str, Look]:
+def _looks(lab: Path) -> Mapping[str, Style]:
     return {name: _made(name, told) for name, told in looks_of_presets().items()}
 
 
-def _made(name: str, told: Mapping[str, Any]) -> Look:
+def _made(name: str, told: Mapping[str, Any]) -> Style:
     own = {"label": name.split("/")[-1], **{key: value for key, value in told.items() if key != "order"}}
     if wrong := [key for key in own if key not in LEGAL] + [key for key in ("colour", "marker") if key not in own]:
         raise LabError(
             f"preset {name}: look: expected order, label, colour, marker, line, hollow and with; {wrong[0]} is unknown or missing"
         )
-    return Look(**own)
+    return Style(**own)
 
 
 _UNLISTED = (("#8c4fb0", "#c2185b", "#00838f", "#b8860b", "#4e6b1e", "#7a3b1d", "#3949ab"), ("h", "d", "8", "p"))
 _UNLISTED_CONTROLS = (("#7986cb", "#ba68c8", "#4db6ac", "#a1887f", "#e57399", "#9e9d24"), ("s", "v", "D", "P", "X", "^"))
 
 
-def looks_for(listed: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
+def looks_for(listed: Mapping[str, Style], names: Iterable[str]) -> dict[str, Style]:
     """The looks of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
     found, (colours, markers) = {*names}, _UNLISTED
     spare = {name: zlib.crc32(name.encode()) for name in sorted(found - listed.keys())}
     return {name: one for name, one in listed.items() if name in found} | {
-        name: Look(name, colours[number % len(colours)], markers[number // len(colours) % len(markers)]) for name, number in spare.items()
+        name: Style(name, colours[number % len(colours)], markers[number // len(colours) % len(markers)]) for name, number in spare.items()
     }
 
 
-def look(condition: str) -> Look:
+def look(condition: str) -> Style:
     """The look of a condition. A variant has its preset's look with its settings in the label; a preset that is not listed has one of the
     spare looks, and so has a listed one that is run as a control."""
     listed, preset, name = looks(), base(condition), named(condition)
@@ -80,4 +80,4 @@ def look(condition: str) -> Look:
     colours, markers = _UNLISTED_CONTROLS if own_control else _UNLISTED
     number = zlib.crc32((condition if own_control else preset).encode())
     marker = markers[number // len(colours) % len(markers)]
-    return Look(label, colours[number % len(colours)], marker, ":" if own_control else "-", own_control)
+    return Style(label, colours[number % len(colours)], marker, ":" if own_control else "-", own_control)

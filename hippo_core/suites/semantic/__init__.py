@@ -23,7 +23,7 @@ from pydantic import Field
 
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
-from hippo_core.suites.semantic.altering import altered
+from hippo_core.suites.semantic.altering import with_counterfactual_answers
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
 from hippo_core.suites.semantic.other_words import Rewording
 from hippo_core.suites.semantic.words import (
@@ -445,7 +445,7 @@ SEMANTIC = Suite(
     hide=hide,
     tells=tells,
     reads=files_of("semantic"),
-    altered=altered,
+    altered=with_counterfactual_answers,
     order=5,
     asks="joined facts",
 )

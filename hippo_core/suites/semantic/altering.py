@@ -10,7 +10,7 @@ from hippo_core.suites.altering import exchanged
 from hippo_core.suites.types import World
 
 
-def altered(world: World, others: Sequence[World]) -> World:
+def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
     """The world with another city in the place of each, in all that is told of it: one that this world does not know, while there are
     enough of these. Its items are those whose answer is a city."""
     old = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})

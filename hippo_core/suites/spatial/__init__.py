@@ -16,7 +16,7 @@ from random import Random
 from hippo_core.errors import LabError
 from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.altering import altered
+from hippo_core.suites.spatial.altering import with_counterfactual_answers
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, tell_world
 from hippo_core.suites.spatial.items import draw_items
@@ -93,7 +93,7 @@ SPATIAL = Suite(
     hide=hide,
     tells=tells,
     reads=files_of("spatial"),
-    altered=altered,
+    altered=with_counterfactual_answers,
     order=7,
     asks="ways on a map",
 )

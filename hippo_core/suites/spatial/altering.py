@@ -24,7 +24,7 @@ SHORTEST, LONGEST = 2, 4  # steps of a way that is asked for; the longest one th
 STROLLS = 100  # draws of another walk
 
 
-def altered(world: World, others: Sequence[World]) -> World:
+def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
     """The world on another map. Its items are those that this map answers, and otherwise than the true one does."""
     random = Random(f"altered/{world.id}")
     facts = {fact.id: fact for fact in world.facts}

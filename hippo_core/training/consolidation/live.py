@@ -14,7 +14,7 @@ from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.lineage import LEARNT, LINEAGE, clear, is_own, read_lineage
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
-from hippo_core.training.consolidation.update_rules import UpdateRule, make_way
+from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.gated import GATE
 from hippo_core.training.consolidation.update_rules.groups import GROUPS
@@ -25,7 +25,7 @@ WRITTEN = {FILE, GATE, GROUPS}  # by the ways
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
     """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
-    steps are done, from 0. The model is as it was when it ends, however it ends: `take_up` attaches.
+    steps are done, from 0. The model is as it was when it ends, however it ends: `load_update` attaches.
 
     What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
     whole, also where this process is left, fails or is killed.
@@ -42,7 +42,7 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
     usual = SleepRecipe.model_fields["questions"].default
     questions = max(1, min(usual, A_TRACE * len(traces)))
     recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
-    attached = make_way(way, lm, recipe.rank, recipe.first_block)
+    attached = make_update_rule(way, lm, recipe.rank, recipe.first_block)
     try:
         yield 0
         sleep = Sleep(recipe, lm, attached, traces, shuffled(len(traces), str(recipe.seed)))
@@ -70,7 +70,7 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
             attached.detach()
 
 
-def take_up(lm: Any, folder: Path) -> UpdateRule:
+def load_update(lm: Any, folder: Path) -> UpdateRule:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made, learnt = read_learnt(folder)
     try:
@@ -80,7 +80,7 @@ def take_up(lm: Any, folder: Path) -> UpdateRule:
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
     if weights != checksums.weights(lm.spec.name):
         raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
-    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         way.load(learnt)
     except BaseException:

@@ -14,7 +14,7 @@ from hippo_core.results.records.sealed import wrong_with
 from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.live import read_learnt
 from hippo_core.training.consolidation.sleep import SleepRecipe
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -54,7 +54,7 @@ def merge(consolidated: Path, out: Path) -> str:
     if spec.quantization != "none":
         raise LabError(f"{name} holds its weights in 4 bits, into which nothing can be merged; set quantization: none in params/models")
     lm = load(spec, "cpu")
-    way = make_way(recipe.way, lm, recipe.rank, recipe.first_block)
+    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     way.load(learnt)
     model = way.merged()
     with new_folder(out) as new, quiet():

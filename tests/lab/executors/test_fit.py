@@ -3,9 +3,9 @@
 import pytest
 
 from hippo_core.lab.grid.executors import worker
-from hippo_core.lab.run.preflight import Materials
+from hippo_core.lab.run.preflight import Requirements
 
-NOTHING = Materials((), ())
+NOTHING = Requirements((), ())
 OURS = {"python": "3.11", "lock": "l", "code": "c", "packages": [], "seen": True}
 
 

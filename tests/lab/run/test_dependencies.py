@@ -14,7 +14,7 @@ from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.lab.run.command import command
-from hippo_core.lab.run.preflight import Materials, materials
+from hippo_core.lab.run.preflight import Requirements, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
 from hippo_core.protocols.base.qa import parameters as parameters_module
@@ -146,7 +146,7 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     assert {cell.id for cell in of_step(grid, "teach")} == {need for cell in of_step(grid, "replay") for need in cell.needed} | {
         of_step(grid, "teach")[1].id
     }
-    assert materials(grid.cells) == Materials(("model",), ())
+    assert materials(grid.cells) == Requirements(("model",), ())
 
 
 def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(place):

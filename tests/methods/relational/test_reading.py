@@ -6,7 +6,7 @@ from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.relations import FORMS
-from hippo_core.methods.relational.speech import Attribution, listen
+from hippo_core.methods.relational.speech import Attribution, parse_attribution
 from hippo_core.store.trace import Trace
 from hippo_core.suites import settings_for
 from hippo_core.suites.draw import cut, drawn_worlds
@@ -31,7 +31,7 @@ HARDER = {
     ],
 )
 def test_who_says_what_and_how_surely(sentence, said):
-    assert listen(sentence) == said
+    assert parse_attribution(sentence) == said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
-from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, retold, sureness
+from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, confidence, retold
 from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.weighed import hub
@@ -224,9 +224,9 @@ def test_what_is_told_over_and_over_is_one_trace_of_two_tellings(lm, tmp_path):
 
 
 def test_how_sure_several_are_together():
-    assert sureness([Attestation("Lea", 1, 0.6), Attestation("Tom", 2, 0.6)]) == pytest.approx(0.84)
-    assert sureness([Attestation("Lea", 1, 0.6), Attestation("Lea", 2, 0.6)]) == pytest.approx(0.6)
-    assert sureness([Attestation("Lea", 1)]) == 1
+    assert confidence([Attestation("Lea", 1, 0.6), Attestation("Tom", 2, 0.6)]) == pytest.approx(0.84)
+    assert confidence([Attestation("Lea", 1, 0.6), Attestation("Lea", 2, 0.6)]) == pytest.approx(0.6)
+    assert confidence([Attestation("Lea", 1)]) == 1
 
 
 def test_terms_lie_between_nothing_and_all():

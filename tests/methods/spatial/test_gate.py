@@ -2,7 +2,7 @@
 
 import pytest
 
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.gate import Edges, LinkTerms
 from hippo_core.methods.spatial.settings import BlockSettings, SpatialSection
 from hippo_core.suites.draw import worlds
@@ -66,16 +66,16 @@ def test_a_place_with_many_edges_takes_a_new_one_less_easily():
 
 def test_who_tells_a_map_is_not_weighed():
     strict = SpatialSection(gate=BlockSettings(block_threshold=0.0))
-    assert Atlas(SQUARE, strict).map.steps == Atlas(SQUARE).map.steps
-    assert Atlas(SQUARE, strict).map.edges.decisions["block"] == 0
+    assert MapAnswerer(SQUARE, strict).map.steps == MapAnswerer(SQUARE).map.steps
+    assert MapAnswerer(SQUARE, strict).map.edges.decisions["block"] == 0
 
 
 @pytest.mark.parametrize("integrated", [True, False])
 def test_an_explorers_map_keeps_its_ways_and_loses_edges_that_are_not_there(integrated):
     [world] = worlds("spatial", "explore_hard", 5, split="val")
     texts = [fact.text for fact in world.facts]
-    gated = Atlas(texts, SpatialSection(path_integration=integrated)).map
-    plain = Atlas(texts, SpatialSection(path_integration=integrated, gate=BlockSettings(enabled=False))).map
+    gated = MapAnswerer(texts, SpatialSection(path_integration=integrated)).map
+    plain = MapAnswerer(texts, SpatialSection(path_integration=integrated, gate=BlockSettings(enabled=False))).map
     assert gated.edges.held < plain.edges.held
     assert gated.edges.decisions["aggregate"] > 0
     if integrated:

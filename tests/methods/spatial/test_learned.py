@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hippo_core.methods.base import Query
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.encoder import SAYS
-from hippo_core.methods.spatial.learned import PlaceReading, fitted_places, likely_question, misfits, read_world
+from hippo_core.methods.spatial.learned import PlaceReading, fitted_places, layout_conflicts, likely_question, read_world
 from hippo_core.methods.spatial.localise import localise
-from hippo_core.methods.spatial.place_map import told_map
+from hippo_core.methods.spatial.place_map import build_map
 from hippo_core.methods.spatial.reading import Link, VisitStatement, place_nouns, read
 from hippo_core.methods.spatial.spans import Found
 from hippo_core.models.load import load
@@ -94,7 +94,7 @@ def test_the_nearly_likely_is_a_link_where_the_map_would_fall_apart():
 
 def test_links_are_turned_until_they_fit_on_a_grid():
     true = [Link("fen", "inn", "north"), Link("inn", "mill", "east"), Link("mill", "kiln", "south"), Link("fen", "kiln", "east")]
-    assert misfits(true) == 0
+    assert layout_conflicts(true) == 0
     texts = [f"The {one.goal} is {one.word} of the {one.origin}." for one in true]
     planted = {
         "inn is": ("link", 5.0, -9.0),
@@ -116,16 +116,16 @@ def test_links_are_turned_until_they_fit_on_a_grid():
 @pytest.mark.parametrize("one_way", [True, False])
 def test_a_link_of_one_direction_is_walked_that_way_alone(one_way):
     links = [Link("fen", "inn", one_way=one_way), Link("inn", "mill"), Link("mill", "fen")]
-    told = told_map(enumerate(links))
+    told = build_map(enumerate(links))
     assert ("fen" in told.steps["inn"].values()) is not one_way
     assert "inn" in told.steps["fen"].values()
-    assert "fen" in told_map(enumerate([*links, Link("inn", "fen")])).steps["inn"].values()  # it was told later that one gets back
+    assert "fen" in build_map(enumerate([*links, Link("inn", "fen")])).steps["inn"].values()  # it was told later that one gets back
 
 
 @pytest.mark.parametrize("sure_first", [True, False])
 def test_of_two_places_told_to_one_side_the_surer_keeps_the_direction(sure_first):
     links = [Link("mill", "inn", "north"), Link("mill", "fen", "north", doubt=0.3)]
-    told = told_map(enumerate(links if sure_first else links[::-1]))
+    told = build_map(enumerate(links if sure_first else links[::-1]))
     assert told.steps["mill"]["north"] == "inn"
 
 
@@ -141,7 +141,7 @@ def test_a_step_that_says_nothing_of_its_sides_closes_none():
 
 def test_without_the_reader_patterns_alone_read():
     texts = ["The fen cowers close to the inn.", "The inn cowers close to the ford."]
-    assert Atlas(texts).map.links == {}
+    assert MapAnswerer(texts).map.links == {}
 
 
 TOLD = (
@@ -153,7 +153,7 @@ TOLD = (
 
 @needs_minilm
 def test_ways_in_words_that_no_pattern_reads():
-    atlas = Atlas(TOLD, reader=fitted_places())
+    atlas = MapAnswerer(TOLD, reader=fitted_places())
     way = atlas.say("I am at the abbey and need to be at the ford. Where do I go along?")
     assert way and way.answer == "kiln, ford"
     assert atlas.say("Which is uglier, the ford or the abbey?") is None
@@ -161,11 +161,11 @@ def test_ways_in_words_that_no_pattern_reads():
 
 @needs_minilm
 def test_the_way_follows_what_the_labels_of_the_reader_mean(monkeypatch):
-    atlas = Atlas(TOLD, reader=fitted_places())
+    atlas = MapAnswerer(TOLD, reader=fitted_places())
     assert atlas.map.links
     changed = ("link", "none", *SAYS[2:])
     monkeypatch.setattr("hippo_core.methods.spatial.learned.SAYS", changed)
-    other = Atlas(TOLD, reader=fitted_places())
+    other = MapAnswerer(TOLD, reader=fitted_places())
     assert other.map.links.keys() != atlas.map.links.keys()
 
 
@@ -191,7 +191,7 @@ LANES = (
     ],
 )
 def test_a_question_is_what_the_reader_says_that_it_asks(asks, question, answer):
-    atlas = Atlas(LANES, reader=Planted(asks, lane=("link", 5.0, 1.0), barred=("closed", 5.0, 1.0)))
+    atlas = MapAnswerer(LANES, reader=Planted(asks, lane=("link", 5.0, 1.0), barred=("closed", 5.0, 1.0)))
     said = atlas.say(question)
     assert (said.answer if said else None) == answer
 
@@ -209,7 +209,7 @@ WALK = (
 def test_a_walk_is_read_whatever_numbers_its_steps(markers):
     form, first = markers
     texts = [text.format(form.format(first + number)) for number, text in enumerate(WALK)]
-    atlas = Atlas([text[0].upper() + text[1:] for text in texts], reader=fitted_places())
+    atlas = MapAnswerer([text[0].upper() + text[1:] for text in texts], reader=fitted_places())
     assert [visit.place for _, visit in atlas.visits] == ["kiln", "abbey", "ford", "barn"]
     said = atlas.say("Which directions lead from the kiln to the barn?")
     assert said and said.answer == "east"

@@ -5,9 +5,9 @@ from random import Random
 import networkx as nx
 import pytest
 
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.localise import integrate, localise
-from hippo_core.methods.spatial.place_map import told_map
+from hippo_core.methods.spatial.place_map import build_map
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link, VisitStatement, read
 from hippo_core.methods.spatial.settings import SpatialSection
@@ -23,14 +23,14 @@ WAY = "Which directions lead from the mill to the barn?"
 
 
 def answer(told, question, **settings):
-    said = Atlas(told, SpatialSection(**settings)).say(question)
+    said = MapAnswerer(told, SpatialSection(**settings)).say(question)
     return said.answer if said else None
 
 
 def test_a_closed_link_changes_the_way_and_an_opened_one_changes_it_back():
     assert answer(SQUARE, WAY) in ("north, east", "east, north")
     closed = [*SQUARE, "The lane between the mill and the well is closed."]
-    assert Atlas(closed).map.steps["mill"] == {"east": "pier"}
+    assert MapAnswerer(closed).map.steps["mill"] == {"east": "pier"}
     assert answer(closed, WAY) == "east, north"
     assert answer([*SQUARE, "The lane between the mill and the pier is closed."], WAY) == "north, east"
     assert answer([*closed, SQUARE[0], "The lane between the mill and the pier is closed."], WAY) == "north, east"
@@ -38,7 +38,7 @@ def test_a_closed_link_changes_the_way_and_an_opened_one_changes_it_back():
 
 def test_what_is_said_rests_on_the_statement_that_holds():
     closed = "The lane between the mill and the well is closed."
-    atlas = Atlas([closed, *SQUARE[:3], "Lea starts at the mill.", "Lea walks north."])
+    atlas = MapAnswerer([closed, *SQUARE[:3], "Lea starts at the mill.", "Lea walks north."])
     for question in (WAY, "What does the mill have in the north?", "Where is Lea now, having left the mill?"):
         said = atlas.say(question)
         assert said and 1 in said.told and 0 not in said.told, question
@@ -51,7 +51,7 @@ def test_what_was_told_more_often_loses_to_what_is_told_last():
 
 
 def test_a_barrier_bars_one_side():
-    barred = Atlas([*SQUARE, "A hedge blocks the way north of the mill."])
+    barred = MapAnswerer([*SQUARE, "A hedge blocks the way north of the mill."])
     assert barred.map.steps["mill"] == {"east": "pier"}
     assert barred.map.steps["well"] == {"south": "mill", "east": "barn"}
 
@@ -59,7 +59,7 @@ def test_a_barrier_bars_one_side():
 def test_what_the_map_does_not_know_it_does_not_say():
     assert answer(SQUARE, "Which directions lead from the mill to the abbey?") is None  # an unknown place
     assert answer([], WAY) is None
-    assert Atlas(["Ben gave Anna the lamp."]).map.steps == {}
+    assert MapAnswerer(["Ben gave Anna the lamp."]).map.steps == {}
 
 
 def test_a_walker_is_where_the_steps_lead():
@@ -78,7 +78,7 @@ def test_ways_are_as_long_as_those_of_networkx(seed):
             if near in cells and random.random() < 0.6:
                 told.append(Link(f"p{row}{column}", f"p{near[0]}{near[1]}", word))
                 graph.add_edge(told[-1].origin, told[-1].goal)
-    planner = Planner(told_map(enumerate(told)))
+    planner = Planner(build_map(enumerate(told)))
     for a, b in [random.sample(sorted(graph), 2) for _ in range(40)]:
         way = planner.way(a, b)
         if way is None:
@@ -97,7 +97,7 @@ def walked():
 def test_an_explorer_finds_itself_where_moves_are_told_wrong(walked):
     visits = [read(text) for text in walked[0]]
     found, alone = localise(visits), integrate(visits)
-    true = Atlas(walked[0]).map
+    true = MapAnswerer(walked[0]).map
     assert len(set(found.cells)) == len(true.steps) < len(set(alone.cells))  # alone, one place is drawn several times
     assert max(found.spread) > 0
 
@@ -124,15 +124,15 @@ def test_a_told_move_is_believed_sooner_than_that_no_side_has_changed():
 
 
 def test_without_path_integration_places_of_one_label_are_one(walked):
-    labels = [label for label in Atlas(walked[0]).map.labels.values() if label]
+    labels = [label for label in MapAnswerer(walked[0]).map.labels.values() if label]
     assert len(set(labels)) < len(labels)
-    flat = Atlas(walked[0], SpatialSection(path_integration=False)).map
+    flat = MapAnswerer(walked[0], SpatialSection(path_integration=False)).map
     assert set(flat.steps) <= set(labels)
 
 
 def test_the_map_of_a_walk_answers_all_its_questions(walked):
     texts, world = walked
-    atlas = Atlas(texts)
+    atlas = MapAnswerer(texts)
     for item in world.items:
         assert atlas.say(item.question).answer.replace(" and ", ", ") in [
             one.replace(" and ", ", ") for one in item.answers
@@ -141,6 +141,6 @@ def test_the_map_of_a_walk_answers_all_its_questions(walked):
 
 def test_what_is_at_a_place_stands_for_it():
     told = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
-    said = Atlas(told).say("Which directions lead from the mill to the Marlow company?")
+    said = MapAnswerer(told).say("Which directions lead from the mill to the Marlow company?")
     assert said is not None and said.answer == "north, east" and set(said.told) == {0, 1, 2}
-    assert Atlas(told[:2]).say("Which directions lead from the mill to the Marlow company?") is None
+    assert MapAnswerer(told[:2]).say("Which directions lead from the mill to the Marlow company?") is None

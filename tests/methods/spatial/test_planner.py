@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.methods.spatial.answers import Atlas
-from hippo_core.methods.spatial.place_map import PlaceMap, told_map
+from hippo_core.methods.spatial.answers import MapAnswerer
+from hippo_core.methods.spatial.place_map import PlaceMap, build_map
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link
 from hippo_core.methods.spatial.tool import SpatialTool
@@ -27,20 +27,20 @@ CLOSED = "The lane between the mill and the well is closed."
     ],
 )
 def test_what_cannot_be_planned_is_said(question, answer):
-    said = Atlas([*SQUARE, "The fen is north of the dune."]).say(question)
+    said = MapAnswerer([*SQUARE, "The fen is north of the dune."]).say(question)
     assert (said.answer if said else None) == answer
     assert said is None or said.told  # it rests on statements
 
 
 def test_a_way_that_was_told_and_is_closed_is_none():
     told = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
-    assert Atlas(told).say("Which directions lead from the mill to the fen?").answer == "none"
+    assert MapAnswerer(told).say("Which directions lead from the mill to the fen?").answer == "none"
     assert SpatialTool(told).plan("mill", "fen") == "The fen walk goes from the mill: none."
     assert SpatialTool([*SQUARE, "The fen is north of the dune."]).plan("the mill", "fen") == "No way from the mill to the fen was told."
 
 
 def test_a_one_way_step_is_gone_one_way():
-    atlas = Atlas([SQUARE[0], "A hedge blocks the way south of the well."])
+    atlas = MapAnswerer([SQUARE[0], "A hedge blocks the way south of the well."])
     assert atlas.say("Which directions lead from the mill to the well?").answer == "north"
     assert atlas.say("Which directions lead from the well to the mill?").answer == "none"
 
@@ -86,10 +86,10 @@ def test_a_written_statement_is_as_if_it_had_been_told():
         SQUARE[0],
         "There is a lamp at the fen.",
     ]
-    atlas = Atlas(SQUARE[:2])
+    atlas = MapAnswerer(SQUARE[:2])
     for number, text in enumerate(told[2:], 3):
         atlas.write(text)
-        anew = Atlas(told[:number])
+        anew = MapAnswerer(told[:number])
         assert atlas.map.steps == anew.map.steps
         assert atlas.say(WAY) == anew.say(WAY)
 
@@ -97,7 +97,7 @@ def test_a_written_statement_is_as_if_it_had_been_told():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
     """Links of a random graph, hubs and new places among them, are opened and closed one by one."""
-    random, graph, told = Random(seed), nx.Graph(), told_map(())
+    random, graph, told = Random(seed), nx.Graph(), build_map(())
     planner = Planner(told)
     for number in range(250):
         a, b = random.sample(range(2 + number // 4), 2)

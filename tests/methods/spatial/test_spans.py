@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.spans import WordStatistics, agreed, best_spans, tokens, without_means
+from hippo_core.methods.spatial.spans import WordStatistics, best_spans, consensus_names, tokens, without_means
 from hippo_core.models.packages.pins import available
 
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
@@ -27,7 +27,7 @@ def scored(text, *names):
 def world(*told):
     """The names that a world bears out, of these in each of its statements."""
     known = WordStatistics([text for text, *_ in told])
-    return agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
+    return consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in told])
 
 
 def test_a_name_is_its_best_words_and_none_over_a_mark():
@@ -74,7 +74,7 @@ TOLD = [
 
 @needs_minilm
 def test_a_way_over_names_of_several_words_that_no_pattern_knows():
-    atlas = Atlas(TOLD, reader=fitted_places())
+    atlas = MapAnswerer(TOLD, reader=fitted_places())
     assert atlas.map.labels.keys() == {"ushers_box", "mirror_maze", "wig_cellar", "prop_store"}
     said = atlas.say("Which places does one pass on the way from mirror maze to the prop-store?")
     assert said and said.answer == "usher's box, wig cellar, prop-store"
@@ -95,6 +95,6 @@ def test_what_is_always_gone_along_or_over_is_no_place():
         ("Through the inn one gets by the ferry to the fort.", "inn", "ferry", "fort"),
     ]
     known = WordStatistics([text for text, *_ in told])
-    found = agreed(known, [best_spans(*scored(text, *names)) for text, *names in told])
+    found = consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in told])
     assert found.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
     assert without_means(found, known).places == {"inn", "mill", "den", "fort"}

@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.cache.defences.base import Clean, Damaged, DefenceContext
+from hippo_core.protocols.cache.defences.base import CleanStatistics, DefenceContext, DefenceInput
 
 SHAPE = (3, 2, 2, 40, 8)  # L, 2, H, T, D
 
@@ -24,7 +24,7 @@ def lm():
 @pytest.fixture
 def setting(lm):
     known = [cache(seed) for seed in range(100, 108)]
-    return DefenceContext(lm, Clean.of(known), known)
+    return DefenceContext(lm, CleanStatistics.of(known), known)
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ def damaged():
 
     def make(kv, address="a/0", mask=None, prefix=None, flipped=0.0):
         mask = torch.zeros(*kv.shape[:4], 1, dtype=torch.bool) if mask is None else mask
-        return Damaged(kv, address, mask, kv[:, :, :, :0] if prefix is None else prefix, tuple(range(5, 5 + kv.shape[3])), flipped)
+        return DefenceInput(kv, address, mask, kv[:, :, :, :0] if prefix is None else prefix, tuple(range(5, 5 + kv.shape[3])), flipped)
 
     return make

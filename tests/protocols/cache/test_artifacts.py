@@ -105,7 +105,7 @@ def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
 
 def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
     scores = {**SCORES, ("clean", "wiener"): 1.0, ("gaussian", "wiener"): 1.0}
-    line = ablations.ahead(measured(scores)).to_dict("records")[0]
+    line = ablations.margin_over_heuristic(measured(scores)).to_dict("records")[0]
     assert (line["lost"], line["clipping"]) == ("0.80", "0.50")
     assert line["learned"].startswith("0.25 (−") and line["wiener"].startswith("1.00 (+0.") and "−" not in line["wiener"]
 
@@ -136,7 +136,7 @@ def test_bits_are_told_apart_by_their_numbers():
 def test_what_is_gone_is_said_with_what_is_kept():
     lines = [{"way": "knorm", "severity": severity, "removed": severity, "task": "text", "score": score, "chance": 0.0}
              for severity, score in ((0.0, 0.8), (0.5, 0.2))]  # fmt: skip
-    assert protocol.gone(pd.DataFrame(lines))["severity 0.5"].tolist() == ["0.500 → 0.25"]
+    assert protocol.removed_bits(pd.DataFrame(lines))["severity 0.5"].tolist() == ["0.500 → 0.25"]
 
 
 def test_a_name_of_what_is_left_out_says_what_is_measured():

@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.defences.base import Clean, DefenceContext
+from hippo_core.protocols.cache.defences.base import CleanStatistics, DefenceContext
 from hippo_core.protocols.cache.detection import RATES, Detections, roc
 from tests.protocols.cache.conftest import cache, damaged  # noqa: F401
 
@@ -25,7 +25,7 @@ def test_equal_scores_are_no_finding():
 @pytest.mark.parametrize("name", ["detect_clear", "rms_outlier", "clipping", "episodic"])
 def test_large_noise_is_noticed_and_the_curve_follows_the_mask(lm, damaged, name):  # noqa: F811
     known = [cache(seed) for seed in range(100, 108)]
-    defence = load_defence(name, DefenceContext(lm, Clean.of(known), known))
+    defence = load_defence(name, DefenceContext(lm, CleanStatistics.of(known), known))
     kv = cache(1)
     defence.write(kv, "a/0", range(5, 45))
     found = Detections()

@@ -5,11 +5,11 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.files import write_json
-from hippo_core.protocols.cache.defences.base import Clean
+from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.repair import FILE, Repair, RepairSettings, load_repair, save_repair
 from tests.protocols.cache.conftest import cache
 
-CLEAN = Clean.of([cache(seed) for seed in range(100, 104)])
+CLEAN = CleanStatistics.of([cache(seed) for seed in range(100, 104)])
 
 
 def made(**settings):

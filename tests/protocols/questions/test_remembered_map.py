@@ -4,7 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.protocols.questions.figures import remembered_map
 from hippo_core.protocols.questions.figures.remembered_map import compared, over_the_true_map, pictures
 from hippo_core.suites.draw import worlds
@@ -28,16 +28,16 @@ NORTH_WEST, NORTH_EAST, SOUTH_WEST, SOUTH_EAST = (-1, 0), (-1, 1), (0, 0), (0, 1
 
 
 def test_links_are_told_apart():
-    walked = compared(Atlas(WALK), TRUE)
+    walked = compared(MapAnswerer(WALK), TRUE)
     assert walked["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
     assert walked["stale"] == {frozenset((NORTH_WEST, NORTH_EAST))}  # it was crossed
     assert walked["missing"] == {frozenset((SOUTH_WEST, SOUTH_EAST)), frozenset((SOUTH_EAST, NORTH_EAST))}
-    told = compared(Atlas(["The well is north of the mill.", "The barn is east of the well."]), TRUE)
+    told = compared(MapAnswerer(["The well is north of the mill.", "The barn is east of the well."]), TRUE)
     assert (told["invented"], told["stale"]) == (walked["stale"], set())
 
 
 def test_a_place_that_no_direction_leads_to_is_in_no_cell_and_the_rest_is_drawn():
-    atlas = Atlas(["The well is north of the mill.", "The shed is next to the mill.", "A lane joins the shed and the shop."])
+    atlas = MapAnswerer(["The well is north of the mill.", "The shed is next to the mill.", "A lane joins the shed and the shop."])
     assert "shop" in atlas.map.steps["shed"] and "shop" not in atlas.map.cells
     assert compared(atlas, TRUE)["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
     way = atlas.say("Which places does the shortest way from the well to the shop lead through?")
@@ -45,7 +45,7 @@ def test_a_place_that_no_direction_leads_to_is_in_no_cell_and_the_rest_is_drawn(
 
 
 def test_the_figure_says_what_is_right_and_has_a_drift_for_an_explorer():
-    walked = over_the_true_map(Atlas(WALK), TRUE)
+    walked = over_the_true_map(MapAnswerer(WALK), TRUE)
     assert walked.texts[0].get_text() == "1 of 3 links are remembered, and 1 that is not there"
     assert [axes.get_ylabel() for axes in walked.axes] == ["", "cells"]
     assert [text.get_text() for text in walked.axes[0].get_legend().get_texts()] == [

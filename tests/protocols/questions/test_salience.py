@@ -25,4 +25,4 @@ def test_with_a_gate_it_spreads_the_facts_over_their_salience():
 
 
 def test_a_glance_leaves_out_columns_in_which_nothing_stands():
-    assert list(lab.glance(pd.DataFrame({"S": [np.nan], "action": ["insert"]}))) == ["action"]
+    assert list(lab.preview(pd.DataFrame({"S": [np.nan], "action": ["insert"]}))) == ["action"]

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 from hippo_core.files import root
 from hippo_core.models.load import _placing, load
 from hippo_core.models.spec import ModelSpec
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from tests.training.consolidation.test_ways import logits, weights_of
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("bitsandbytes") is None, reason="4 bits need bitsandbytes")
@@ -44,7 +44,7 @@ def test_four_bit_weights_stay_as_they_are_and_the_update_is_read_back(folder, s
     held = {name: weight for name, weight in weights_of(lm).items() if name.endswith("down_proj.weight")}
     assert len(held) == 3 and all(weight.dtype == torch.uint8 for weight in held.values())
     plain, weights = logits(lm), weights_of(lm)
-    way = make_way("lora", lm, RANK, FIRST)
+    way = make_update_rule("lora", lm, RANK, FIRST)
     trainee = sleep(lm, way, rate=0.1)
     losses = [trainee.learn(step)["answers"] for step in range(3)]
     learnt = logits(lm)
@@ -57,5 +57,5 @@ def test_four_bit_weights_stay_as_they_are_and_the_update_is_read_back(folder, s
     assert found.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in found.items())
     assert torch.equal(logits(lm), plain)
     again = four_bits(folder)
-    make_way("lora", again, RANK, FIRST).load(tmp_path)
+    make_update_rule("lora", again, RANK, FIRST).load(tmp_path)
     assert torch.equal(logits(again), learnt)

@@ -31,7 +31,7 @@ def learn(lm, folder, traces=tuple(TRACES[:1]), way="sparse", steps=1):
 
 
 def asleep(lm, folder):
-    way = live.take_up(lm, folder)
+    way = live.load_update(lm, folder)
     found = logits(lm)
     way.detach()
     return found
@@ -117,7 +117,7 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
         (folder / LINEAGE).write_text(text)
         weights.write_bytes(content)
         with pytest.raises(LabError, match=why):
-            live.take_up(lm, folder)
+            live.load_update(lm, folder)
         assert torch.equal(logits(lm), before)
 
     def sealed(**other):
@@ -189,7 +189,7 @@ def test_what_an_earlier_lab_learnt_is_taken_up_and_sealed_once(lm, slept):
     assert unchanged() and files.is_marked(learnt)
     (learnt / FILE).write_bytes((learnt / FILE).read_bytes()[:-1] + b"x")
     with pytest.raises(LabError, match="is damaged: expected SHA-256"):
-        live.take_up(lm, folder)
+        live.load_update(lm, folder)
     Consolidation(lm, folder).remove()
     assert not (folder / LINEAGE).exists() and not learnt.exists()
 

@@ -17,7 +17,7 @@ from hippo_core.results.records.sealed import seal
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.lineage import LINEAGE
 from hippo_core.training.consolidation.merged import merge
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.training.consolidation.test_live import TRACES
 from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
@@ -28,7 +28,7 @@ def learnt(lm, tmp_path):
     """Writes an update of a way, of numbers drawn at random, as a record holds it; returns the folder and what the model then answers."""
 
     def write(name):
-        way, folder = make_way(name, lm, RANK, 1), tmp_path / "consolidated"
+        way, folder = make_update_rule(name, lm, RANK, 1), tmp_path / "consolidated"
         folder.mkdir()
         torch.manual_seed(1)
         with torch.no_grad():

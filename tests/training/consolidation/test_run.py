@@ -25,7 +25,7 @@ from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, 
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.sleep import PASSES, Sleep, Spent
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
 from tests.training.consolidation.test_ways import logits
@@ -65,7 +65,7 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     assert all(weight.equal(before[name]) for name, weight in lm.model.state_dict().items())
     lineage = read_object(here.record / "consolidated/lineage.json")
     assert lineage["recipe"]["first_block"] == 2 and len(lineage["store"]) == 64
-    way = make_way("lora", lm, 16, 2)
+    way = make_update_rule("lora", lm, 16, 2)
     way.load(here.record / "consolidated")
     way.detach()
 
@@ -100,7 +100,7 @@ def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
 def test_reading_is_judged_by_lessons_that_no_sleep_trains_on(cell, lm, told, monkeypatch):
     drawn, judged = kept.lessons, []
     monkeypatch.setattr(kept, "lessons", lambda *asked: judged.append(drawn(*asked)) or judged[-1])
-    way = make_way("lora", lm, 1, 2)
+    way = make_update_rule("lora", lm, 1, 2)
     recipe = run.recipe_of(cell().parameters, lm, len(told)).model_copy(update={"lessons": 0, "texts": 1})
     run.reading(Sleep(recipe, lm, way, told, [[0]]), True)
     way.detach()
@@ -167,7 +167,7 @@ def test_policies_that_go_by_keys_refuse_traces_without(told):
 
 def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_was(cell, lm, told, monkeypatch):
     here, begun = cell(way="kv_prefix", steps=1, cycles=3), []
-    way = make_way("kv_prefix", lm, 1, 2)
+    way = make_update_rule("kv_prefix", lm, 1, 2)
     recipe = run.recipe_of(here.parameters, lm, len(told)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
     losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))

@@ -12,7 +12,7 @@ from hippo_core.errors import LabError
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation import sleep as sleeping
-from hippo_core.training.consolidation.update_rules import make_way
+from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.packed_examples import IGNORE
 from hippo_core.training.train import answer_loss, checkpoint, resume, train
 from tests.training.consolidation.conftest import TEXTS
@@ -22,7 +22,7 @@ EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder a
 
 @pytest.fixture
 def way(lm):
-    made = make_way("sparse", lm, 2, 0)
+    made = make_update_rule("sparse", lm, 2, 0)
     yield made
     made.detach()
 
@@ -63,7 +63,7 @@ def falls_apart(step, gradient):
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_training_that_diverges_stops_at_its_last_good_state_and_keeps_it(lm, sleep, monkeypatch, tmp_path, gradient):
-    way = make_way("lora", lm, 2, 0)
+    way = make_update_rule("lora", lm, 2, 0)
     trainee = sleep(lm, way, lessons=0, texts=0)
     monkeypatch.setattr(sleeping, "answer_loss", falls_apart(2, gradient))
     with pytest.raises(LabError, match=r"the (loss|gradient) of step 2 is nan: lower the rate \(0.01\); .* kept in .*checkpoint"):
@@ -178,7 +178,7 @@ def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in
 
 
 def test_distillation_brings_the_answers_near_to_those_with_the_trace(lm, sleep):
-    way = make_way("lora", lm, 4, 0)
+    way = make_update_rule("lora", lm, 4, 0)
     trainee = sleep(lm, way, steps=6, questions=8, a_row=4, lessons=0, texts=0, distilled=1.0)
     losses = [trainee.learn(step)["answers"] for step in range(6)]
     way.detach()
@@ -196,7 +196,7 @@ def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, way, sleep, monkeypatc
 
 
 def test_it_learns_what_the_traces_say(lm, sleep):
-    way = make_way("lora", lm, 4, 0)
+    way = make_update_rule("lora", lm, 4, 0)
     trainee = sleep(lm, way, steps=10, questions=8, a_row=4, lessons=0, texts=0)
     losses = [trainee.learn(step)["answers"] for step in range(10)]
     way.detach()
@@ -231,7 +231,7 @@ def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, way
 def test_distilling_changes_what_is_learnt(lm, sleep):
     learnt = []
     for weight in (0.0, 1.0):
-        way = make_way("sparse", lm, 2, 0)
+        way = make_update_rule("sparse", lm, 2, 0)
         sleep(lm, way, distilled=weight, lessons=0, texts=0).learn(0)
         learnt.append(way.kept())
         way.detach()

@@ -18,7 +18,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
-from hippo_core.training.consolidation.update_rules import gated, groups, make_way
+from hippo_core.training.consolidation.update_rules import gated, groups, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate
 from tests.training.consolidation.conftest import TEXTS
@@ -42,7 +42,7 @@ def attached(lm):
     made = []
 
     def attach(name, rank=RANK, first_block=0):
-        made.append(make_way(name, lm, rank, first_block))
+        made.append(make_update_rule(name, lm, rank, first_block))
         return made[-1]
 
     yield attach
@@ -121,7 +121,7 @@ def test_a_loaded_way_answers_like_the_saved_one(name, trained, lm, tmp_path):
     way = trained(name)
     way.save(tmp_path)
     other = load(load_spec("hippo-tiny"), "cpu")
-    fresh = make_way(name, other, RANK, 0)
+    fresh = make_update_rule(name, other, RANK, 0)
     fresh.load(tmp_path)
     assert torch.equal(logits(other), logits(lm))
     assert fresh.fits(QUESTIONS) == way.fits(QUESTIONS)
@@ -171,16 +171,16 @@ def test_a_file_that_does_not_fit_is_refused(name, attached, tmp_path):
 @EVERY
 def test_numbers_out_of_range_are_refused(name, lm):
     with pytest.raises(LabError, match="rank is 1 or more, got 0"):
-        make_way(name, lm, 0, 0)
+        make_update_rule(name, lm, 0, 0)
     blocks = lm.config.num_hidden_layers
     for block in (-1, blocks):
         with pytest.raises(LabError, match=f"0 to {blocks - 1}, got {block}"):
-            make_way(name, lm, RANK, block)
+            make_update_rule(name, lm, RANK, block)
 
 
 def test_an_unknown_way_lists_those_there_are(lm):
     with pytest.raises(LabError, match="kv_prefix"):
-        make_way("loar", lm, RANK, 0)
+        make_update_rule("loar", lm, RANK, 0)
 
 
 @EVERY
@@ -273,7 +273,7 @@ def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(
     assert not torch.equal(answers[0], answers[1])
     way.save(tmp_path)
     way.detach()
-    again = make_way(name, lm, RANK, 0)
+    again = make_update_rule(name, lm, RANK, 0)
     again.load(tmp_path)
     assert all(map(torch.equal, asked(again), answers))
     (tmp_path / groups.GROUPS).write_text('{"groups": [0], "updates": 2}')
@@ -299,7 +299,7 @@ def test_a_broken_gate_is_refused(attached, tmp_path, broken):
 def test_a_rank_above_what_the_model_has_is_refused_and_nothing_is_attached(name, lm):
     before, weights = logits(lm), weights_of(lm)
     with pytest.raises(LabError, match=r"rank is \d+, .* or less, got 100000"):
-        make_way(name, lm, 100_000, 0)
+        make_update_rule(name, lm, 100_000, 0)
     assert torch.equal(logits(lm), before) and weights_of(lm).keys() == weights.keys()
 
 

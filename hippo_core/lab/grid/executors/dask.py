@@ -23,7 +23,7 @@ from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome
 from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Materials
+from hippo_core.lab.run.preflight import Requirements
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
 
@@ -36,7 +36,7 @@ class DaskCluster:
     """The workers behind a scheduler's address (or the .json file that it wrote). A cell that needs a GPU takes its share of the resource
     `GPU` that workers offer."""
 
-    def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid, needed: Materials) -> None:
+    def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid, needed: Requirements) -> None:
         self._address, self._execution, self._name = address, execution, f"hippo-{uuid.uuid4().hex[:12]}"
         self._records = {cell.id: cell.record for cell in grid.cells}
         self._outputs: dict[str, Output] = {}
@@ -129,7 +129,7 @@ class DaskCluster:
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
 
-    def _check(self, needed: Materials, run_id: str) -> dict[str, Any]:
+    def _check(self, needed: Requirements, run_id: str) -> dict[str, Any]:
         """What a worker must be like, as this machine is; LabError where one has other packages or code, lacks a model, or would write
         records that nobody sees."""
         seen = root() / RUNS / run_id / f".seen-{self._name}"

@@ -16,7 +16,7 @@ from hippo_core.lab.run import fingerprints, notebook_files, ram
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
 from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Materials
+from hippo_core.lab.run.preflight import Requirements
 from hippo_core.results.records.archive import Archive
 from hippo_core.results.records.origin import version_of
 
@@ -28,7 +28,7 @@ SAME = {  # what a worker must have as the runner has it, and what to say where 
 }
 
 
-def describe(needed: Materials, seen: str) -> dict[str, Any]:
+def describe(needed: Requirements, seen: str) -> dict[str, Any]:
     """This machine as cells would find it: versions, checksums of code, packages that are not as the lock says, models and encoders that
     are not there, and whether a file of the runner's is seen here."""
     fingerprints.forget()  # a worker lives long, and its checkout may have been changed since
@@ -72,7 +72,7 @@ def _strange(pin: tuple[str, str]) -> str:
 class CellWorker(WorkerPlugin):
     """What a grid leaves on every worker, those that come later too: how cells are run, and that they stop when the grid does."""
 
-    def __init__(self, name: str, execution: ExecutionOptions, needed: Materials, ours: dict[str, Any]) -> None:
+    def __init__(self, name: str, execution: ExecutionOptions, needed: Requirements, ours: dict[str, Any]) -> None:
         self.name, self.execution, self.needed, self.ours = name, execution, needed, ours
 
     def setup(self, worker: Worker) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError
 from hippo_core.evaluation.table import COLUMNS
-from hippo_core.protocols.base.cell import OpenCell
+from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.qa.parameters import Resolved, resolve
 from hippo_core.results.frames import Frame
 from hippo_core.suites.datasets import build
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
 
-class AskingCell(OpenCell):
+class AskingCell(RunningCell):
     """A cell that asks questions about the worlds of a suite."""
 
     @cached_property

@@ -16,7 +16,7 @@ from hippo_core.protocols.cache.token_prior import TokenPrior
 
 
 @dataclass(frozen=True)
-class Clean:
+class CleanStatistics:
     """What the keys and values of clean text are like, from caches of validation text.
 
     Args:
@@ -35,7 +35,7 @@ class Clean:
     threshold: Tensor
 
     @classmethod
-    def of(cls, caches: Sequence[KV], false_alarms: float = 0.01) -> "Clean":
+    def of(cls, caches: Sequence[KV], false_alarms: float = 0.01) -> "CleanStatistics":
         """Of these caches [L, 2, H, T, D], all their tokens together."""
         x = torch.cat([kv.float().cpu() for kv in caches], 3)
         lengths = rms(x)
@@ -56,7 +56,7 @@ def _strangeness(x: Tensor, mean: Tensor, spread: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DefenceInput:
     """A damaged cache as a defence gets it.
 
     Args:
@@ -92,7 +92,7 @@ class DefenceContext:
     """
 
     lm: Any
-    clean: Clean
+    clean: CleanStatistics
     known: Sequence[KV] = ()
     seed: int = 0
     checkpoint: Path | None = None
@@ -118,11 +118,11 @@ class Defence:
         """Called once for each cache when it is written, whole, with its token ids. Returns the bytes that are kept."""
         return 0
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         """The cache as it is read: [L, 2, H, T', D], without tokens that are not to be looked at."""
         return damaged.kv
 
-    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+    def suspicion(self, damaged: DefenceInput, repaired: KV) -> Tensor:
         """How sure it is that a vector is damaged, more is surer, float32 [L, 2, H, T, 1]: here the mean square of what it changed, in
         deviations of clean text."""
         away = (repaired.float().cpu() - damaged.kv.float().cpu()) / self.setting.clean.spread

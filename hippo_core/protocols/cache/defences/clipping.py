@@ -4,13 +4,13 @@ import torch
 
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import rms
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 
 class Clipping(Defence):
     name = "clipping"
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         clean = self.setting.clean
         x = torch.where(damaged.kv.isnan(), clean.mean, damaged.kv)
         x = torch.maximum(torch.minimum(x, clean.high), clean.low)

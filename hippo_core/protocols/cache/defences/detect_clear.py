@@ -4,15 +4,15 @@ import torch
 from torch import Tensor
 
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 
 class DetectClear(Defence):
     name = "detect_clear"
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         strange = self.setting.clean.strangeness(damaged.kv) > self.setting.clean.threshold
         return torch.where(strange, 0.0, damaged.kv)
 
-    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+    def suspicion(self, damaged: DefenceInput, repaired: KV) -> Tensor:
         return self.setting.clean.strangeness(damaged.kv) / self.setting.clean.threshold

@@ -16,7 +16,7 @@ from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.bits import FLOATS, bits_of, draw, of_bits
 from hippo_core.protocols.cache.corruption import generator_of
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import Defence, DefenceContext, DefenceInput
 from hippo_core.protocols.cache.hamming import byte_checks, checks, mend, mend_bytes
 
 
@@ -36,7 +36,7 @@ class ECC(Defence):
         self._kept[address] = self.checks(self._words(kv))
         return self._kept[address].nbytes
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         kv, stored = damaged.kv, self.setting.stored
         before, kept = self._words(kv), self._kept[damaged.address]
         generator = generator_of("check bits", self.setting.seed, damaged.address)

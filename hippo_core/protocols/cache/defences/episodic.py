@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import generator_of
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import Defence, DefenceContext, DefenceInput
 from hippo_core.protocols.cache.spans import SPAN, SpanStore, cosine, differs
 
 PAIRS = 200  # of different clean texts, that say how alike two may be
@@ -37,7 +37,7 @@ class Episodic(Defence):
     def write(self, kv: KV, address: str, tokens: Sequence[int]) -> int:
         return self.store.write(kv, address, tokens)
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         address = self.recalled(damaged)
         kept = self.store.stored(address, damaged.kv.shape[3]) if address else None
         if kept is None or not self.trusts(damaged, kept):
@@ -46,15 +46,15 @@ class Episodic(Defence):
         chosen = self.chosen(damaged, wrong).to(wrong.device)
         return torch.where(wrong & chosen.repeat_interleave(SPAN)[: kept.shape[3]].view(1, 1, 1, -1, 1), kept.to(damaged.kv), damaged.kv)
 
-    def recalled(self, damaged: Damaged) -> str:
+    def recalled(self, damaged: DefenceInput) -> str:
         """The address of the cache that is put back."""
         return self.store.recall(damaged.kv)
 
-    def trusts(self, damaged: Damaged, kept: KV) -> bool:
+    def trusts(self, damaged: DefenceInput, kept: KV) -> bool:
         """Whether what was recalled is the damaged cache as it was."""
         return self.store.likeness(damaged.kv, kept) > self.alike
 
-    def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
+    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
         """Which spans are put back, bool [S]: of those with damage the worst."""
         return self.most(by_span(wrong))
 
@@ -74,7 +74,7 @@ class Random(Episodic):
 
     name = "episodic_random"
 
-    def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
+    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
         count = len(by_span(wrong))
         order = torch.randperm(count, generator=generator_of("spans", self.setting.seed, damaged.address))
         return torch.isin(torch.arange(count), order[: self.allowed(count)])
@@ -85,7 +85,7 @@ class Oldest(Episodic):
 
     name = "episodic_oldest"
 
-    def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
+    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
         return torch.arange(count := len(by_span(wrong))) < self.allowed(count)
 
 
@@ -95,13 +95,13 @@ class Gold(Episodic):
     name = "episodic_gold"
     uses_oracle_mask = True
 
-    def recalled(self, damaged: Damaged) -> str:
+    def recalled(self, damaged: DefenceInput) -> str:
         return damaged.address
 
-    def trusts(self, damaged: Damaged, kept: KV) -> bool:
+    def trusts(self, damaged: DefenceInput, kept: KV) -> bool:
         return True
 
-    def chosen(self, damaged: Damaged, wrong: Tensor) -> Tensor:
+    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
         return self.most(by_span(damaged.mask))
 
 

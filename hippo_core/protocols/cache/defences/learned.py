@@ -4,7 +4,7 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import Defence, DefenceContext, DefenceInput
 from hippo_core.protocols.cache.repair import load_repair
 
 
@@ -18,5 +18,5 @@ class Learned(Defence):
         self.operator = load_repair(setting.checkpoint, setting.clean, setting.lm.spec.name)
 
     @torch.inference_mode()
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         return self.operator(damaged.kv)

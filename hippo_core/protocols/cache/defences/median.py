@@ -4,13 +4,13 @@ import torch
 from torch.nn.functional import pad
 
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 
 class Median(Defence):
     name = "median"
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         clean, x = self.setting.clean, damaged.kv
         known = torch.where(x.isnan(), clean.mean, x)
         around = pad(known.flatten(0, 2), (0, 0, 1, 1), mode="replicate").view(*x.shape[:3], -1, x.shape[4])

@@ -9,7 +9,7 @@ from math import ceil
 import torch
 
 from hippo_core.models.kv import KV, encode
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import Defence, DefenceContext, DefenceInput
 
 
 class Recompute(Defence):
@@ -19,7 +19,7 @@ class Recompute(Defence):
         super().__init__(setting)
         self.reads = setting.budget < 1
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         count = ceil(self.setting.budget * len(damaged.tokens))
         again = encode(self.setting.lm, [list(damaged.tokens[:count])], damaged.prefix)[0]
         return torch.cat([again, damaged.kv[:, :, :, count:]], 3)

@@ -3,12 +3,12 @@
 import torch
 
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 
 class Reset(Defence):
     name = "reset"
     uses_oracle_mask = True
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         return torch.where(damaged.mask, 0.0, damaged.kv)

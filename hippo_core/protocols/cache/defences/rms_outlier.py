@@ -5,15 +5,15 @@ from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import rms
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 
 class RMSOutlier(Defence):
     name = "rms_outlier"
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         return torch.where(self.suspicion(damaged, damaged.kv) > 3, self.setting.clean.mean, damaged.kv)
 
-    def suspicion(self, damaged: Damaged, repaired: KV) -> Tensor:
+    def suspicion(self, damaged: DefenceInput, repaired: KV) -> Tensor:
         clean = self.setting.clean
         return ((rms(damaged.kv) - clean.length).abs() / clean.length_spread).nan_to_num(nan=torch.inf)

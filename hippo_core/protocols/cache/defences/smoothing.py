@@ -4,7 +4,7 @@ the damage is told, here everywhere."""
 import torch
 
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence
+from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 
 MIXED = 0.3
 
@@ -12,7 +12,7 @@ MIXED = 0.3
 class Smoothing(Defence):
     name = "smoothing"
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         smooth = [damaged.kv[:, :, :, 0]]
         for token in range(1, damaged.kv.shape[3]):
             smooth.append((1 - MIXED) * damaged.kv[:, :, :, token] + MIXED * smooth[-1])

@@ -8,7 +8,7 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
-from hippo_core.protocols.cache.defences.base import Damaged, Defence, DefenceContext
+from hippo_core.protocols.cache.defences.base import Defence, DefenceContext, DefenceInput
 
 
 class Wiener(Defence):
@@ -21,7 +21,7 @@ class Wiener(Defence):
             raise LabError("the Wiener filter needs clean text to be fitted to; give Setting its priors, or leave wiener out")
         self.priors = setting.priors(self.by_layer)
 
-    def repair(self, damaged: Damaged) -> KV:
+    def repair(self, damaged: DefenceInput) -> KV:
         start, parts = damaged.prefix.shape[3], damaged.kv.chunk(len(self.priors))
         return torch.cat([prior.estimate(part, start).kv for prior, part in zip(self.priors, parts, strict=True)]).to(damaged.kv)
 

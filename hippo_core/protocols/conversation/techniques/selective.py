@@ -103,10 +103,10 @@ def _bm25(lm: Any, passages: Sequence[str]) -> Scores:
 
 def _embedding(lm: Any, passages: Sequence[str]) -> Scores:
     """MiniLM's cosine where it is on the disk, else that of the model's own states."""
-    from hippo_core.methods.encoded import usual_encoder
+    from hippo_core.methods.encoded import default_encoder
 
     index, taught = _world(lm, passages)
-    encoder = usual_encoder()
+    encoder = default_encoder()
     return lambda question: dense_scores(index, taught, question, encoder)
 
 

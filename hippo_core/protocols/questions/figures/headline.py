@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 from hippo_core.results.conditions import base
 from hippo_core.results.criteria.evidence import LEAST_ABOVE_CHANCE
 from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, room
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 
 BEST_RAG = "The best rag"
-RAG_LOOK = Look("best rag", "#5f7a6b", "D")
+RAG_LOOK = Style("best rag", "#5f7a6b", "D")
 MOST = 16  # lines; of more settings the first are drawn
 FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/oracle")
 WORDS = {  # what the legend says of a condition that a stranger does not know by its name
@@ -30,7 +30,7 @@ WORDS = {  # what the legend says of a condition that a stranger does not know b
 
 
 @dataclass(frozen=True)
-class Lead:
+class HeadlineComparison:
     """In one setting the condition `a`, the `b` that it is compared with (empty: nothing), and a less b with its 95% interval. `rag`: the
     best one; `table`: the estimates of all conditions, by condition; `about`: what its questions take, in plain words."""
 
@@ -69,7 +69,7 @@ class Lead:
         return f"the best rag ({label})" if condition == self.rag else label
 
 
-def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
+def headline_figure(title: str, leads: Sequence[HeadlineComparison]) -> bytes:
     """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
@@ -79,7 +79,7 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
     words = [part for name in names for part in name.split("\n")]
     margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
-    looks: dict[str, Look] = {}
+    looks: dict[str, Style] = {}
     with matplotlib.rc_context(STYLE):
         for height, lead in enumerate(leads):
             looks |= _line(panel, height, lead)
@@ -99,7 +99,7 @@ def headline_figure(title: str, leads: Sequence[Lead]) -> bytes:
         return png(figure)
 
 
-def _line(panel: Axes, height: int, lead: Lead) -> dict[str, Look]:
+def _line(panel: Axes, height: int, lead: HeadlineComparison) -> dict[str, Style]:
     """One setting; returns the looks that it needs in the legend, by label."""
     panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
     shown = {name: _look(name, lead) for name in _shown(lead)}
@@ -116,20 +116,20 @@ def _line(panel: Axes, height: int, lead: Lead) -> dict[str, Look]:
     return {style.label: style for style in reversed(shown.values())}
 
 
-def _shown(lead: Lead) -> list[str]:
+def _shown(lead: HeadlineComparison) -> list[str]:
     """The conditions of a line, the one that it is about last: it lies on top."""
     ceiling = next((name for name in CEILINGS if name in lead.table.index), "")
     return [name for name in dict.fromkeys((FLOOR, ceiling, lead.b, lead.a)) if name and name in lead.table.index]
 
 
-def _look(name: str, lead: Lead) -> Look:
+def _look(name: str, lead: HeadlineComparison) -> Style:
     if name == lead.rag and name != lead.a:
         return RAG_LOOK
     known = look(name)
     return replace(known, label=WORDS.get(base(name), "{}").format(known.label))
 
 
-def _handle(style: Look) -> Line2D:
+def _handle(style: Style) -> Line2D:
     face = "white" if style.hollow else style.colour
     return Line2D(
         [], [], color=style.colour, marker=style.marker, linestyle="none", markerfacecolor=face, markeredgewidth=1.4, label=style.label

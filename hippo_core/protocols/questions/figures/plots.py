@@ -26,7 +26,7 @@ from hippo_core.results.figures.drawing import (
     label_points,
     room,
 )
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Look, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
 from hippo_core.results.frames import Frame
 
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
@@ -135,7 +135,7 @@ def _regime_note(table: Frame, name: str, regime: str) -> str:
     return "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
 
 
-def _small(panel: Axes, table: Frame, values: list, style: Look, joined: bool) -> None:
+def _small(panel: Axes, table: Frame, values: list, style: Style, joined: bool) -> None:
     for height in (0.5, 1):
         panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
     positions = [position for position, value in enumerate(values) if value in table.index]

@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 
 from hippo_core.methods.base import Method, Observation
 from hippo_core.methods.spatial import Smpd
-from hippo_core.methods.spatial.answers import Atlas
+from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.localise import integrate
-from hippo_core.methods.spatial.place_map import Cell, laid_out
+from hippo_core.methods.spatial.place_map import Cell, grid_layout
 from hippo_core.methods.spatial.planner import PlannedRoute
 from hippo_core.results.figures.drawing import STYLE, Margins, grid, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE
@@ -51,11 +51,11 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
     return drawn
 
 
-def compared(atlas: Atlas, true: Map) -> dict[str, set[Pair]]:
+def compared(atlas: MapAnswerer, true: Map) -> dict[str, set[Pair]]:
     """The links of a remembered grid and of the true one, as pairs of true cells: `right` on both, `missing` on the remembered one; on
     that alone `stale`, where the explorer has crossed it, and `invented`, where it has not. A place that no direction leads to lies in no
     cell: its links are left out."""
-    moved, cells = _shift(atlas, true), laid_out(true.steps)
+    moved, cells = _shift(atlas, true), grid_layout(true.steps)
     held = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values() if {a, b} <= moved.keys()}
     there = {_pair(cells[a], cells[b]) for a, near in true.steps.items() for b in near.values()}
     place = {cell: name for name, cell in atlas.map.cells.items()}
@@ -65,10 +65,10 @@ def compared(atlas: Atlas, true: Map) -> dict[str, set[Pair]]:
     return {"right": held & there, "missing": there - held, "stale": extra & crossed, "invented": extra - crossed}
 
 
-def over_the_true_map(atlas: Atlas, true: Map, way: PlannedRoute | None = None) -> Figure:
+def over_the_true_map(atlas: MapAnswerer, true: Map, way: PlannedRoute | None = None) -> Figure:
     """The remembered map of a grid on the true one, with a way; beside it, of an explorer, the drift along its walk."""
     links, moved = compared(atlas, true), _shift(atlas, true)
-    cells = laid_out(true.steps)
+    cells = grid_layout(true.steps)
     rows = [cell[0] for cell in (*cells.values(), *moved.values())]
     body = max(2.6, 0.52 * (max(rows) - min(rows) + 1)) + 0.8
     held, there = len(links["right"]), len(links["right"] | links["missing"])
@@ -102,7 +102,7 @@ def _map(panel: Axes, links: dict[str, set[Pair]], cells: dict[str, Cell], way: 
     panel.legend(handles=shown, frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.02), handlelength=2.6)
 
 
-def _drift(panel: Axes, atlas: Atlas) -> None:
+def _drift(panel: Axes, atlas: MapAnswerer) -> None:
     assert atlas.walked
     alone = integrate([visit for _, visit in atlas.visits]).cells
     away = [hypot(a[0] - b[0], a[1] - b[1]) for a, b in zip(alone, atlas.walked.cells, strict=True)]
@@ -120,9 +120,9 @@ def _drift(panel: Axes, atlas: Atlas) -> None:
     panel.legend(handles=shown, frameon=False, fontsize=8, loc="upper left")
 
 
-def _shift(atlas: Atlas, true: Map) -> dict[str, Cell]:
+def _shift(atlas: MapAnswerer, true: Map) -> dict[str, Cell]:
     """The true cell that each remembered place is laid on."""
-    cells, own = laid_out(true.steps), atlas.map.cells
+    cells, own = grid_layout(true.steps), atlas.map.cells
     apart = Counter(
         (cells[label][0] - own[place][0], cells[label][1] - own[place][1])
         for place, label in atlas.map.labels.items()

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hippo_core.files import root
-from hippo_core.protocols.questions.figures.headline import BEST_RAG, Lead, headline_figure
+from hippo_core.protocols.questions.figures.headline import BEST_RAG, HeadlineComparison, headline_figure
 from hippo_core.protocols.questions.report.contract import said, valid
 from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, ordered
 from hippo_core.results.criteria import Verdict
-from hippo_core.results.figures.palette import Look, look
+from hippo_core.results.figures.palette import Style, look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims
@@ -53,7 +53,7 @@ def _begun(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:] if sentence.startswith(("the ", "all ")) else sentence
 
 
-def leads(run: Run, model: str) -> list[Lead]:
+def leads(run: Run, model: str) -> list[HeadlineComparison]:
     """In each setting of a model the memory and what it is compared with: the best rag, else the plain model; without a memory the best rag
     and the plain model, and where there is nothing to compare the best condition alone."""
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
@@ -86,15 +86,15 @@ def _best(rows: Frame) -> str | None:
     return next((name for name in ordered(means.index) if means[name] == means.max()), None)
 
 
-def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> Lead:
+def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> HeadlineComparison:
     table = summaries.estimate(rows, ["condition"]).set_index("condition")
     a, b = sides
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return Lead(name, a, b, rag or "", table, difference, low, high, said_of(str(rows["suite"].iloc[0])).get("asks", ""))
+    return HeadlineComparison(name, a, b, rag or "", table, difference, low, high, said_of(str(rows["suite"].iloc[0])).get("asks", ""))
 
 
-def _compared(found: Sequence[Lead]) -> str:
+def _compared(found: Sequence[HeadlineComparison]) -> str:
     """The first sentence: how the one side stands against the other, setting by setting."""
     paired = [lead for lead in found if not math.isnan(lead.difference)]
     if not paired:
@@ -120,7 +120,7 @@ def _compared(found: Sequence[Lead]) -> str:
     return "; ".join(parts) + "."
 
 
-def _no_rival(found: Sequence[Lead]) -> str:
+def _no_rival(found: Sequence[HeadlineComparison]) -> str:
     """That nothing is compared, and which baselines were asked all the same: a rag with other settings stands for no best rag."""
     asked = dict.fromkeys(name for lead in found for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
     if not asked:
@@ -128,26 +128,26 @@ def _no_rival(found: Sequence[Lead]) -> str:
     return f"not compared in this sentence, though asked too: {', '.join(look(name).label for name in ordered(asked))}"
 
 
-def _sides(paired: Sequence[Lead]) -> tuple[str, str]:
+def _sides(paired: Sequence[HeadlineComparison]) -> tuple[str, str]:
     """What is compared, in words, where it differs from setting to setting too."""
     subjects, rivals = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
     several = "the best rag" if any(lead.a == lead.rag for lead in paired) else "the memory"
     return subjects.pop() if len(subjects) == 1 else several, rivals.pop() if len(rivals) == 1 else "the best rag"
 
 
-def _unclear(lead: Lead) -> str:
+def _unclear(lead: HeadlineComparison) -> str:
     if math.isnan(lead.low):
         return ", in too few worlds for an interval"
     return "" if lead.low > 0 or lead.high < 0 else ", no clear difference"
 
 
-def _listed(words: str, some: Sequence[Lead], of: int) -> str:
+def _listed(words: str, some: Sequence[HeadlineComparison], of: int) -> str:
     if len(some) <= NAMED:
         return f"{words} {', '.join(f'{lead.setting} ({_by([lead])})' for lead in some)}"
     return f"{words} {len(some)} of {of} settings ({_by(some)})"
 
 
-def _by(some: Sequence[Lead]) -> str:
+def _by(some: Sequence[HeadlineComparison]) -> str:
     if len(some) == 1:
         [lead] = some
         interval = "" if math.isnan(lead.low) else f", {span(lead.low, lead.high, sign=True)}"
@@ -203,7 +203,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
     return "; ".join(parts) + "."
 
 
-def claim(found: Sequence[Lead]) -> str:
+def claim(found: Sequence[HeadlineComparison]) -> str:
     """The title of the figure."""
     paired = [lead for lead in found if not math.isnan(lead.difference)]
     if not paired:
@@ -235,7 +235,7 @@ def picture(run: Run) -> tuple[str, bytes] | None:
 class Named:
     """A condition in words."""
 
-    look: Look
+    look: Style
     words: str
 
     @property

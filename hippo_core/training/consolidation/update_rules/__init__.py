@@ -5,6 +5,6 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.training.consolidation.update_rules.base import UpdateRule
 
 
-def make_way(name: str, lm: LanguageModel, rank: int, first_block: int) -> UpdateRule:
+def make_update_rule(name: str, lm: LanguageModel, rank: int, first_block: int) -> UpdateRule:
     """A way into a model, attached to it and still without effect. LabError for an unknown name, and for what the model does not have."""
     return member(__name__, name, "way")(lm, rank, first_block)

@@ -11,7 +11,7 @@ import pytest
 
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.base.reporting import write_report
-from hippo_core.protocols.questions.figures.headline import Lead
+from hippo_core.protocols.questions.figures.headline import HeadlineComparison
 from hippo_core.protocols.questions.report.found import _compared, described, sentences
 from hippo_core.protocols.questions.report.found import claim as _claim
 from hippo_core.protocols.questions.report.runs import load_run
@@ -96,13 +96,16 @@ def test_one_claim_is_the_one_claim(run):
 )
 def test_baselines_that_were_asked_are_not_said_to_be_missing(others, says):
     table = pd.DataFrame({"mean": 1.0}, index=["memory/smpd", *others])
-    assert _compared([Lead("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)]) == f"smpd answers 100% right on spatial; {says}"
+    assert (
+        _compared([HeadlineComparison("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)])
+        == f"smpd answers 100% right on spatial; {says}"
+    )
 
 
 def test_to_be_ahead_of_a_rag_at_chance_is_nothing_that_the_headline_counts():
-    def lead(setting: str, rag: float) -> Lead:
+    def lead(setting: str, rag: float) -> HeadlineComparison:
         table = pd.DataFrame({"mean": [0.9, rag], "chance": 0.2}, index=["memory/smpd", "baselines/rag_sum"])
-        return Lead(setting, "memory/smpd", "baselines/rag_sum", "baselines/rag_sum", table, 0.9 - rag, 0.1, 0.9)
+        return HeadlineComparison(setting, "memory/smpd", "baselines/rag_sum", "baselines/rag_sum", table, 0.9 - rag, 0.1, 0.9)
 
     found = [lead("fair", 0.26), lead("hopeless", 0.24)]
     assert _claim(found).endswith(" on 1 of 1 settings where that beats a guess")
