@@ -35,8 +35,8 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.defences.clipping import Clipping
+from hippo_core.protocols.cache.eviction import press
 from hippo_core.protocols.cache.parameters import CacheParameters
-from hippo_core.protocols.cache.presses import press
 from hippo_core.protocols.cache.probes import windows
 from hippo_core.protocols.cache.repair import Repair, RepairSettings
 

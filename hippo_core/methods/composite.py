@@ -29,7 +29,7 @@ SURE = 0.5  # a confidence from which on a part comes first
 
 class ConfidenceCalibration(SettingsModel):
     """How far a part's confidence is believed: the logistic function of what speaks for what it brought (`evidence`), fitted on validation
-    worlds (recipes/arbiter.py)."""
+    worlds (recipes/fit_part_calibration.py)."""
 
     bias: float
     confidence: float

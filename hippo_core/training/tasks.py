@@ -12,7 +12,8 @@ from typing import Any
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
-from hippo_core.training import related, rooms
+from hippo_core.training import babi_lessons as rooms
+from hippo_core.training import related
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 from hippo_core.training.wide_words import WIDE

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from hippo_core.methods.composite import ConfidenceCalibration
-from recipes import arbiter
+from recipes import fit_part_calibration as arbiter
 
 PLANTED = ConfidenceCalibration(bias=-1.0, confidence=4.0, restated=-2.0, joined=1.0, agreed=1.5)
 

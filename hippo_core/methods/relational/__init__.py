@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Observation, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
+from hippo_core.methods.relational.attribution import plainly
 from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
-from hippo_core.methods.relational.speech import plainly
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hippo_core.methods.weighed import Weighed
+from hippo_core.methods.gate_terms import Weighed
 
 WEIGHTS: Mapping[str, float] = {"confidence": 0.5, "schema": 0.3, "novelty": 0.1, "recency": 0.1, "degree": -0.2}
 HUB = 64  # edges of a name from which on it counts as a hub; twice as many count in full

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
+from hippo_core.methods.gate_terms import hub
+from hippo_core.methods.relational.attribution import HEARSAY, SURE, Attribution, parse_attribution
+from hippo_core.methods.relational.attribution_fallback import infer_speaker, lowered
 from hippo_core.methods.relational.edge import Attestation, Edge
 from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
 from hippo_core.methods.relational.mentions import Mention, mentions
 from hippo_core.methods.relational.names import NameIndex
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
-from hippo_core.methods.relational.speech import HEARSAY, SURE, Attribution, parse_attribution
 from hippo_core.methods.relational.times import Date, When
-from hippo_core.methods.relational.voices import infer_speaker, lowered
-from hippo_core.methods.weighed import hub
 from hippo_core.store.trace import Trace
 
 WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hippo_core.methods.relational.attribution import Attribution
 from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import Graph, Key, StatementEdge
 from hippo_core.methods.relational.mentions import Mention
@@ -19,7 +20,6 @@ from hippo_core.methods.relational.path_search import PathSearch, ScoredPath
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.paths import StatementPath as PatternPath
 from hippo_core.methods.relational.relations import Relation
-from hippo_core.methods.relational.speech import Attribution
 from hippo_core.methods.relational.statement_reader import SURENESS, ReadStatement, StatementReader
 from hippo_core.methods.relational.times import When
 from hippo_core.store.trace import Trace

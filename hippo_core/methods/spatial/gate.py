@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from hippo_core.methods.gate_terms import Weighed, hub
 from hippo_core.methods.spatial.settings import BlockSettings
-from hippo_core.methods.weighed import Weighed, hub
 
 WEIGHTS: Mapping[str, float] = {"repeat": 1.0, "edge": 1.0, "degree": 0.2}
 SIDES = 2  # edges of a place from which on another one is less likely

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hippo_core.protocols.cache.bits import positions
+from hippo_core.protocols.cache.cached_probe import Written, donor_of
 from hippo_core.protocols.cache.corruption import Corruption, Damage, corrupt
-from hippo_core.protocols.cache.written import Written, donor_of
 
 
 def faults(parameters: Any) -> Iterator[tuple[str, Corruption]]:

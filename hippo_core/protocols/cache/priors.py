@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.cached_probe import write
 from hippo_core.protocols.cache.key_rotation import KeyRotation
 from hippo_core.protocols.cache.probes import TASKS, probes
 from hippo_core.protocols.cache.token_prior import TokenPrior
-from hippo_core.protocols.cache.written import write
 
 PROBES, RANK = 32, 256  # caches a task, factors
 

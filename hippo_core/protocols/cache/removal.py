@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
+from hippo_core.protocols.cache.cached_probe import write
 from hippo_core.protocols.cache.corruption import Corruption
 from hippo_core.protocols.cache.damage import damaged
+from hippo_core.protocols.cache.eviction import PRESSES, press
 from hippo_core.protocols.cache.information import WAYS, removed
-from hippo_core.protocols.cache.presses import PRESSES, press
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.protocols.cache.reading import read
 from hippo_core.protocols.cache.table import REMOVE
-from hippo_core.protocols.cache.written import write
 
 
 def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:

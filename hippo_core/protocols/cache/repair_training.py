@@ -22,12 +22,12 @@ from transformers import DynamicCache
 
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.cached_probe import Written, donor_of, write
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.names import Format
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.protocols.cache.repair import Repair, RepairSettings
-from hippo_core.protocols.cache.written import Written, donor_of, write
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
 
 TASKS = ("text", "choice", "needle")

@@ -13,6 +13,7 @@ from hippo_core.files import home, remove_made, write_json
 from hippo_core.models import checksums
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.cached_probe import Written, write
 from hippo_core.protocols.cache.corruption import KINDS, Corruption, Damage, flip_probability
 from hippo_core.protocols.cache.damage import damaged, faults
 from hippo_core.protocols.cache.defences import load_defence
@@ -27,7 +28,6 @@ from hippo_core.protocols.cache.repair import RepairSettings, save_repair
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.protocols.cache.stability import stability
 from hippo_core.protocols.cache.table import COLUMNS, STABILITY, TRAIN, task_metrics
-from hippo_core.protocols.cache.written import Written, write
 from hippo_core.training.train import train
 
 WORKSHOP = "data/training/cache"

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.cached_probe import Written
 from hippo_core.protocols.cache.corruption import generator_of
 from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
 from hippo_core.protocols.cache.repair_training import logits
-from hippo_core.protocols.cache.written import Written
 
 SIZES = (0.0, 0.1, 0.2, 0.5)
 CACHES = 8

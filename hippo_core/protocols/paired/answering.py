@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from hippo_core.live.answer import Read, content_words
-from hippo_core.protocols.paired.brought import Passage
+from hippo_core.protocols.paired.retrieval import Passage
 from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ def new(folder: Annotated[str, typer.Argument(help="a folder that is not there y
 @app.command()
 def doctor(suite: Suite) -> None:
     """Read a suite and say what is wrong with it or thin. Exit 1 where something is wrong."""
-    from hippo_core.protocols.paired.doctor import examined
+    from hippo_core.protocols.paired.lint import examined
     from hippo_core.protocols.paired.suite import read_suite
 
     read = read_suite(suite)
@@ -179,8 +179,8 @@ def reproduce(
 ) -> None:
     """Run a run again, and say which answers are not the same. Exit 1 where one is not. What the run asks for besides (a program, a module,
     a URL, a variable) is run or read only where it is allowed here."""
-    from hippo_core.protocols.paired.reproducing import Allowed, require_allowed
-    from hippo_core.protocols.paired.reproducing import reproduce as again
+    from hippo_core.protocols.paired.rerun import Allowed, require_allowed
+    from hippo_core.protocols.paired.rerun import reproduce as again
     from hippo_core.protocols.paired.run_files import read_run
     from hippo_core.protocols.paired.suite import read_suite
 

@@ -17,8 +17,8 @@ from random import Random
 from statistics import fmean
 
 from hippo_core.errors import LabError, unknown
-from hippo_core.protocols.paired.brought import Brought, MemoryUnderTest, Passage
 from hippo_core.protocols.paired.items import Asking
+from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, Passage
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 SCORES = (

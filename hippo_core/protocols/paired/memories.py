@@ -15,8 +15,8 @@ from hippo_core.live.memory import LiveMemory
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import imported, is_path, located, source_of
-from hippo_core.protocols.paired.brought import Brought, MemoryUnderTest, by_rank
 from hippo_core.protocols.paired.program import Program
+from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, by_rank
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
 

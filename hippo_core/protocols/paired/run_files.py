@@ -1,7 +1,7 @@
 """A run on the disk: a folder with `run.json`, which says what it rests on, and `results.jsonl`, a row a line. It is written once.
 
 `run.json` holds the SHA-256 of the results, and under `sealed` one of each value of its own, so that a reader can say what was altered. A
-run of an earlier lab has no `sealed`; it is read as it is, for nothing that a record names is run without a flag (reproducing.py).
+run of an earlier lab has no `sealed`; it is read as it is, for nothing that a record names is run without a flag (rerun.py).
 """
 
 import hashlib

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import ItemAnswer
-from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import SCORES, expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
+from hippo_core.protocols.paired.retrieval import Brought
 from hippo_core.protocols.paired.suite import SuiteNote
 
 

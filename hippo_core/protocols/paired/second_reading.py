@@ -12,9 +12,9 @@ from pydantic import Field
 from hippo_core.errors import unknown
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.answering import ItemAnswer
-from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import expected
 from hippo_core.protocols.paired.items import Asking, Id, StrictModel, Text
+from hippo_core.protocols.paired.retrieval import Brought
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.suite import PairedSuite, numbered_lines, within
 from hippo_core.results.statistics.interval import Interval

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.answerers import answerer_of
 from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt
-from hippo_core.protocols.paired.brought import Brought
 from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, asked, open_condition
 from hippo_core.protocols.paired.items import ASKING, Asking
 from hippo_core.protocols.paired.memories import opener
+from hippo_core.protocols.paired.retrieval import Brought
 from hippo_core.protocols.paired.scoring import SCORES, score
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote

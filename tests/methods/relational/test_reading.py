@@ -3,10 +3,10 @@
 import pytest
 
 from hippo_core.evaluation.run import passages_of
+from hippo_core.methods.relational.attribution import Attribution, parse_attribution
 from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.relations import FORMS
-from hippo_core.methods.relational.speech import Attribution, parse_attribution
 from hippo_core.store.trace import Trace
 from hippo_core.suites import settings_for
 from hippo_core.suites.draw import cut, drawn_worlds

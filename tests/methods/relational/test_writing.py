@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
+from hippo_core.methods.gate_terms import hub
 from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, confidence, retold
 from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
 from hippo_core.methods.relational.graph import Graph
-from hippo_core.methods.weighed import hub
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.store import TraceStore

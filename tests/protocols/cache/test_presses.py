@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from hippo_core.errors import LabError
+from hippo_core.protocols.cache.eviction import PRESSES, press
 from hippo_core.protocols.cache.information import WAYS, entropy, removed
 from hippo_core.protocols.cache.names import Press
-from hippo_core.protocols.cache.presses import PRESSES, press
 from tests.protocols.cache.conftest import cache
 
 

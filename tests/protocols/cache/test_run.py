@@ -14,6 +14,7 @@ from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood_behind
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache import damage, probes, run, trace_probes
+from hippo_core.protocols.cache.cached_probe import donor_of, write
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences.none import NoDefence
 from hippo_core.protocols.cache.names import Task
@@ -22,7 +23,6 @@ from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee, logits
 from hippo_core.protocols.cache.stability import drift, stability
 from hippo_core.protocols.cache.table import CLEAN, recovered
-from hippo_core.protocols.cache.written import donor_of, write
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pair
 from hippo_core.protocols.paired.figures import picture
 from hippo_core.protocols.paired.gate import Policy, judged
 from hippo_core.protocols.paired.report import found_of
-from hippo_core.protocols.paired.reproducing import reproduce
+from hippo_core.protocols.paired.rerun import reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.protocols.paired.settings import RunSettings

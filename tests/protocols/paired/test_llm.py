@@ -11,8 +11,8 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.paired import answerers
 from hippo_core.protocols.paired.answering import Prompt
-from hippo_core.protocols.paired.brought import Passage
 from hippo_core.protocols.paired.comparison import compare_sides, side
+from hippo_core.protocols.paired.retrieval import Passage
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite

@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.protocols.paired.doctor import examined
+from hippo_core.protocols.paired.lint import examined
 from hippo_core.protocols.paired.scaffold import new_suite
 from hippo_core.protocols.paired.suite import read_suite
 from tests.protocols.paired import suites

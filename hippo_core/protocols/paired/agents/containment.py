@@ -4,7 +4,7 @@ Three ways, best first. `uid+namespaces` (as root): an unprivileged user id of i
 namespaces; the command sees a root folder that holds the system read-only, its workspace and what is named for it, nothing else.
 `user-namespaces` (as anybody): the same, by the kernel's user namespaces. `uid` (as root, where namespaces are refused, as in most
 containers): a user id of its own and limits; Landlock shows it the same files, and it can reach the network. All three limit processes,
-memory, file sizes and processor time, and kill every descendant when the command ends (keeper.py). Where none is granted nothing is run.
+memory, file sizes and processor time, and kill every descendant when the command ends (sandbox_init). Where none is granted nothing is run.
 """
 
 import json
@@ -36,7 +36,7 @@ NAMESPACES: dict[Way, tuple[str, ...]] = {
     "user-namespaces": ("user", "mount", "pid", "net", "ipc", "uts"),
     "uid": (),
 }
-KEEPER = Path(__file__).with_name("keeper.py")
+KEEPER = Path(__file__).with_name("sandbox_init.py")
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "opt")
 IDS = range(20_000, 60_000)  # user ids that distributions leave free; below what a rootless container maps
 PATH = "/usr/local/bin:/usr/bin:/bin"

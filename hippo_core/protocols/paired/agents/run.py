@@ -22,8 +22,8 @@ from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, new_folder, write_json
 from hippo_core.protocols.paired.agents.containment import Way, best
 from hippo_core.protocols.paired.agents.evidence import Recall
-from hippo_core.protocols.paired.agents.place import TaskSandbox
 from hippo_core.protocols.paired.agents.result import ItemResult
+from hippo_core.protocols.paired.agents.sandbox import TaskSandbox
 from hippo_core.protocols.paired.agents.steps import run_step
 from hippo_core.protocols.paired.agents.tasks import AgentTask, task_of
 from hippo_core.protocols.paired.agents.workspace import check_fixture

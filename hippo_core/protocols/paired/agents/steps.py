@@ -10,8 +10,8 @@ from hippo_core.files import write_json, write_text
 from hippo_core.protocols.paired.agents import assertions
 from hippo_core.protocols.paired.agents.containment import owner
 from hippo_core.protocols.paired.agents.evidence import MemorySocket, Recall
-from hippo_core.protocols.paired.agents.place import TaskSandbox
 from hippo_core.protocols.paired.agents.result import ItemResult
+from hippo_core.protocols.paired.agents.sandbox import TaskSandbox
 from hippo_core.protocols.paired.agents.tasks import AgentTask
 from hippo_core.protocols.paired.agents.usage import parse
 from hippo_core.protocols.paired.agents.workspace import names, shown

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents import keeper, workspace
+from hippo_core.protocols.paired.agents import sandbox_init as keeper
+from hippo_core.protocols.paired.agents import workspace
 from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket
 from hippo_core.protocols.paired.agents.run import run_item

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents import containment, keeper
+from hippo_core.protocols.paired.agents import containment
+from hippo_core.protocols.paired.agents import sandbox_init as keeper
 from hippo_core.protocols.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant
 from tests.protocols.paired.agents.conftest import WAYS, alive
 
@@ -181,7 +182,7 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
         (spec_from, spec_to), (report_from, report_to) = os.pipe(), os.pipe()
         os.write(spec_to, json.dumps(spec).encode())
         os.close(spec_to)
-        command = ["/usr/bin/python3", "-I", "-S", str(own / "keeper.py"), str(spec_from), str(report_to)]
+        command = ["/usr/bin/python3", "-I", "-S", str(own / "sandbox_init.py"), str(spec_from), str(report_to)]
         around = {"user": 65534, "group": 65534, "extra_groups": [], "pass_fds": (spec_from, report_to), "cwd": "/"}
         ran = subprocess.run(command, capture_output=True, text=True, timeout=20, **around)
         os.close(report_to)

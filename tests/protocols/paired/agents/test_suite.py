@@ -8,7 +8,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
 from hippo_core.protocols.paired.comparison import compare_sides, side
-from hippo_core.protocols.paired.reproducing import Allowed, reproduce
+from hippo_core.protocols.paired.rerun import Allowed, reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite

@@ -1,4 +1,5 @@
-"""Keeps one command contained; run as a script of its own (`python -I -S keeper.py SPEC REPORT`, two descriptors), standard library only.
+"""Keeps one command contained; run as a script of its own (`python -I -S sandbox_init.py SPEC REPORT`),
+standard library only.
 
 The keeper enters new namespaces (what the specification asks for), builds a root folder of what the command may see, forks the command as
 an unprivileged user under limits, and waits: for its end, its time, or its memory. Then it kills *every* descendant, counts them, and

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hippo_core.methods.relational.attribution import Attribution
 from hippo_core.methods.relational.mentions import COMMON, Mention
-from hippo_core.methods.relational.speech import Attribution
 from hippo_core.retrieval.lexicon import words
 
 PLACES = {
