@@ -25,7 +25,9 @@ from tests.models.handmade import worlds
 UNTAUGHT = [
     preset.name
     for preset in map(load_preset, preset_names())
-    if not preset.method.weights and not issubclass(preset.method, Composite)  # which reads its parts' stores
+    if not preset.method.weights
+    and not issubclass(preset.method, Composite)  # which reads its parts' stores
+    and getattr(preset.settings, "versions", "") != "read"  # with what was fitted to MiniLM itself, which is another encoder here
 ]
 ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank")
 MINILM = [(name, "minilm") for name in ENCODED]

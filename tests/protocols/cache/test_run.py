@@ -203,7 +203,7 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
     [
         ({"kinds": ["rust"]}, "kinds"),
         ({"severities": [2.0]}, "less than or equal to 1"),
-        ({"defences": ["prayer"]}, "defences"),
+        ({"defences": ["prayer"]}, "unknown defence"),
         ({"kinds": ["gaussian", "gaussian"]}, "twice"),
         ({"layers": [6]}, "hippo-tiny has 6, numbered from 0 to 5"),
         ({"heads": [9]}, "hippo-tiny has 4"),
