@@ -165,7 +165,7 @@ class Consolidation:
         if version != self._attached:
             self.detach()
             if version is not None:
-                self._way = imported(f"{TRAINING}:take_up", "consolidation")(self._held(), self.folder)
+                self._way = imported(f"{TRAINING}:load_update", "consolidation")(self._held(), self.folder)
                 self._off.enter_context(self._way.unchanged())
             self._attached = version
         return self._way
