@@ -55,11 +55,11 @@ def answer(flip: SettingChange, gold: str | None, right: bool | None, pictures: 
     return framed(_environment().get_template("ask.html.j2").render(**words))
 
 
-def slept(consolidated: "Consolidated | None", way: str, told: Sequence[str]) -> str:
-    """Which of the sentences that are told sleep has put into the model, by which way, and when."""
+def slept(consolidated: "Consolidated | None", told: Sequence[str]) -> str:
+    """Which of the sentences that are told sleep has put into the model, by which update rule, and when."""
     if consolidated is None:
         return framed('<div class="quiet">The model has not slept: with the memory off it knows nothing of what it was told.</div>')
-    words = {"slept": consolidated, "way": way, "told": told[:LISTED], "rehearsed": set(consolidated.sentences.values())}
+    words = {"slept": consolidated, "told": told[:LISTED], "rehearsed": set(consolidated.sentences.values())}
     words["gone"] = [text for text in consolidated.sentences.values() if text not in told]
     words["held"] = sum(text in words["rehearsed"] for text in told)
     return framed(_environment().get_template("slept.html.j2").render(**words, of=len(told), at=consolidated.at.astimezone()))

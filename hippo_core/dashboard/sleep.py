@@ -7,14 +7,10 @@ import ipywidgets
 
 from hippo_core.dashboard import page
 from hippo_core.dashboard.bench import AnswerUplift, Bench, Scene, Setup
+from hippo_core.discovery import members
 from hippo_core.errors import LabError
 
-WAYS = {  # of `hippo_core.training.consolidation.update_rules`, as they are offered
-    "near questions (gated LoRA)": "gated_lora",
-    "all questions (LoRA)": "lora",
-    "all, weights kept (KV prefix)": "kv_prefix",
-    "all, few weights (sparse)": "sparse",
-}
+RULES = "hippo_core.training.consolidation.update_rules"
 QUESTIONS = 5  # the last ones, whose answers stand side by side
 
 
@@ -29,7 +25,7 @@ class SleepSection:
         w = ipywidgets
         self._bench, self._uplifts, self._of = bench, dict[str, AnswerUplift](), object()
         self._asked: list[str] = []
-        self.way = w.Dropdown(options=list(WAYS.items()), value="gated_lora", description="for", layout={"width": "auto"})
+        self.way = w.Dropdown(options=list(members(RULES)), value="gated_lora", description="by", layout={"width": "auto"})
         self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
         self.sleep = w.Button(description="Sleep on what it was told", icon="moon-o", layout={"width": "auto"})
         self.sleep.tooltip = "Rehearse these sentences into the model, so that it answers without recalling them"
@@ -90,8 +86,7 @@ class SleepSection:
         self.wake.layout.display = "none" if slept is None else ""
         if slept is None:
             self.brought.value = ""
-        label = next((label for label, way in WAYS.items() if slept and way == slept.way), "")
-        self.state.value = page.slept(slept, label, [one.statement.text for one in scene.observations])
+        self.state.value = page.slept(slept, [one.statement.text for one in scene.observations])
 
     @property
     def uplifts(self) -> list[AnswerUplift]:

@@ -1,20 +1,4 @@
-"""Defences: what is done to a cache between its writing and its reading. A file each, one interface (`base`).
-
-none            nothing
-reset           damaged vectors become zero                                                    told where the damage is
-masking         tokens of which a vector is damaged are not looked at                          told
-smoothing       each token's vector mixed with those before it
-clipping        features clamped to the range that clean text has, vectors to its length
-detect_clear    vectors that no clean text has become zero
-rms_outlier     vectors whose length no clean text has become the mean of clean text
-median          the median of each feature over neighbouring tokens
-ecc             a Hamming code over each 64 bits, with its check bits in memory; ecc_equal: over each 4, with the bytes of a copy
-learned         a repair that was trained by self-distillation
-wiener          whole tokens, all layers' keys and values, become what they most likely were; wiener_layer: by one layer alone
-episodic        spans that differ from what the store recalls of them are put back from the store
-episodic_random, episodic_oldest, episodic_gold   the same number of spans, chosen by chance, by age, by being told
-recompute       the model runs the text again: the ceiling
-"""
+"""Defences: what is done to a cache between its writing and its reading. A file each, which says what it does; one interface (`base`)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

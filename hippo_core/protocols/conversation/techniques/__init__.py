@@ -1,22 +1,4 @@
-"""Techniques: what of a dialogue is shown for a question. A file each, one interface (`base`).
-
-none            nothing                                                        the lower bound
-full            all of it, whatever the budget
-oracle          the turns that tell the answer                                 the upper bound
-random          turns drawn by the seed
-recency         the last turns
-pruning         the last turns that say something
-compression     the last turns in their content words alone
-summary         a rolling extractive summary
-window_summary  the last turns, and a rolling summary of the others
-model_summary   a rolling summary that the model writes                        model_window_summary: likewise of what left the window
-bm25            the turns likest the question by words                         bm25_recent: the newer the better, too
-embedding       by MiniLM's vectors (without it by the model's states)         embedding_recent
-key             by the sparse key on the model's early states
-actr            by ACT-R's activation: base level, spreading, fan              actr_base: without spreading; actr_noise: with noise
-hei_nw          as the episodic memory recalls them
-sgc_rss         as the relational memory recalls them
-all             as the three memories together recall them
+"""Techniques: what of a dialogue is shown for a question. A file each, which says what it does; one interface (`base`).
 
 Those that rank by the question rank passages: NAME@3 and NAME@6 are of three and six turns in a row.
 """
