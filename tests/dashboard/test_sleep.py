@@ -10,7 +10,6 @@ from safetensors.torch import load_file, save_file
 
 from hippo_core.dashboard.ask import AskPanel
 from hippo_core.dashboard.bench import Setup, command, own_sentences, python
-from hippo_core.discovery import members
 from hippo_core.errors import LabError
 from hippo_core.files import seal, write_sealed
 from hippo_core.training.consolidation.lineage import LINEAGE, read_lineage
