@@ -6,8 +6,8 @@ what each name is in it, and what a later statement is to an earlier one of the 
 """
 
 import json
-import sys
 from abc import ABC, abstractmethod
+from argparse import ArgumentParser
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -165,12 +165,16 @@ RECIPES = {
 }
 
 
-def fit_part(part: str, say: Callable[[str], None] = print) -> None:
-    """Fit one of the encoders, or go on where a killed run stopped, and write it beside MiniLM's other parts."""
+def fit_part(part: str, say: Callable[[str], None] = print, **changes: Any) -> None:
+    """Fit one of the encoders, or go on where a killed run stopped, and write it beside MiniLM's other parts.
+
+    Args:
+        changes: fields of the recipe that differ from the shipped one, as the seed.
+    """
     if part not in RECIPES:
         raise unknown("part of the reader of statements", part, RECIPES)
     bank = digest(*SPLIT_PARTS, *FURTHER_PARTS, FURTHER_NAMES)
-    fit_encoder(RECIPES[part].model_copy(update={"bank": bank}), TRAINEES[part], f"{FIT} {part}", say)
+    fit_encoder(RECIPES[part].model_copy(update={"bank": bank, **changes}), TRAINEES[part], f"{FIT} {part}", say)
 
 
 def fit_encoder(recipe: PathRecipe, trainee_of: Callable[[PathRecipe, Any, Marker], Any], command: str, say: Callable[[str], None]) -> None:
@@ -341,5 +345,9 @@ def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or RECIPES:
-        fit_part(name)
+    arguments = ArgumentParser(description="Fit the encoders that read statements; what is shipped is replaced.")
+    arguments.add_argument("parts", nargs="*", default=[*RECIPES])
+    arguments.add_argument("--seed", type=int, default=PathRecipe().seed)
+    given = arguments.parse_args()
+    for name in given.parts:
+        fit_part(name, seed=given.seed)
