@@ -15,7 +15,7 @@ A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; doc
 
 A column that says {by}, who computed the answers, is left out where no reference knows it.
 
-The figure is drawn from the first two columns of the table `readme`. Numbers in sentences are cells of the same tables (sentences.py).
+The figure is drawn from the first two columns of the table `claims`. Numbers in sentences are cells of the same tables (sentences.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -252,7 +252,7 @@ def main() -> None:
         if (new := current(page)) != path.read_text(encoding="utf-8"):
             write_text(path, new)
             print(f"written: {page}")
-    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["readme"])))
+    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["claims"])))
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_a_number_comes_from_a_reference_or_is_listed_as_a_debt(page):
 
 def test_the_first_figure_shows_what_its_table_says():
     with Image.open(root() / quoted.FIGURE) as picture:
-        assert picture.info["Description"] == described(*quoted.drawn(tables()["readme"]))
+        assert picture.info["Description"] == described(*quoted.drawn(tables()["claims"]))
     assert quoted.FIGURE in PAGES[root() / "README.md"]
 
 
