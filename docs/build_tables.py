@@ -15,7 +15,7 @@ A page marks where a table stands, `<!-- table: NAME -->` to `<!-- end -->`; doc
 
 A column that says {by}, who computed the answers, is left out where no reference knows it.
 
-The figure is drawn from the first two columns of the table `claims`. Numbers in sentences are cells of the same tables (sentences.py).
+The figure is drawn from the first two columns of the table `opening`. Numbers in sentences are cells of the same tables (sentences.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ from hippo_core.results.sentences import sentences, with_numbers
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
-FIGURE, TITLE = "docs/brings.png", "Answers right with each memory, beside the best RAG, in the lab's words and in others"
+FIGURE, TITLE = "docs/brings.png", "Answers right in words that nothing was fitted on: the memory beside the best RAG"
 BY = "{by}"
 LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
@@ -252,7 +252,7 @@ def main() -> None:
         if (new := current(page)) != path.read_text(encoding="utf-8"):
             write_text(path, new)
             print(f"written: {page}")
-    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["claims"])))
+    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["opening"])))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ REFERENCE = root() / "reports" / "reference"
 REPORTS = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
 WITHOUT_ROWS = {  # no report of a run
     "retrieval",  # tables that benchmarks print
+    "kernels",  # likewise
     "consolidation",  # a table of its own, compared below
     "consolidation-seeds",  # likewise
     "sleeps",  # matrices of each cell
@@ -84,7 +85,7 @@ def test_a_number_comes_from_a_reference_or_is_listed_as_a_debt(page):
 
 def test_the_first_figure_shows_what_its_table_says():
     with Image.open(root() / quoted.FIGURE) as picture:
-        assert picture.info["Description"] == described(*quoted.drawn(tables()["claims"]))
+        assert picture.info["Description"] == described(*quoted.drawn(tables()["opening"]))
     assert quoted.FIGURE in PAGES[root() / "README.md"]
 
 
