@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.lm_harness import around
+from benchmarks.continual.lm_harness import around
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.score import log_likelihood, text_loss

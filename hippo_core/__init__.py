@@ -15,5 +15,10 @@ __all__ = ["Memory"]
 
 def __getattr__(name: str) -> Any:
     if name == "Memory":
-        return import_module("hippo_core.live").LiveMemory
+        try:
+            return import_module("hippo_core.live").LiveMemory
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"hippo_core.Memory needs {error.name}: install hippo-core[lab]; without it there are the kernels alone"
+            ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

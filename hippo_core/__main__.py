@@ -10,7 +10,7 @@ from pathlib import Path
 if missing := [name for name in ("yaml", "typer", "rich", "torch") if find_spec(name) is None]:
     installed = Path(__file__).with_name("shipped").is_dir()  # from a wheel
     setup = "run .venv/bin/hippo ... from the repository's root (`make setup` makes it)"
-    remedy = "install what the wheel of hippo-core needs (pip install without --no-deps)" if installed else setup
+    remedy = "install the wheel with its extra, as hippo-core[lab]; without it there are the kernels alone" if installed else setup
     print(f"{sys.executable} has no {missing[0]}: {remedy}", file=sys.stderr)
     sys.exit(2)
 

@@ -29,6 +29,11 @@ def pins(lines: list[str]) -> dict[str, str]:
     return found
 
 
+def direct(project):
+    extras = project["optional-dependencies"]
+    return project["dependencies"] + extras["lab"] + extras["dev"]
+
+
 @pytest.fixture(scope="module")
 def lock():
     return pins((ROOT / "requirements.lock").read_text().splitlines())
@@ -40,8 +45,8 @@ def project():
 
 
 def test_pyproject_has_the_versions_of_the_lock(lock, project):
-    direct = pins(project["dependencies"] + project["optional-dependencies"]["dev"])
-    assert {package: lock.get(package) for package in direct} == direct
+    pinned = pins(direct(project))
+    assert {package: lock.get(package) for package in pinned} == pinned
 
 
 def test_conda_has_the_same_direct_versions(project):
@@ -50,7 +55,7 @@ def test_conda_has_the_same_direct_versions(project):
     listed = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert python == "python=3.11"
     assert listed[0] == "--constraint requirements.lock"
-    assert pins(listed[1:]) == pins(project["dependencies"] + project["optional-dependencies"]["dev"])
+    assert pins(listed[1:]) == pins(direct(project))
 
 
 def test_torch_is_the_agreed_version(lock):
@@ -62,7 +67,7 @@ def test_the_lock_holds_all_that_the_direct_dependencies_need(lock, project):
 
     from packaging.requirements import Requirement
 
-    waiting, seen = list(pins(project["dependencies"] + project["optional-dependencies"]["dev"])), set()
+    waiting, seen = list(pins(direct(project))), set()
     while waiting:
         package = waiting.pop()
         if package in seen:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("setup.py", "pyproject.toml", "hippo_core", "params", "data")
 SHIPPED = "hippo_core/shipped/"
 WEIGHTS = {f"data/weights/{name}" for name in ("hippo-tiny", "minilm", "relational", "smollm2-135m-reader")}
-[LINES] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+LINES, KERNELS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 TINY = LINES.replace("Memory()", 'Memory("hippo-tiny")')  # the reader needs a model that is downloaded
 SCRIPT = """
 import sys, hippo_core
@@ -113,6 +113,15 @@ def test_it_loads_and_remembers_from_another_folder_and_writes_to_the_user_s_own
     assert list((tmp_path / "my_memory").rglob("traces.sqlite"))
     assert (tmp_path / ".cache/hippo/data/generated/episodic").is_dir()
     assert files_of(installed[1]) == before
+
+
+def test_the_kernels_of_the_readme_run_where_the_lab_s_packages_are_missing(installed, tmp_path):
+    blocked = "import sys\nsys.modules.update(dict.fromkeys(('pandas', 'yaml', 'pydantic', 'transformers')))\n"
+    ran = called(installed, tmp_path, "python", "-c", f"{blocked}import torch\ntorch.manual_seed(1)\n{KERNELS}")
+    found, likeness = ran.stdout.splitlines()
+    assert found == "tensor(7)" and float(likeness.strip("tensor([])")) > 0.99, ran.stderr
+    refused = called(installed, tmp_path, "python", "-c", f"{blocked}from hippo_core import Memory")
+    assert "ImportError: hippo_core.Memory needs" in refused.stderr and "install hippo-core[lab]" in refused.stderr
 
 
 def test_the_command_says_what_needs_a_checkout(installed, tmp_path):

@@ -252,7 +252,7 @@ def import_llama2c(checkpoint: Path, tokenizer: Path, out: Path) -> None:
 def bench() -> None:
     """Our generation, scores, steps of sleep and memory beside their peers, and the speed of the suites, as ratios of one run."""
     folder = root() / "benchmarks"
-    names = ("recall", "neighbours", "completion", "questions", "costs", "relational", "planners", "live", "gpu")
+    names = ("recall", "neighbours", "questions", "costs", "relational", "planners", "live")
     of_memory = (folder / "memory" / f"{name}.py" for name in names)
     for script in [*sorted(folder.glob("*.py")), *of_memory]:
         if code := subprocess.run([sys.executable, str(script)], cwd=root(), check=False).returncode:

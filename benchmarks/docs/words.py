@@ -1,6 +1,6 @@
 """Words and mean sentence length of README and each page of docs; code is left out, tables count as words and not as sentences.
 
-python -m benchmarks.docs_words
+python -m benchmarks.docs.words
 """
 
 import re

@@ -1,6 +1,6 @@
 """lm-evaluation-harness on a model of the lab, where it is installed: its tasks, prompts and metrics on our weights; a line a metric.
 
-python -m benchmarks.lm_harness MODEL TASK... [--limit 100] [--include FOLDER]
+python -m benchmarks.continual.lm_harness MODEL TASK... [--limit 100] [--include FOLDER]
 
 MODEL is whatever `model=` takes: a name of params/models (with its adapter merged in) or a folder in Hugging Face's format. `--include`
 names a folder with tasks of one's own, as YAML; the harness's own tasks fetch their data by the network.
