@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from re import DOTALL, compile
+from re import DOTALL, MULTILINE, compile, sub
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -39,6 +39,7 @@ from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 
 FIGURE, TITLE = "docs/brings.png", "Answers right in words that nothing was fitted on: the memory beside the best RAG"
+LOG, TITLES = "reports/log", compile(r"^## (.*)$", MULTILINE)
 BY = "{by}"
 LINK = compile(r"\[[^\]]*\]\([^)]*\)")
 REGION = compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", DOTALL)
@@ -246,12 +247,25 @@ def current(page: str) -> str:
     return with_numbers(filled(pages()[page].read_text(encoding="utf-8")), sentences().get(page, []), table_lines)
 
 
+def contents() -> str:
+    """The table of contents of the lab book: its entries by month, in the order in which they were written."""
+    lines = ["# Lab book", "", "Each entry: the question, what was changed, the numbers with their command, the verdict."]
+    lines += ["*(negative)* marks what did not work. Newest last."]
+    for month in sorted((root() / LOG).glob("*.md")):
+        lines += ["", f"## [{month.stem}](log/{month.name})", ""]
+        for title in TITLES.findall(month.read_text(encoding="utf-8")):
+            anchor = sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+            lines.append(f"- [{title}](log/{month.name}#{anchor})")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Write the tables and numbers of all pages anew."""
     for page, path in pages().items():
         if (new := current(page)) != path.read_text(encoding="utf-8"):
             write_text(path, new)
             print(f"written: {page}")
+    write_text(root() / "reports/LOG.md", contents())
     write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["opening"])))
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from docs import build_tables as quoted
-from docs.build_tables import REGION, Quoted, current, filled, pages, tables
+from docs.build_tables import REGION, Quoted, contents, current, filled, pages, tables
 from docs.sides import described
 from hippo_core.errors import LabError
 from hippo_core.files import root
@@ -74,6 +74,10 @@ def test_every_table_and_number_that_is_quoted_is_as_the_references_give_it():
     assert {name for name, path in pages().items() if current(name) != path.read_text(encoding="utf-8")} == set()
     shown = {hit["name"] for text in PAGES.values() for hit in REGION.finditer(text)}
     assert shown | tables_named(sentences()) == set(tables())
+
+
+def test_the_lab_book_has_a_table_of_contents():
+    assert contents() == (root() / "reports/LOG.md").read_text(encoding="utf-8"), "python -m docs.build_tables"
 
 
 @pytest.mark.parametrize("page", pages())
