@@ -192,3 +192,14 @@ def test_the_code_does_not_grow(folder):
     count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (PACKAGE.parent / folder).rglob("*.py"))
     assert count <= LINES[folder], f"{folder} has {count} lines of {LINES[folder]}: delete what the change makes superfluous"
     assert count > 0.97 * LINES[folder], f"{folder} has {count} lines: lower its ceiling to that"
+
+
+TREE = 60_000_000  # bytes of all files in git
+
+
+def test_the_tree_stays_small():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PACKAGE.parent, check=False, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    files = [PACKAGE.parent / name for name in listed.stdout.split("\0") if name]
+    assert sum(path.stat().st_size for path in files if path.is_file()) <= TREE, "smaller figures, fewer rows, or weights as a package"
