@@ -150,30 +150,18 @@ def can_be_asked(event: Event, kind: str, cue: tuple[str, ...]) -> bool:
     return kind != "who" or "what" in cue or "where" in cue
 
 
-def matched_values(event: Event, kind: str, cue: tuple[str, ...]) -> tuple:
-    """What the cue says of an event, the action included where the question names it."""
-    return tuple(getattr(event, slot) for slot in named_slots(event, kind, cue))
-
-
-def singles_out(events: list[Event], gold: int, kind: str, cue: tuple[str, ...]) -> bool:
-    """Whether the gold event is the only one that the cue fits."""
-    values = matched_values(events[gold], kind, cue)
-    return sum(matched_values(event, kind, cue) == values for event in events) == 1
-
-
 def named_slots(event: Event, kind: str, cue: tuple[str, ...]) -> tuple[str, ...]:
     """The cue with the action, where the question names it."""
     return (*cue, "action") if event.what is None or "what" in cue or kind == "what" else cue
 
 
-def competitors(words: list[Words], gold: int, named: tuple[str, ...]) -> int:
-    """How many other facts share a word for one of the named slots with the gold one."""
-    return sum(any(getattr(other, slot) == getattr(words[gold], slot) for slot in named) for other in words) - 1
-
-
 def fits(events: list[Event], words: list[Words], gold: int, kind: str, cue: tuple[str, ...], n_competitors: int) -> bool:
-    """Whether the cue singles out the gold event among enough competitors."""
-    return singles_out(events, gold, kind, cue) and competitors(words, gold, named_slots(events[gold], kind, cue)) >= n_competitors
+    """Whether the cue fits the gold event alone, and enough other facts share a word for one of the named slots with its fact."""
+    named = named_slots(events[gold], kind, cue)
+    if sum(all(getattr(event, slot) == getattr(events[gold], slot) for slot in named) for event in events) > 1:
+        return False
+    near = sum(any(getattr(other, slot) == getattr(words[gold], slot) for slot in named) for other in words)
+    return near - 1 >= n_competitors
 
 
 def make_question(

@@ -22,8 +22,7 @@ from hippo_core.suites import episodic, lexicon, semantic, spatial
 from hippo_core.suites.altering import other_answers
 from hippo_core.suites.episodic import EpisodicSettings
 from hippo_core.suites.semantic import FRAMES, SemanticSettings
-from hippo_core.suites.semantic.other_words import Rewording
-from hippo_core.suites.semantic.words import AT
+from hippo_core.suites.semantic.words import FORMS, Rewording
 from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.spatial.map import read_map, write_links
 from hippo_core.suites.splits import attempts, belongs
@@ -239,7 +238,7 @@ def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Ite
         for who in employees(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
             words = {"name": firm.name, "firm": FRAMES[firm.frame].firm, "place": goal}
-            at = draft.tell(random.choice(AT), words, {"firm": firm.name, "relation": "is at", "place": goal})
+            at = draft.tell(random.choice(FORMS["at"]), words, {"firm": firm.name, "relation": "is at", "place": goal})
             return replace(
                 path,
                 id=f"{kind}.{path.id}",

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hippo_core.errors import LabError
+from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
@@ -23,70 +24,16 @@ class PersonRelation:
     """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
 
     words: str  # as they stand in the fact
-    tail: str
     question: str
     paraphrases: tuple[str, ...]
     held_out: tuple[str, str]
     values: tuple[str, ...]
+    tail: str = ""
 
 
-RELATIONS = {
-    "home": PersonRelation(
-        "lives in", "",
-        "In which city does {who} live?",
-        ("Where is the home of {who}?", "Which city is {who} living in?"),
-        ("Tell me the city where {who} lives.", "What town does {who} call home?"),
-        lexicon.CITIES,
-    ),
-    "color": PersonRelation(
-        "likes the color", "",
-        "Which color does {who} like?",
-        ("What is the favorite color of {who}?", "Which color pleases {who}?"),
-        ("Tell me the color that {who} likes.", "What color is {who} fond of?"),
-        ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray"),
-    ),
-    "pet": PersonRelation(
-        "has a", " as a pet",
-        "What does {who} have as a pet?",
-        ("Which animal does {who} keep?", "What is the pet of {who}?"),
-        ("Tell me the animal that {who} has.", "What pet does {who} own?"),
-        ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary"),
-    ),
-    "job": PersonRelation(
-        "works as a", "",
-        "What does {who} work as?",
-        ("What is the job of {who}?", "Which profession does {who} have?"),
-        ("Tell me the job that {who} has.", "What does {who} do for a living?"),
-        ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer"),
-    ),
-    "drink": PersonRelation(
-        "prefers to drink", "",
-        "What does {who} prefer to drink?",
-        ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
-        ("Tell me the drink that {who} prefers.", "What beverage does {who} enjoy most?"),
-        ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer"),
-    ),
-    "music": PersonRelation(
-        "plays the", "",
-        "Which instrument does {who} play?",
-        ("What does {who} make music with?", "What is the instrument of {who}?"),
-        ("Tell me the instrument that {who} plays.", "What musical instrument does {who} practice?"),
-        ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba"),
-    ),
-    "food": PersonRelation(
-        "eats", " for lunch",
-        "What does {who} eat for lunch?",
-        ("Which food does {who} have at noon?", "What is the lunch of {who}?"),
-        ("Tell me the food that {who} eats for lunch.", "What is {who} having for lunch?"),
-        ("soup", "pasta", "rice", "bread", "cheese", "salad", "fish", "pizza", "beans", "noodles", "eggs", "pie"),
-    ),
-}  # fmt: skip
-CORRECTIONS = (
-    "Actually, {statement}",
-    "Correction: {statement}",
-    "Since then things have changed: {statement}",
-    "No, that was wrong: {statement}",
-)
+TABLES = tables(__file__)
+RELATIONS = {name: PersonRelation(**{"values": lexicon.CITIES, **told}) for name, told in TABLES["relations"].items()}
+CORRECTIONS: tuple[str, ...] = TABLES["corrections"]
 
 
 class MultiSettings(Settings):

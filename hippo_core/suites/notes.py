@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -99,41 +99,16 @@ def world_of(name: str, settings: NotesSettings) -> World:
         for time, note in enumerate(content.notes)
     ]
     taught = tuple(ids.values())
+    of_all: dict[str, Any] = {"world": name, "kind": content.kind, "window": taught, "taught": taught}
     items = []
     for time, note in enumerate(content.notes):
         slices = tuple(what for what, other in (("correction", note.corrects), ("near_duplicate", note.like)) if other)
+        about = {**of_all, "gold_facts": (ids[note.id],), "distance": len(facts) - 1 - time, "slices": slices}
         for number, one in enumerate(note.asked):
-            items.append(
-                Item(
-                    id=f"{ids[note.id]}.{number}",
-                    world=name,
-                    question=one.question,
-                    answers=tuple(one.answers),
-                    gold_facts=(ids[note.id],),
-                    kind=content.kind,
-                    rung=one.rung,
-                    distance=len(facts) - 1 - time,
-                    window=taught,
-                    taught=taught,
-                    slices=slices,
-                )
-            )
+            items.append(Item(f"{ids[note.id]}.{number}", question=one.question, answers=tuple(one.answers), rung=one.rung, **about))
+    about = {**of_all, "answers": (UNKNOWN,), "gold_facts": (), "slices": ("unanswerable",)}
     for number, one in enumerate([] if settings.answerable else content.unanswerable):
-        name_of_item = f"{name}.unanswerable.{number}"
-        items.append(
-            Item(
-                name_of_item,
-                name,
-                one.question,
-                (UNKNOWN,),
-                (),
-                content.kind,
-                one.rung,
-                window=taught,
-                taught=taught,
-                slices=("unanswerable",),
-            )
-        )
+        items.append(Item(f"{name}.unanswerable.{number}", question=one.question, rung=one.rung, **about))
     return World(name, tuple(facts), tuple(items))
 
 

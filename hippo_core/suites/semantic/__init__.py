@@ -25,19 +25,7 @@ from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
 from hippo_core.suites.semantic.altering import with_counterfactual_answers
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
-from hippo_core.suites.semantic.other_words import Rewording
-from hippo_core.suites.semantic.words import (
-    FRAMES,
-    FRIENDS,
-    FRIENDS_AGAIN,
-    HEDGED,
-    MOVES,
-    RUMORS,
-    SITE_NEAR_MISSES,
-    SITES,
-    SITES_AGAIN,
-    STATEMENTS,
-)
+from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_NEAR_MISSES, Rewording
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
 
@@ -134,15 +122,15 @@ def make_firms(
         if contradicted == "plain":
             firms.append(add_statements(random, draft, settings, name, kind, city, other, tellers))
             continue
-        form = random.choice(SITES)
+        form = random.choice(FORMS["site"])
         words, slots = {"name": name, "firm": kind, "city": city}, {"firm": name, "relation": "is in", "city": city}
-        fact = draft.add(form, words, slots, again=() if contradicted else others(form, SITES, SITES_AGAIN))
+        fact = draft.add(form, words, slots, again=() if contradicted else others(form, FORMS["site"], AGAIN["site"]))
         if contradicted == "rumor":
-            draft.add(random.choice(RUMORS), words | {"city": other}, slots | {"city": other})
+            draft.add(random.choice(FORMS["rumor"]), words | {"city": other}, slots | {"city": other})
         elif contradicted == "move":
             city, other = other, city
             slots = {"firm": name, "relation": "moved to", "city": city}
-            fact = draft.add(random.choice(MOVES), words | {"city": city}, slots, late=1)
+            fact = draft.add(random.choice(FORMS["move"]), words | {"city": city}, slots, late=1)
         firms.append(Firm(name, kind, city, fact, contradicted, (other,) if contradicted else ()))
     return firms
 
@@ -156,7 +144,7 @@ def add_statements(
     rows: list[int] = []
     used: set[tuple[str, str, str]] = set()
     for one, place in zip(said, places, strict=True):
-        forms = STATEMENTS if one.confidence is None else HEDGED[one.confidence]
+        forms = FORMS["statement"] if one.confidence is None else HEDGED[one.confidence]
         form = random.choice([way for way in forms if (way, one.city, one.teller) not in used] or forms)
         used.add((form, one.city, one.teller))
         words = {"name": name, "firm": kind, "city": one.city, "teller": one.teller}
@@ -188,8 +176,8 @@ def make_friends(random: Random, draft: SemanticDraft, people: list[str], spec: 
     taken: set[str] = set()
     for who, friend in random.sample(pairs, len(pairs)):
         if len(friends) < 2 and not taken & {who, friend}:
-            form, slots = random.choice(FRIENDS), {"who": who, "relation": "friend", "friend": friend}
-            friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FRIENDS, FRIENDS_AGAIN)))
+            form, slots = random.choice(FORMS["friend"]), {"who": who, "relation": "friend", "friend": friend}
+            friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FORMS["friend"], AGAIN["friend"])))
             taken |= {who, friend}
     return friends
 
@@ -278,7 +266,7 @@ def add_near_misses(
             frame = next(frame for frame in FRAMES.values() if frame.firm == firm.kind)
             slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
             thing = lexicon.article(random.choice(lexicon.THINGS)[0])
-            form = random.choice(SITE_NEAR_MISSES if number % 2 else frame.near_misses)
+            form = random.choice([*(SITE_NEAR_MISSES if number % 2 else frame.near_misses).values()])
             words = {**slots, "thing": thing, "name": firm.name, "firm": firm.kind}
             if belongs(form.format(**words), spec.split):
                 break

@@ -12,13 +12,11 @@ the rule above alone is right about every second time.
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
 from random import Random
 from typing import NamedTuple
 
-from hippo_core.suites.semantic.drawn_patterns import TABLE
+from hippo_core.files import tables
 
-PATTERNS, MOST = 300, 6  # patterns of each kind; statements about a firm, at most
 Pattern = tuple[tuple[int, bool], ...]
 Rules = tuple[bool, ...]
 
@@ -60,11 +58,6 @@ def most_common(cities: Sequence[str]) -> str | None:
     return None if others and others[0][1] == first[1] else first[0]
 
 
-def simple_rules(said: Sequence[Testimony]) -> tuple[str | None, str | None, str | None]:
-    """What the last statement says, the first, and most of them."""
-    return said[-1].city, said[0].city, most_common([one.city for one in said])
-
-
 def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> list[Testimony]:
     """Statements in order of which `true` is what holds; a coin says of each simple rule whether it finds that."""
     right = tuple(random.random() < 0.5 for _ in range(3))
@@ -86,39 +79,8 @@ def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: st
 def patterns() -> dict[Rules, list[Pattern]]:
     """Who (by number) says what holds, and who does not, by which of the simple rules find it: the last, the first, the most."""
     return {
-        right: [tuple((ord(letter.lower()) - ord("a"), letter.isupper()) for letter in word) for word in words.split()]
-        for right, words in TABLE.items()
+        tuple(found == "yes" for found in right.split()): [
+            tuple((ord(letter.lower()) - ord("a"), letter.isupper()) for letter in word) for word in words.split()
+        ]
+        for right, words in tables(__file__).items()
     }
-
-
-def draw_patterns(draws: int) -> dict[Rules, list[Pattern]]:
-    """What `drawn_patterns.TABLE` was made by, from some 300,000 draws; with fewer of them its beginnings."""
-    random = Random("plain statements")
-    found: dict[Rules, list[Pattern]] = {right: [] for right in product((False, True), repeat=3)}
-    for _ in range(draws):
-        pattern = _draw(random)
-        holding = [holds for _, holds in pattern]
-        if len(pattern) <= MOST and not all(holding) and _most(list(dict(pattern).values())) and (most := _most(holding)) is not None:
-            same = found[holding[-1], holding[0], most]
-            if len(same) < PATTERNS:
-                same.append(tuple(pattern))
-    return found
-
-
-def _most(holding: Sequence[bool]) -> bool | None:
-    """What more than half of them are; None for a tie."""
-    twice = 2 * sum(holding)
-    return None if twice == len(holding) else twice > len(holding)
-
-
-def _draw(random: Random) -> list[tuple[int, bool]]:
-    """Three to five tellers, each with a last word, before which some said the same or something else: who, and whether it holds."""
-    turns = []
-    for teller in range(random.randint(3, 5)):
-        last = random.random() < 0.6
-        before = random.choices((0, 1, 2), cum_weights=(5, 8, 10))[0]
-        turns.append([*((teller, random.choice((last, True, False))) for _ in range(before)), (teller, last)])
-    order = [number for number, turn in enumerate(turns) for _ in turn]
-    random.shuffle(order)
-    left = [iter(turn) for turn in turns]
-    return [next(left[number]) for number in order]

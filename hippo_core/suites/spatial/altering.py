@@ -13,6 +13,7 @@ from random import Random
 from typing import Self
 
 from hippo_core.spoken import MOVES, NUMBERS
+from hippo_core.suites import lexicon
 from hippo_core.suites.altering import exchanged, replaced_value
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write_links
@@ -204,7 +205,7 @@ def _other_things(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
         was, now = fact.slots["object"], other.slots["object"]
         if was == now:  # there is one thing alone
             now = random.choice([thing for thing in words.OBJECTS if thing != was])
-        yield fact.id, replaced_value(fact, "object", now, words.article(was), words.article(now))
+        yield fact.id, replaced_value(fact, "object", now, lexicon.article(was), lexicon.article(now))
 
 
 def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterator[tuple[str, Fact]]:
