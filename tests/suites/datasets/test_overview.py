@@ -29,11 +29,6 @@ def test_a_split_without_questions_has_no_chance(folders, monkeypatch):
     assert overview.card_table(folders)["chance"].isna().all()
 
 
-def test_the_parts_of_each_bar_add_up(folders):
-    parts = overview.composition(folders)
-    assert (parts.groupby(["suite", "by"])["items"].sum() == 20).all()
-
-
 def test_rules_are_checked_and_the_sentence_says_so(folders):
     table, broken = overview.card_table(folders), overview.broken_rules(folders, n_train=20)
     assert broken.empty
