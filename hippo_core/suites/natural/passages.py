@@ -1,15 +1,15 @@
 """What these suites share: passages as facts, in chunks where that is asked for, and a fair share of the questions of each world."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from hippo_core.errors import LabError
-from hippo_core.suites.types import Fact, Item, Settings, Split
+from hippo_core.suites.types import Fact, Item, Settings, Split, World
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
 RUNG = "natural"  # of all questions: how people asked
@@ -36,15 +36,12 @@ def chunks(text: str, words: int) -> list[str]:
         return [text]
     parts: list[list[str]] = [[]]
     for sentence in SENTENCE.split(text):
-        for piece in _cut(sentence.split(), words):
+        spoken = sentence.split()
+        for piece in (spoken[start : start + words] for start in range(0, len(spoken), words)):
             if parts[-1] and len(parts[-1]) + len(piece) > words:
                 parts.append([])
             parts[-1] += piece
     return [" ".join(part) for part in parts if part]
-
-
-def _cut(words: Sequence[str], most: int) -> list[list[str]]:
-    return [list(words[start : start + most]) for start in range(0, len(words), most)]
 
 
 def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: int) -> list[Fact]:
@@ -55,6 +52,14 @@ def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: 
         names = [name] if len(parts) == 1 else [f"{name}.{number}" for number in range(len(parts))]
         told += [(one, title, part) for one, part in zip(names, parts, strict=True)]
     return [Fact(name, world, text, {}, time, context_key=title, provenance="read") for time, (name, title, text) in enumerate(told)]
+
+
+def by_passage(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    """The facts of each passage, by its id `<world>.p<number>`."""
+    found: dict[str, list[Fact]] = {}
+    for fact in facts:
+        found.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
+    return found
 
 
 def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
@@ -80,6 +85,18 @@ def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, s
         chosen = sorted(Random(f"{what}/{seed}/{split}/{number}").sample(range(len(of_world)), share))
         drawn.append([of_world[place] for place in chosen])
     return drawn
+
+
+def one_world(name: str, read: Callable[[Any], tuple[Sequence[Fact], Sequence[Item]]]) -> Callable[..., Iterator[World]]:
+    """The `stream` of a suite that is one world, of the test split alone: the facts and the items that `read(settings)` finds."""
+
+    def stream(settings: Settings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+        if split == "test":
+            facts, items = read(settings)
+            [chosen] = some([items], n, name, seed, split)
+            yield World(name, asked(facts, chosen), tuple(chosen))
+
+    return stream
 
 
 def asked(facts: Sequence[Fact], items: Iterable[Item]) -> tuple[Fact, ...]:
