@@ -12,6 +12,7 @@ sessions, which never stand in an item's prompt; `episodic_capacity` shows a win
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import floor, sqrt
 from random import Random
 from typing import Annotated, NamedTuple
@@ -124,10 +125,7 @@ def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: fl
 def find_cue(
     random: Random, events: list[Event], words: list[Words], gold: int, kind: str, rung: str, n_competitors: int
 ) -> tuple[str, ...] | None:
-    """Slots (besides the action) that single out the gold event without naming `kind`; None where there are none.
-
-    `partial` takes the fewest that do. The action is named whenever the thing is, or is asked for, and always for a motion.
-    """
+    """Slots besides the action that single out the gold event without naming `kind`, of `partial` the fewest; None where none do."""
     slots = [slot for slot in wording.SLOTS if slot != kind and getattr(events[gold], slot) is not None]
     if rung != "partial":
         candidates = [tuple(slots)]
@@ -288,10 +286,7 @@ def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, word
 
 
 def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[bool, bool]]:
-    """Reward or pin, half each, for as many facts as are asked for; phi is how far the two go together.
-
-    Two numbers are drawn a fact whatever comes of them, so that nothing else of a world depends on phi.
-    """
+    """Reward or pin, half each, for as many facts as are asked for, correlated by phi. No other draw depends on phi."""
     share = sum(asked) / len(asked)
     flags = []
     for one in asked:
@@ -300,17 +295,8 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
     return flags
 
 
-def make_cross_world(random: Random, settings: EpisodicSettings, spec: WorldSpec) -> World:
-    """Journeys, told in earlier sessions: no item has a window."""
-    return make_world(random, settings, spec, motion=True)
-
-
 def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldSpec) -> World:
-    """Questions about the first quarter of a story whose later facts alone hold more words than the context holds tokens.
-
-    A told event has at least seven words, so that three quarters of `n_facts` sentences exceed the limit in any tokenizer that
-    gives each word at least one token.
-    """
+    """Questions about the first quarter of a story whose other facts, of seven words each at least, are longer than the context."""
     n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
     return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
 
@@ -321,7 +307,7 @@ EPISODIC_CROSS = Suite(
     "episodic_cross",
     "journeys told in earlier sessions",
     EpisodicSettings,
-    make_cross_world,
+    partial(make_world, motion=True),
     has_window=False,
     **DECISIVE,
     order=3,

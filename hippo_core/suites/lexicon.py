@@ -41,13 +41,10 @@ SURNAMES: tuple[str, ...] = TABLES["surnames"]
 BABI_PEOPLE = frozenset({"Mary", "John", "Sandra", "Daniel"})
 
 
-def held_out_words() -> frozenset[str]:
-    """All synonyms that no training sees."""
-    verbs = {form for group in ACTIONS + MOTIONS for form in (group[-1].past, group[-1].base)}
-    return frozenset(verbs | {group[1] for groups in (THINGS, PLACES) for group in groups[::2]})
-
-
-HELD_OUT = held_out_words()
+HELD_OUT = frozenset(  # all synonyms that no training sees
+    {form for group in ACTIONS + MOTIONS for form in (group[-1].past, group[-1].base)}
+    | {group[1] for groups in (THINGS, PLACES) for group in groups[::2]}
+)
 
 
 class Pools(NamedTuple):
@@ -74,10 +71,7 @@ def training_verbs(group: tuple[Verb, ...]) -> tuple[Verb, ...]:
 
 @cache
 def names(held_out: bool) -> tuple[str, ...]:
-    """Given names: those that lessons may use, or the sixth of all that none does (less the people of the public bAbI stories).
-
-    They are those of three to eight letters that Faker lists for four English-speaking countries.
-    """
+    """Faker's given names of three to eight letters, of four countries: a sixth is held out from lessons (less the bAbI people)."""
     lists = (country.Provider.first_names for country in (en_GB, en_IE, en_NZ, en_US))
     listed = {name for some in lists for name in some if 3 <= len(name) <= 8 and name.isascii() and name.isalpha() and name.istitle()}
     chosen = sorted(name for name in listed.difference(TABLES["no_names"]) if is_held_out(name) == held_out)

@@ -14,7 +14,7 @@ from hippo_core.errors import LabError
 from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec, after_all
 from hippo_core.suites.unanswerable import hide_named, tells_named
 from hippo_core.suites.wording import add_noise
 
@@ -134,7 +134,6 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
     targets = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
     random.shuffle(targets)
     facts = _facts(random, statements, spec, {last[pair] for pair in targets})
-    ids = tuple(fact.id for fact in facts)
     items = []
     for number, pair in enumerate(targets):
         rung = settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)]
@@ -146,14 +145,11 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
                 world=spec.id,
                 question=question,
                 answers=(gold[2],),
-                gold_facts=(facts[last[pair]].id,),
                 kind="corrected" if mentions[pair] > 1 else "plain",
                 rung=rung,
-                distance=len(facts) - 1 - last[pair],
                 chance=1 / len({value for _, relation, value in statements if relation == pair[1]}),
                 cue={"who": pair[0], "relation": RELATIONS[pair[1]].words},
-                window=ids,
-                taught=ids,
+                **after_all(facts, [last[pair]]),
                 slices=(*slices, "new_name") if new else slices,
             )
         )

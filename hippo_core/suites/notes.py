@@ -68,8 +68,7 @@ class Notes(_Part):
 
 
 class NotesSettings(Settings):
-    """The files say all but this: `together`, whether all notes of a split are one world; `answerable`: questions that no note answers are
-    left out."""
+    """`together`: all notes of a split are one world; `answerable`: questions that no note answers are left out."""
 
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0

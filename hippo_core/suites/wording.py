@@ -100,10 +100,7 @@ def tell(random: Random, words: Words) -> str:
 
 
 def ask(form: str, kind: str, cue: dict[str, str], words: Words) -> str:
-    """A question for the slot `kind` that names the slots in `cue`, in the given words.
-
-    A motion's action is always named; an event's action goes with its thing, or stands alone where the thing is asked for.
-    """
+    """A question for the slot `kind` that names the slots in `cue`. The action of a motion is always named."""
     who = cue.get("who")
     what = lexicon.article(words.what) if words.what and "what" in cue else ""
     acts = bool(what) or kind == "what" or words.what is None

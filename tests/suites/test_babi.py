@@ -7,6 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.suites import babi, lexicon, settings_for
 from hippo_core.suites.babi import public
+from hippo_core.suites.babi.telling import BabiQuestion
 from hippo_core.suites.datasets.build import load_dataset
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
@@ -126,7 +127,7 @@ def test_a_public_file_is_read_by_its_lines():
     ]
     first, second = public.parse_stories(1, "test", "\n".join(lines))
     assert first.statements == ("John went to the hall.", "Mary took the milk there.", "John left the milk.")
-    assert first.questions == (public.PublicBabiQuestion("Where is John?", "hall", 2, (0,)),)
+    assert first.questions == (BabiQuestion("Where is John?", "hall", 2, (0,), 6, {"who": "John"}),)
     assert (first.id, second.id, second.questions) == ("qa1-test-000", "qa1-test-001", ())
 
 

@@ -1,10 +1,7 @@
 """A suite of the user's own: a good folder is read whole, and every mistake is one line that names the file and the line."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -24,7 +21,7 @@ from hippo_core.suites import get_suite, settings_for
 from hippo_core.suites.datasets.build import dataset_folder, load_dataset
 from hippo_core.suites.datasets.validate import rules
 from hippo_core.suites.draw import worlds
-from hippo_core.suites.folder import count_questions, cut_short, long_answers, read_folder, require_folder
+from hippo_core.suites.folder import count_questions, cut_short, read_folder, require_folder
 from hippo_core.suites.folder.lines import FACT_FIELDS, ITEM_FIELDS
 
 README = (root() / "docs/own.md").read_text(encoding="utf-8").split("### Your own facts")[1].split("\n## ")[0]
@@ -176,13 +173,6 @@ def test_an_accepted_answer_that_has_no_room_is_named_when_the_folder_is_read(fo
     assert [f"longer than the {tokens} new tokens of an answer" in one and f"q1 ({answers[-1]!r})" in one for one in cell.warnings] == [
         True
     ] * named
-
-
-def test_an_answer_that_has_no_room_is_counted_in_tokens_where_a_model_is_there(folder):
-    write(folder, FACTS, [{**ITEMS[0], "answers": ["the blue jar"]}, ITEMS[1]])
-    read = read_folder(folder)
-    assert long_answers(read, 5) == []
-    assert long_answers(read, 5, len) == ["q1 ('the blue jar')"]  # a token a letter; seven has five
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
@@ -401,31 +391,3 @@ def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
     memory = load_experiment("memory")
     told = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
     assert "model=hippo-tiny" in command_of(cells_of(memory.plan(told))[-1])
-
-
-@pytest.fixture(scope="module")
-def command(example):
-    """The command line on a folder beside the example's, and what it left in the lab."""
-
-    def call(facts, items, *words):
-        own = write(example.parent / "wrong", facts, items)
-        before = sorted(example.parent.rglob("*"))
-        done = [sys.executable, "-m", "hippo_core", "run", *words, f"suite=folder:{own}"]
-        ended = subprocess.run(done, capture_output=True, text=True, timeout=300, check=False, env=os.environ)
-        return ended.returncode, ended.stdout, ended.stderr, sorted(set(example.parent.rglob("*")) - set(before))
-
-    return call
-
-
-@pytest.mark.parametrize(
-    ("words", "items", "message"),
-    [
-        (("answer",), [{**ITEMS[0], "answers": "the jar"}], r"items\.jsonl:1: expected answers to be a list .*got \"the jar\""),
-        (("memory", "preset=memory/hei_nw_gated"), ITEMS, "the gate is calibrated on validation worlds"),
-        (("memory", "threads=10000"), ITEMS, r"threads: expected at most \d+, the cores of this machine, got 10000"),
-    ],
-)
-def test_a_mistake_is_said_before_anything_starts_and_nothing_is_written(command, words, items, message):
-    code, said, told, left = command(FACTS, items, *words)
-    assert (code, said, left) == (2, "", [])
-    assert re.search(message, told) and told.count("\n") == 1

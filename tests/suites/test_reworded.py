@@ -14,7 +14,7 @@ from hippo_core.files import read_yaml, root
 from hippo_core.suites import lexicon, reworded
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import words as places
-from hippo_core.suites.spatial.other_words import ordinal
+from hippo_core.suites.spatial.explore import ordinal
 from hippo_core.suites.splits import split_of
 from tests.texts import texts_of
 

@@ -16,9 +16,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from hippo_core.suites.babi import carrying, public, reasoning
-from hippo_core.suites.babi.telling import BabiQuestion, CannotTell, StoryBuilder, Task
+from hippo_core.suites.babi.telling import CannotTell, StoryBuilder, Task, story_world
 from hippo_core.suites.splits import attempts
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Settings, Split, Suite, World, WorldSpec
 
 TASKS: dict[int, Task] = {
     1: carrying.one_supporting_fact,
@@ -89,39 +89,10 @@ def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World
             continue
         questions = {(question.text, question.before): question for question in telling.questions}
         if len(questions) >= settings.n_items:
-            return story_world(telling, random.sample(list(questions.values()), settings.n_items), task, spec)
+            chosen = sorted(random.sample(list(questions.values()), settings.n_items), key=lambda question: question.before)
+            slices = ("new_name",) if telling.new_names else ()
+            return story_world(spec.id, task, telling.texts, telling.slots, dict(enumerate(chosen)), slices)
     raise AssertionError("attempts end with an error")
-
-
-def story_world(telling: StoryBuilder, questions: list[BabiQuestion], task: int, spec: WorldSpec) -> World:
-    """The story up to the last of these questions, and they in their order."""
-    questions = sorted(questions, key=lambda question: question.before)
-    needed = {number for question in questions for number in question.support}
-    facts = tuple(
-        Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, provenance="told", asked=number in needed)
-        for number, (text, slots) in enumerate(zip(telling.texts[: questions[-1].before], telling.slots, strict=False))
-    )
-    items = []
-    for number, question in enumerate(questions):
-        taught = tuple(fact.id for fact in facts[: question.before])
-        items.append(
-            Item(
-                id=f"{spec.id}.q{number}",
-                world=spec.id,
-                question=question.text,
-                answers=tuple(dict.fromkeys((question.answer, *question.spellings))),
-                gold_facts=tuple(facts[line].id for line in question.support),
-                kind=f"qa{task}",
-                hops=len(question.support),
-                distance=question.before - 1 - question.support[-1],
-                chance=1 / question.choices,
-                cue=question.cue,
-                window=taught,
-                taught=taught,
-                slices=("new_name",) if telling.new_names else (),
-            )
-        )
-    return World(spec.id, facts, tuple(items))
 
 
 BABI = Suite(

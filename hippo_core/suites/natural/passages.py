@@ -24,8 +24,7 @@ class ReadSettings(Settings):
 
 
 class PassageSettings(ReadSettings):
-    """The files say all but this: `chunk_words`, how many words of a passage are one fact at most, whole sentences together; 0: all of
-    them."""
+    """`chunk_words`: how many words of a passage are one fact at most, in whole sentences; 0: all of them."""
 
     chunk_words: Annotated[int, Field(ge=0)] = 0
 
@@ -69,8 +68,7 @@ def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
 
 
 def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, split: Split) -> list[list[Item]]:
-    """So many of all worlds' items (None: all), as many of each world as can be, drawn with the seed and left in their order. LabError
-    where there are fewer."""
+    """n of all worlds' items (None: all), spread evenly, drawn with the seed, in order. LabError where there are fewer."""
     most = sum(map(len, items))
     if n is None:
         return [list(of_world) for of_world in items]

@@ -26,8 +26,7 @@ TRAINED, VALIDATED = 30, 6  # articles; the rest is tested
 
 
 class SquadSettings(PassageSettings):
-    """`pooled`: all 2,067 passages are one world. `every_article`: the questions of all articles are asked, whatever the split: for what
-    trains on none of them. `single`: each passage is a world, with all its questions; articles take turns."""
+    """`pooled`: one world of all passages; `single`: each passage is one; `every_article`: all are asked, whatever the split."""
 
     pooled: bool = False
     single: bool = False

@@ -46,8 +46,7 @@ def surest(said: Sequence[Testimony]) -> list[Testimony]:
 
 
 def settled_surely(said: Sequence[Testimony]) -> str | None:
-    """The city that is told most surely; of several that are told as surely, as `settled` says. None where words that were taken back
-    make a difference."""
+    """The city that is told most surely, of these as `settled` says; None where words that were taken back make a difference."""
     city = settled(surest(said))
     return city if city == settled(surest(last_words(said))) else None
 

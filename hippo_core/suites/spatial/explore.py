@@ -102,10 +102,7 @@ def beside(cell: tuple[int, int], word: str) -> tuple[int, int]:
 
 
 def maps_of_rounds(random: Random, drawn: Map, settings: SpatialSettings) -> list[Map]:
-    """The map in each round: each link and each wall changes with the probability `stale`, at once, before one of the later rounds.
-
-    A link without which a place could not be reached stays open.
-    """
+    """The map in each round: each side changes once at most, by the probability `stale`. All places stay in reach."""
     sides = [(a, word, b) for a, near in drawn.steps.items() for word, b in near.items() if a < b] + walls_of(drawn)
     changes = {side: random.randrange(1, settings.rounds) for side in sides if settings.stale and random.random() < settings.stale}
     maps = [drawn]

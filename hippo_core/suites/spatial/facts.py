@@ -234,19 +234,15 @@ def tell_walks(random: Random, drawn: Map, settings: SpatialSettings, split: Spl
             continue
         steps = drawn.stroll(random, origin, settings.trajectory_steps)
         passed = drawn.walk(origin, steps)
-        step_sentences = [tell_walker_step(random, who, direction, split) for direction in steps]
-        if passed is None or passed[-1] == origin or None in step_sentences:
+        told = []
+        for direction in steps:
+            if fits := [verb for verb in words.VERBS if belongs(f"{who}|{verb}|{direction}", split)]:
+                told.append(Sentence(f"{who} {random.choice(fits)} {direction}.", {"who": who, "direction": direction}))
+        if passed is None or passed[-1] == origin or len(told) < len(steps):
             return None
         start = Sentence(random.choice(words.FORMS["start"]).format(who=who, origin=origin), {"who": who, "from": origin})
-        walks[who] = [start, *(sentence for sentence in step_sentences if sentence)]
+        walks[who] = [start, *told]
     turns = [who for who, walk in walks.items() for _ in walk]
     random.shuffle(turns)
     waiting = {who: iter(walk) for who, walk in walks.items()}
     return [next(waiting[who]) for who in turns]
-
-
-def tell_walker_step(random: Random, who: str, direction: str, split: Split) -> Sentence | None:
-    fits = [verb for verb in words.VERBS if belongs(f"{who}|{verb}|{direction}", split)]
-    if not fits:
-        return None
-    return Sentence(f"{who} {random.choice(fits)} {direction}.", {"who": who, "direction": direction})

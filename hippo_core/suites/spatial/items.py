@@ -5,7 +5,7 @@ from random import Random
 
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings
 from hippo_core.suites.spatial.questions import CANDIDATES, MapQuestionDraft
-from hippo_core.suites.types import Item, WorldSpec
+from hippo_core.suites.types import Item, WorldSpec, after_all
 
 
 def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: MapNarration) -> tuple[Item, ...] | None:
@@ -55,23 +55,19 @@ def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str,
 
 def make_item(spec: WorldSpec, telling: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
     """The draft as an item. All facts of the world stand before it."""
-    taught = tuple(fact.id for fact in telling.facts)
-    last = max(taught.index(fact) for fact in draft.gold)
+    place = {fact.id: number for number, fact in enumerate(telling.facts)}
     new_name = telling.new_names and "who" in draft.cue
     return Item(
         id=f"{spec.id}.q{number}",
         world=spec.id,
         question=draft.question,
         answers=(draft.answer, *draft.more_answers),
-        gold_facts=draft.gold,
         kind=draft.kind,
         rung=draft.rung,
         hops=draft.hops,
-        distance=len(taught) - 1 - last,
         chance=draft.chance,
         cue=draft.cue,
-        window=taught,
-        taught=taught,
+        **after_all(telling.facts, [place[fact] for fact in draft.gold]),
         slices=(*(("new_template",) if draft.held_out else ()), *(("new_name",) if new_name else ()), *draft.slices),
         truth=draft.truth,
     )
