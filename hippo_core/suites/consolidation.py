@@ -64,6 +64,7 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
         for number, chosen in enumerate(words)
     )
     training = spec.split == "train" or not settings.held_out
+    pools = {"who": people, "what": lexicon.THINGS, "where": lexicon.PLACES, "when": lexicon.TIMES}
     items = []
     for number, event in enumerate(events):
         rung = settings.rungs[(first + number) % len(settings.rungs)]
@@ -79,7 +80,7 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
                 gold_facts=(facts[number].id,),
                 kind=kind,
                 rung=rung,
-                chance=1 / _choices(kind),
+                chance=1 / len(pools[kind]),
                 cue={slot: words[number].slots()[slot] for slot in (*cue, "action")},
                 taught=tuple(fact.id for fact in facts),
                 slices=(*slices, "new_name") if lexicon.is_held_out(event.who) else slices,
@@ -94,11 +95,6 @@ def _event(random: Random, settings: Settings, spec: WorldSpec, who: str, pair: 
         if belongs(event.key, spec.split):
             return event
     raise AssertionError
-
-
-def _choices(kind: str) -> int:
-    pools = {"who": len(cast(0, "test")[0]), "what": len(lexicon.THINGS), "where": len(lexicon.PLACES), "when": len(lexicon.TIMES)}
-    return pools[kind]
 
 
 CONSOLIDATION = Suite(

@@ -84,15 +84,12 @@ def _sayable_pairs(random: Random, n_pairs: int, new: bool, split: Split) -> lis
     names = lexicon.names(held_out=new)
     pairs: list[tuple[str, str]] = []
     for who in random.sample(names, len(names)):
-        pairs += [(who, relation) for relation in RELATIONS if _values(who, relation, split) > 1]
+        for relation, of in RELATIONS.items():
+            if sum(belongs(f"{who}|{relation}|{value}", split) for value in of.values) > 1:
+                pairs.append((who, relation))
         if len(pairs) >= n_pairs:
             return random.sample(pairs, n_pairs)
     raise LabError(f"episodic_multi has names for {len(pairs)} pairs of person and relation in a world of {split}, not for {n_pairs}")
-
-
-def _values(who: str, relation: str, split: Split) -> int:
-    """How many things a person can say of this in worlds of a split."""
-    return sum(belongs(f"{who}|{relation}|{value}", split) for value in RELATIONS[relation].values)
 
 
 def tell(random: Random, statement: Statement, corrects: bool) -> str:
@@ -127,7 +124,8 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
         statements, new = make_statements(random, settings, spec)
         last = {(who, relation): number for number, (who, relation, _) in enumerate(statements)}
         mentions = {pair: sum((who, relation) == pair for who, relation, _ in statements) for pair in last}
-        pairs = [pair for pair in last if _competitors(statements, pair) >= settings.n_competitors]
+        near = {pair: sum((who == pair[0]) != (about == pair[1]) for who, about, _ in statements) for pair in last}
+        pairs = [pair for pair in last if near[pair] >= settings.n_competitors]
         if len(pairs) >= settings.n_items and all(belongs("|".join(s), spec.split) for s in statements):
             break
     random.shuffle(pairs)
@@ -154,10 +152,6 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
             )
         )
     return World(spec.id, facts, tuple(items))
-
-
-def _competitors(statements: list[Statement], pair: tuple[str, str]) -> int:
-    return sum((who == pair[0]) != (relation == pair[1]) for who, relation, _ in statements)
 
 
 def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: set[int]) -> tuple[Fact, ...]:

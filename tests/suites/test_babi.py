@@ -136,14 +136,6 @@ def asked(split="test", n=1000, **overrides):
 
 
 @needs(*FILES)
-def test_a_known_public_story():
-    story = public.stories((1,), "test")[0]
-    assert story.statements[:2] == ("John travelled to the hallway.", "Mary journeyed to the bathroom.")
-    first = story.questions[0]
-    assert (first.text, first.answer, first.before, first.support) == ("Where is John?", "hallway", 2, (0,))
-
-
-@needs(*FILES)
 def test_a_public_window_is_all_that_was_told_before_the_question():
     for world in asked():
         texts = {fact.id: fact.text for fact in world.facts}
@@ -177,14 +169,3 @@ def test_a_public_story_is_a_world_and_is_asked_again_only_where_n_needs_it(spli
 def test_too_many_public_questions_say_how_many_there_are():
     with pytest.raises(LabError, match="1200 val questions"):
         asked("val", 1201)
-
-
-@needs(*FILES)
-def test_a_guess_among_the_public_rooms_is_right_as_often_as_stated():
-    answers = {item.answers[0] for world in asked() for item in world.items}
-    assert len(answers) == public.ROOMS
-    for world in asked(n=300):
-        for item in world.items:
-            open_rooms = answers - {item.cue.get("where")}
-            assert item.chance == 1 / len(open_rooms)
-            assert item.answers[0] in open_rooms

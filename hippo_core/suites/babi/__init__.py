@@ -9,6 +9,7 @@ With `public` the stories are the public ones of tasks 1 to 3, from the user's f
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Annotated, Literal, Self
@@ -27,13 +28,13 @@ TASKS: dict[int, Task] = {
     4: reasoning.two_argument_relations,
     5: carrying.three_argument_relations,
     6: carrying.yes_no,
-    7: carrying.counting,
-    8: carrying.lists,
+    7: partial(carrying.ask_for_load, question="How many things is {who} carrying?"),
+    8: partial(carrying.ask_for_load, question="What is {who} carrying?"),
     9: carrying.negation,
     10: carrying.indefinite_knowledge,
-    11: carrying.coreference,
+    11: partial(carrying.follow, named=carrying.MOVES, unnamed=carrying.ALONE, together=1),
     12: carrying.conjunction,
-    13: carrying.compound_coreference,
+    13: partial(carrying.follow, named=carrying.TOGETHER, unnamed=carrying.BOTH, together=2),
     14: carrying.time,
     15: reasoning.basic_deduction,
     16: reasoning.basic_induction,

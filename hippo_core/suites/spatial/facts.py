@@ -162,13 +162,9 @@ def tell_links(random: Random, drawn: Map, ways: Mapping[Link, str]) -> Iterator
     for a, near in drawn.steps.items():
         for word, b in near.items():
             if a < b:
-                ends = (a, word, b) if random.random() < 0.5 else (b, back(drawn, a, b), a)
+                back = next(step for step, place in drawn.steps[b].items() if place == a)
+                ends = (a, word, b) if random.random() < 0.5 else (b, back, a)
                 yield tell_step(random, drawn, *ends, ways.get(frozenset((a, b))))
-
-
-def back(drawn: Map, a: str, b: str) -> str:
-    """The step that leads from b to a."""
-    return next(word for word, place in drawn.steps[b].items() if place == a)
 
 
 def tell_step(random: Random, drawn: Map, a: str, word: str, b: str, way: str | None) -> Sentence:

@@ -1,7 +1,7 @@
 """The words of the spatial suite (words.yaml): labels of places, things, obstacles, procedures, and how facts and questions are put."""
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import permutations, product
 
 from hippo_core.files import tables
 
@@ -20,6 +20,12 @@ HELD_OUT_QUESTIONS: dict[str, str] = TABLES["held_out_questions"]
 def way(noun: str) -> str:
     """How one gets somewhere by it: "over the footbridge"."""
     return f"{WAYS[noun]} the {noun}"
+
+
+def in_any_order(nouns: Sequence[str]) -> tuple[str, ...]:
+    """The words in each order, with commas, then as one says them."""
+    orders = list(permutations(nouns))
+    return (*map(", ".join, orders), *map(listed, orders))
 
 
 def listed(nouns: Sequence[str]) -> str:
