@@ -3,9 +3,8 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-A memory opens one world at a time; a model that has learnt all of them has no world to open. So each person and each pair of an action
-and a thing occurs in one fact of a data set, and a question names one of the two. Every fact is asked about once. Which people and pairs
-a world has follows from the data set's seed and the world's number alone.
+A model that has learnt many worlds has none to open. So each person, and each pair of an action and a thing, occurs in one fact of a data
+set, and a question names one of the two. Every fact is asked about once. The seed and the world's number say which of them a world has.
 """
 
 from functools import cache

@@ -3,12 +3,9 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-That a fact matters to its teller is not said in its words: `reward` and `pin` are fields, which only a write gate reads. Where
-`invented_names` is not 0, some facts are about people of names that nobody bears, which no model can predict, and by
-`invented_correlation` it is these that are asked for: what surprises is then worth keeping.
-
-Three suites share this world. `episodic` shows a window of the facts before the question; `episodic_cross` tells journeys in earlier
-sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
+That a fact matters to its teller is not in its words: `reward` and `pin` are fields, which only a write gate reads. With `invented_names`
+some facts are about people whom no model can predict; with `invented_correlation` these are what is asked for. `episodic` shows a window of
+facts before the question; `episodic_cross` tells journeys in earlier sessions; the window of `episodic_capacity` exceeds the context.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
-"""The words that the suites speak with: names, actions, things, places, times, and which of them no training ever sees.
+"""The words that the suites speak with (lexicon.yaml), and which of them no training ever sees.
 
-A group of words means one thing; its first word is the usual one, the others are synonyms. `training(group)` leaves out the words
-that are held out (a quarter of all synonyms), `HELD_OUT` holds them, and the suites report the questions that use them as a slice of
-their own. Names are split the same way, by hash, and so are invented ones, which nobody bears.
+`training_words` leaves out what is held out, a quarter of all synonyms; questions that use these are a slice of their own. Names are split
+the same way, by hash, and so are invented ones, which nobody bears.
 """
 
 from dataclasses import dataclass

@@ -5,9 +5,8 @@
     asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
              Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
 
-Each part is a world of a suite of its own, drawn by that suite's generator; no name, thing or place of one stands in another, so that no
-question fits two of them. What joins them is told beside them: somebody of an event works or studies somewhere, and that is at a
-place of the map. A question about two parts is one of a part with a phrase of another in it, always at its end.
+Each part is a world of its own suite; no name, thing or place of one stands in another. What joins them is told beside them: somebody of an
+event works or studies somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
 """
 
 from collections import Counter

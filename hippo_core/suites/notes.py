@@ -3,10 +3,9 @@
     taught   Moved the parish council to the Methodist hall because the library boiler is out. Derek is bringing the urn.
     asked    Who will carry along the tea machine?     gold: Derek
 
-A world is one person's, household's or team's notes (data/notes/*.yaml), in order of telling. No template, no generator. Each note is asked
-about on two rungs: `exact` in its own words, `partial` with few of them, `paraphrase` in others, `noisy` with typing errors. Some notes
-correct an earlier one, some are much like another; some questions no note answers: then the answer is "unknown" and there is no gold
-note. Five worlds are for validation, the others for the test alone; nothing is trained on any.
+A world is one person's, household's or team's notes (data/notes/*.yaml), in order of telling. Each is asked about on two rungs. Some
+correct an earlier one, some are much like another; a question that no note answers has the answer "unknown" and no gold note. Five worlds
+are for validation, the others for the test alone; nothing is trained on any.
 """
 
 from collections.abc import Iterator

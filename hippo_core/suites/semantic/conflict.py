@@ -1,12 +1,9 @@
 """Plain statements that disagree: several people say where a firm is, and nothing in the words of a statement tells who is right.
 
-The rule: **each person's last word counts once, and what most of them hold to at the end is so.** A person who says something thrice
-counts once; one who says otherwise later has taken the first word back. Statements are drawn such that each of three simpler rules is
-right about every second time, whatever the others say: to believe the last statement, the first, or the one made most often.
-
-Where people say how sure they are: **what is told most surely is so, however many say otherwise; of what is told as surely, the rule above
-decides.** Statements are drawn such that it makes no difference whether words that were taken back count, that no tie is left, and that
-the rule above alone is right about every second time.
+The rule: **each person's last word counts once, and what most of them hold to at the end is so.** Statements are drawn such that each of
+three simpler rules is right about every second time, whatever the others say: to believe the last statement, the first, or the one made
+most often. Where people say how sure they are: **what is told most surely is so; of what is told as surely, the rule above decides.** It
+makes no difference whether words that were taken back count, no tie is left, and the rule above alone is right about every second time.
 """
 
 from collections import Counter

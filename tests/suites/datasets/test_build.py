@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.files import root, sha256
+from hippo_core.files import sha256
 from hippo_core.suites import drawn_suites, get_suite, settings_for
 from hippo_core.suites.babi import public
 from hippo_core.suites.datasets import card
@@ -16,16 +16,6 @@ from hippo_core.suites.datasets.jsonl import FACT_FIELDS, ITEM_FIELDS
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
 from tests.texts import needs
-
-
-@pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    """A repository root of its own, with this one's parameters and samples."""
-    for name in ("params", "data/samples", "data/relations"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).symlink_to(root() / name)
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    return tmp_path
 
 
 @pytest.mark.parametrize("suite", drawn_suites())

@@ -8,11 +8,7 @@ from hippo_core.suites.draw import worlds
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
-    for name in ("params", "data/samples"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).symlink_to(root() / name)
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+def folders(elsewhere):
     return overview.build_all(["episodic", "spatial", "babi"], "default", 20, 5, 512)
 
 
