@@ -25,7 +25,7 @@ STATEMENT = re.compile(r"(\w+) .*?(to )?the (\w+)(?: there)?\.$")
 QUESTION = re.compile(r"Where (?:is|was) (?:the )?(\w+)(?: before the (\w+))? ?\?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Story:
     """The statements of a story in order, and its questions."""
 
