@@ -182,6 +182,17 @@ def read_yaml(path: Path, parse: Callable[[str], Any] = parse_yaml) -> Any:
         raise LabError(f"{path} is not valid YAML: {in_a_line(error)}") from None
 
 
+def tables(module: str) -> dict[str, Any]:
+    """The words of a module: the YAML file of its name beside it (`words.yaml` of `words.py`), its lists as tuples."""
+    return _frozen(read_yaml(Path(module).with_suffix(".yaml")))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object, for `object_pairs_hook`; ValueError where a key stands twice."""
     if len(values := dict(pairs)) < len(pairs):

@@ -30,7 +30,7 @@ def parsed(source: str) -> ast.Module:
 def closure(modules: Iterable[str]) -> dict[str, Path]:
     """The files of these modules and of all that they import, at any depth, by module name. Of Python's own and installed packages only
     those in `modules` count; of a kernel all versions, which are chosen when it runs; of a user's module the packages that it lies in,
-    which Python runs first."""
+    which Python runs first. A YAML file of a module's name beside it counts with the module."""
     waiting = list(modules)
     named = {_top(module) for module in waiting}
     files: dict[str, Path] = {}
@@ -40,6 +40,8 @@ def closure(modules: Iterable[str]) -> dict[str, Path]:
         if module in files or path is None or (_top(module) not in named and INSTALLED.intersection(path.parts)):
             continue
         files[module] = path
+        if (words := path.with_suffix(".yaml")).is_file():  # its tables (hippo_core/files.py)
+            files[f"{module}.yaml"] = words
         waiting += imports(module, path)
         if module.startswith("hippo_core.kernels.") and path.name == "__init__.py":
             waiting += [f"{module}.{version.stem}" for version in path.parent.glob("[a-z]*.py")]

@@ -61,8 +61,7 @@ def other_answers(world: World, others: Sequence[World]) -> World:
 
 
 def _other_value(world: World, item: Item, fact: Fact, slot: str, others: Sequence[World]) -> str:
-    """One of the values that the slot has in other worlds: of those that this world does not know, that take the same article, and that
-    stand in the likest facts."""
+    """A value that the slot has in other worlds, preferably unknown here, of the same article, and from a fact that is alike."""
     texts, old = " ".join(one.text for one in world.facts), fact.slots[slot]
     likeness: dict[str, tuple[bool, bool, int]] = {}
     for other in (one for there in others for one in there.facts if slot in one.slots):

@@ -3,9 +3,8 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-A memory opens one world at a time; a model that has learnt all of them has no world to open. So each person and each pair of an action
-and a thing occurs in one fact of a data set, and a question names one of the two. Every fact is asked about once. Which people and pairs
-a world has follows from the data set's seed and the world's number alone.
+A model that has learnt many worlds has none to open. So each person, and each pair of an action and a thing, occurs in one fact of a data
+set, and a question names one of the two. Every fact is asked about once. The seed and the world's number say which of them a world has.
 """
 
 from functools import cache
@@ -64,6 +63,7 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
         for number, chosen in enumerate(words)
     )
     training = spec.split == "train" or not settings.held_out
+    pools = {"who": people, "what": lexicon.THINGS, "where": lexicon.PLACES, "when": lexicon.TIMES}
     items = []
     for number, event in enumerate(events):
         rung = settings.rungs[(first + number) % len(settings.rungs)]
@@ -79,7 +79,7 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
                 gold_facts=(facts[number].id,),
                 kind=kind,
                 rung=rung,
-                chance=1 / _choices(kind),
+                chance=1 / len(pools[kind]),
                 cue={slot: words[number].slots()[slot] for slot in (*cue, "action")},
                 taught=tuple(fact.id for fact in facts),
                 slices=(*slices, "new_name") if lexicon.is_held_out(event.who) else slices,
@@ -94,11 +94,6 @@ def _event(random: Random, settings: Settings, spec: WorldSpec, who: str, pair: 
         if belongs(event.key, spec.split):
             return event
     raise AssertionError
-
-
-def _choices(kind: str) -> int:
-    pools = {"who": len(cast(0, "test")[0]), "what": len(lexicon.THINGS), "where": len(lexicon.PLACES), "when": len(lexicon.TIMES)}
-    return pools[kind]
 
 
 CONSOLIDATION = Suite(

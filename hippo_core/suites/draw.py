@@ -29,11 +29,7 @@ def worlds(
     context_limit: int = CONTEXT_LIMIT,
     overrides: Mapping[str, Any] | None = None,
 ) -> Iterator[World]:
-    """The worlds of a split one by one, the last one cut so that there are n items in all (None: without end, or all there are).
-
-    The same arguments give the same worlds, and a larger n the same first ones (but for babi's public stories, where n decides how many
-    questions one is asked). A folder of the user's own may end before n.
-    """
+    """The worlds of a split one by one, with n items in all (None: all, or without end). A folder of the user's own may end before n."""
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
     if n is not None and n < 1:

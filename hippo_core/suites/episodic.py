@@ -3,15 +3,13 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-That a fact matters to its teller is not said in its words: `reward` and `pin` are fields, which only a write gate reads. Where
-`invented_names` is not 0, some facts are about people of names that nobody bears, which no model can predict, and by
-`invented_correlation` it is these that are asked for: what surprises is then worth keeping.
-
-Three suites share this world. `episodic` shows a window of the facts before the question; `episodic_cross` tells journeys in earlier
-sessions, which never stand in an item's prompt; `episodic_capacity` shows a window that is longer than the model's context.
+That a fact matters to its teller is not in its words: `reward` and `pin` are fields, which only a write gate reads. With `invented_names`
+some facts are about people whom no model can predict; with `invented_correlation` these are what is asked for. `episodic` shows a window of
+facts before the question; `episodic_cross` tells journeys in earlier sessions; the window of `episodic_capacity` exceeds the context.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import floor, sqrt
 from random import Random
 from typing import Annotated, NamedTuple
@@ -124,10 +122,7 @@ def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: fl
 def find_cue(
     random: Random, events: list[Event], words: list[Words], gold: int, kind: str, rung: str, n_competitors: int
 ) -> tuple[str, ...] | None:
-    """Slots (besides the action) that single out the gold event without naming `kind`; None where there are none.
-
-    `partial` takes the fewest that do. The action is named whenever the thing is, or is asked for, and always for a motion.
-    """
+    """Slots besides the action that single out the gold event without naming `kind`, of `partial` the fewest; None where none do."""
     slots = [slot for slot in wording.SLOTS if slot != kind and getattr(events[gold], slot) is not None]
     if rung != "partial":
         candidates = [tuple(slots)]
@@ -150,30 +145,18 @@ def can_be_asked(event: Event, kind: str, cue: tuple[str, ...]) -> bool:
     return kind != "who" or "what" in cue or "where" in cue
 
 
-def matched_values(event: Event, kind: str, cue: tuple[str, ...]) -> tuple:
-    """What the cue says of an event, the action included where the question names it."""
-    return tuple(getattr(event, slot) for slot in named_slots(event, kind, cue))
-
-
-def singles_out(events: list[Event], gold: int, kind: str, cue: tuple[str, ...]) -> bool:
-    """Whether the gold event is the only one that the cue fits."""
-    values = matched_values(events[gold], kind, cue)
-    return sum(matched_values(event, kind, cue) == values for event in events) == 1
-
-
 def named_slots(event: Event, kind: str, cue: tuple[str, ...]) -> tuple[str, ...]:
     """The cue with the action, where the question names it."""
     return (*cue, "action") if event.what is None or "what" in cue or kind == "what" else cue
 
 
-def competitors(words: list[Words], gold: int, named: tuple[str, ...]) -> int:
-    """How many other facts share a word for one of the named slots with the gold one."""
-    return sum(any(getattr(other, slot) == getattr(words[gold], slot) for slot in named) for other in words) - 1
-
-
 def fits(events: list[Event], words: list[Words], gold: int, kind: str, cue: tuple[str, ...], n_competitors: int) -> bool:
-    """Whether the cue singles out the gold event among enough competitors."""
-    return singles_out(events, gold, kind, cue) and competitors(words, gold, named_slots(events[gold], kind, cue)) >= n_competitors
+    """Whether the cue fits the gold event alone, and enough other facts share a word for one of the named slots with its fact."""
+    named = named_slots(events[gold], kind, cue)
+    if sum(all(getattr(event, slot) == getattr(events[gold], slot) for slot in named) for event in events) > 1:
+        return False
+    near = sum(any(getattr(other, slot) == getattr(words[gold], slot) for slot in named) for other in words)
+    return near - 1 >= n_competitors
 
 
 def make_question(
@@ -300,10 +283,7 @@ def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, word
 
 
 def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[bool, bool]]:
-    """Reward or pin, half each, for as many facts as are asked for; phi is how far the two go together.
-
-    Two numbers are drawn a fact whatever comes of them, so that nothing else of a world depends on phi.
-    """
+    """Reward or pin, half each, for as many facts as are asked for, correlated by phi. No other draw depends on phi."""
     share = sum(asked) / len(asked)
     flags = []
     for one in asked:
@@ -312,17 +292,8 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
     return flags
 
 
-def make_cross_world(random: Random, settings: EpisodicSettings, spec: WorldSpec) -> World:
-    """Journeys, told in earlier sessions: no item has a window."""
-    return make_world(random, settings, spec, motion=True)
-
-
 def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldSpec) -> World:
-    """Questions about the first quarter of a story whose later facts alone hold more words than the context holds tokens.
-
-    A told event has at least seven words, so that three quarters of `n_facts` sentences exceed the limit in any tokenizer that
-    gives each word at least one token.
-    """
+    """Questions about the first quarter of a story whose other facts, of seven words each at least, are longer than the context."""
     n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
     return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
 
@@ -333,7 +304,7 @@ EPISODIC_CROSS = Suite(
     "episodic_cross",
     "journeys told in earlier sessions",
     EpisodicSettings,
-    make_cross_world,
+    partial(make_world, motion=True),
     has_window=False,
     **DECISIVE,
     order=3,

@@ -5,9 +5,8 @@
     asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
              Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
 
-Each part is a world of a suite of its own, drawn by that suite's generator; no name, thing or place of one stands in another, so that no
-question fits two of them. What joins them is told beside them: somebody of an event works or studies somewhere, and that is at a
-place of the map. A question about two parts is one of a part with a phrase of another in it, always at its end.
+Each part is a world of its own suite; no name, thing or place of one stands in another. What joins them is told beside them: somebody of an
+event works or studies somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
 """
 
 from collections import Counter
@@ -22,8 +21,7 @@ from hippo_core.suites import episodic, lexicon, semantic, spatial
 from hippo_core.suites.altering import other_answers
 from hippo_core.suites.episodic import EpisodicSettings
 from hippo_core.suites.semantic import FRAMES, SemanticSettings
-from hippo_core.suites.semantic.other_words import Rewording
-from hippo_core.suites.semantic.words import AT
+from hippo_core.suites.semantic.words import FORMS, Rewording
 from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.spatial.map import read_map, write_links
 from hippo_core.suites.splits import attempts, belongs
@@ -38,8 +36,7 @@ PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots wh
 
 
 class MixedSettings(Settings):
-    """A world of three parts, each as the settings of its suite say, but for how many questions it has. `kinds`: of the questions, in
-    turn."""
+    """A world of three parts, each by the settings of its suite but for the number of questions. `kinds`: of the questions, in turn."""
 
     n_facts: Literal[0] = 0  # as many as the parts have
     n_items: int = Field(5, ge=1)
@@ -71,8 +68,7 @@ class Employee(NamedTuple):
 
 @dataclass
 class MixedDraft:
-    """A world under construction. Facts and items are those of the parts, with the part's name before their ids; `joins` are told beside
-    them."""
+    """A world under construction. Ids begin with the name of the part; `joins` are facts that are told beside the parts."""
 
     spec: WorldSpec
     events: World
@@ -139,16 +135,15 @@ def spoken(part: World) -> set[str]:
 def labelled(part: World, name: str) -> World:
     """The part with its name in place of the world's in all ids."""
 
-    def own(ids: Sequence[str]) -> tuple[str, ...]:
-        return tuple(map(renamed, ids))
-
     def renamed(one: str) -> str:
         return f"{name}.{one.removeprefix(f'{part.id}.')}"
 
     facts = tuple(replace(fact, id=renamed(fact.id), reward=False, pin=False) for fact in part.facts)
-    retold = [{renamed(again): renamed(first) for again, first in item.retold.items()} for item in part.items]
-    items = (replace(item, id=renamed(item.id), gold_facts=own(item.gold_facts)) for item in part.items)
-    return World(part.id, facts, tuple(replace(item, retold=one) for item, one in zip(items, retold, strict=True)))
+    items = []
+    for item in part.items:
+        retold = {renamed(again): renamed(first) for again, first in item.retold.items()}
+        items.append(replace(item, id=renamed(item.id), gold_facts=tuple(map(renamed, item.gold_facts)), retold=retold))
+    return World(part.id, facts, tuple(items))
 
 
 def uncontested(relations: World) -> list[MixedFirm]:
@@ -197,8 +192,7 @@ def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
 
 
 def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Iterator[Employee]:
-    """Who works or studies there: somebody who is `named` and of whom relations are told, or one of whom an event is told, who is told to
-    have a job there."""
+    """Who works or studies there: somebody who is `named`, or the one of an event, who is told to have a job there."""
     frame = FRAMES[firm.frame]
     for fact in draft.relations.facts if named else ():
         if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
@@ -221,8 +215,8 @@ def city_of_one(random: Random, draft: MixedDraft) -> Item | None:
     for firm in random.sample(draft.firms, len(draft.firms)):
         for who in employees(random, draft, firm, named=False):
             question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
-            chance = 1 / len({one.city for one in draft.firms})
             gold, again = (*who.gold, firm.fact), dict.fromkeys(firm.again, firm.fact)
+            chance = 1 / len({one.city for one in draft.firms})
             about: dict[str, Any] = {"hops": len(gold), "chance": chance, "cue": who.cue, "slices": who.slices, "retold": again}
             return Item(f"city.{firm.name}", draft.spec.id, question, (firm.city,), gold, "event_relation", **about)
     return None
@@ -239,7 +233,7 @@ def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Ite
         for who in employees(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
             words = {"name": firm.name, "firm": FRAMES[firm.frame].firm, "place": goal}
-            at = draft.tell(random.choice(AT), words, {"firm": firm.name, "relation": "is at", "place": goal})
+            at = draft.tell(random.choice(FORMS["at"]), words, {"firm": firm.name, "relation": "is at", "place": goal})
             return replace(
                 path,
                 id=f"{kind}.{path.id}",
@@ -265,18 +259,11 @@ def put_together(random: Random, draft: MixedDraft, items: Sequence[Item]) -> Wo
     ids = {fact.id: f"{world}.f{number}" for number, fact in enumerate(facts)}
     told = tuple(replace(fact, id=ids[fact.id], time=number, asked=fact.id in gold) for number, fact in enumerate(facts))
     taught = tuple(ids.values())
-    asked = (
-        replace(
-            item,
-            id=f"{world}.q{number}",
-            gold_facts=tuple(ids[fact] for fact in item.gold_facts),
-            retold={ids[again]: ids[first] for again, first in item.retold.items()},
-            window=(),
-            taught=taught,
-            distance=0,
-        )
-        for number, item in enumerate(items)
-    )
+    asked = []
+    for number, item in enumerate(items):
+        retold = {ids[again]: ids[first] for again, first in item.retold.items()}
+        known = {"gold_facts": tuple(ids[fact] for fact in item.gold_facts), "retold": retold, "window": (), "taught": taught}
+        asked.append(replace(item, id=f"{world}.q{number}", distance=0, **known))
     return World(world, told, tuple(asked))
 
 

@@ -11,9 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from hippo_core.errors import LabError
+from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec, after_all
 from hippo_core.suites.unanswerable import hide_named, tells_named
 from hippo_core.suites.wording import add_noise
 
@@ -23,70 +24,16 @@ class PersonRelation:
     """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
 
     words: str  # as they stand in the fact
-    tail: str
     question: str
     paraphrases: tuple[str, ...]
     held_out: tuple[str, str]
     values: tuple[str, ...]
+    tail: str = ""
 
 
-RELATIONS = {
-    "home": PersonRelation(
-        "lives in", "",
-        "In which city does {who} live?",
-        ("Where is the home of {who}?", "Which city is {who} living in?"),
-        ("Tell me the city where {who} lives.", "What town does {who} call home?"),
-        lexicon.CITIES,
-    ),
-    "color": PersonRelation(
-        "likes the color", "",
-        "Which color does {who} like?",
-        ("What is the favorite color of {who}?", "Which color pleases {who}?"),
-        ("Tell me the color that {who} likes.", "What color is {who} fond of?"),
-        ("red", "green", "blue", "yellow", "purple", "orange", "white", "black", "pink", "brown", "silver", "gray"),
-    ),
-    "pet": PersonRelation(
-        "has a", " as a pet",
-        "What does {who} have as a pet?",
-        ("Which animal does {who} keep?", "What is the pet of {who}?"),
-        ("Tell me the animal that {who} has.", "What pet does {who} own?"),
-        ("dog", "cat", "parrot", "rabbit", "hamster", "turtle", "pony", "goldfish", "snake", "goat", "mouse", "canary"),
-    ),
-    "job": PersonRelation(
-        "works as a", "",
-        "What does {who} work as?",
-        ("What is the job of {who}?", "Which profession does {who} have?"),
-        ("Tell me the job that {who} has.", "What does {who} do for a living?"),
-        ("baker", "nurse", "teacher", "farmer", "pilot", "painter", "lawyer", "sailor", "tailor", "plumber", "judge", "singer"),
-    ),
-    "drink": PersonRelation(
-        "prefers to drink", "",
-        "What does {who} prefer to drink?",
-        ("What is the favorite drink of {who}?", "Which drink does {who} choose?"),
-        ("Tell me the drink that {who} prefers.", "What beverage does {who} enjoy most?"),
-        ("tea", "coffee", "milk", "water", "juice", "cocoa", "cider", "lemonade", "wine", "beer"),
-    ),
-    "music": PersonRelation(
-        "plays the", "",
-        "Which instrument does {who} play?",
-        ("What does {who} make music with?", "What is the instrument of {who}?"),
-        ("Tell me the instrument that {who} plays.", "What musical instrument does {who} practice?"),
-        ("piano", "flute", "violin", "harp", "trumpet", "cello", "banjo", "organ", "clarinet", "tuba"),
-    ),
-    "food": PersonRelation(
-        "eats", " for lunch",
-        "What does {who} eat for lunch?",
-        ("Which food does {who} have at noon?", "What is the lunch of {who}?"),
-        ("Tell me the food that {who} eats for lunch.", "What is {who} having for lunch?"),
-        ("soup", "pasta", "rice", "bread", "cheese", "salad", "fish", "pizza", "beans", "noodles", "eggs", "pie"),
-    ),
-}  # fmt: skip
-CORRECTIONS = (
-    "Actually, {statement}",
-    "Correction: {statement}",
-    "Since then things have changed: {statement}",
-    "No, that was wrong: {statement}",
-)
+TABLES = tables(__file__)
+RELATIONS = {name: PersonRelation(**{"values": lexicon.CITIES, **told}) for name, told in TABLES["relations"].items()}
+CORRECTIONS: tuple[str, ...] = TABLES["corrections"]
 
 
 class MultiSettings(Settings):
@@ -137,15 +84,12 @@ def _sayable_pairs(random: Random, n_pairs: int, new: bool, split: Split) -> lis
     names = lexicon.names(held_out=new)
     pairs: list[tuple[str, str]] = []
     for who in random.sample(names, len(names)):
-        pairs += [(who, relation) for relation in RELATIONS if _values(who, relation, split) > 1]
+        for relation, of in RELATIONS.items():
+            if sum(belongs(f"{who}|{relation}|{value}", split) for value in of.values) > 1:
+                pairs.append((who, relation))
         if len(pairs) >= n_pairs:
             return random.sample(pairs, n_pairs)
     raise LabError(f"episodic_multi has names for {len(pairs)} pairs of person and relation in a world of {split}, not for {n_pairs}")
-
-
-def _values(who: str, relation: str, split: Split) -> int:
-    """How many things a person can say of this in worlds of a split."""
-    return sum(belongs(f"{who}|{relation}|{value}", split) for value in RELATIONS[relation].values)
 
 
 def tell(random: Random, statement: Statement, corrects: bool) -> str:
@@ -180,14 +124,14 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
         statements, new = make_statements(random, settings, spec)
         last = {(who, relation): number for number, (who, relation, _) in enumerate(statements)}
         mentions = {pair: sum((who, relation) == pair for who, relation, _ in statements) for pair in last}
-        pairs = [pair for pair in last if _competitors(statements, pair) >= settings.n_competitors]
+        near = {pair: sum((who == pair[0]) != (about == pair[1]) for who, about, _ in statements) for pair in last}
+        pairs = [pair for pair in last if near[pair] >= settings.n_competitors]
         if len(pairs) >= settings.n_items and all(belongs("|".join(s), spec.split) for s in statements):
             break
     random.shuffle(pairs)
     targets = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
     random.shuffle(targets)
     facts = _facts(random, statements, spec, {last[pair] for pair in targets})
-    ids = tuple(fact.id for fact in facts)
     items = []
     for number, pair in enumerate(targets):
         rung = settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)]
@@ -199,22 +143,15 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
                 world=spec.id,
                 question=question,
                 answers=(gold[2],),
-                gold_facts=(facts[last[pair]].id,),
                 kind="corrected" if mentions[pair] > 1 else "plain",
                 rung=rung,
-                distance=len(facts) - 1 - last[pair],
                 chance=1 / len({value for _, relation, value in statements if relation == pair[1]}),
                 cue={"who": pair[0], "relation": RELATIONS[pair[1]].words},
-                window=ids,
-                taught=ids,
+                **after_all(facts, [last[pair]]),
                 slices=(*slices, "new_name") if new else slices,
             )
         )
     return World(spec.id, facts, tuple(items))
-
-
-def _competitors(statements: list[Statement], pair: tuple[str, str]) -> int:
-    return sum((who == pair[0]) != (relation == pair[1]) for who, relation, _ in statements)
 
 
 def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: set[int]) -> tuple[Fact, ...]:

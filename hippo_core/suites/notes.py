@@ -3,17 +3,16 @@
     taught   Moved the parish council to the Methodist hall because the library boiler is out. Derek is bringing the urn.
     asked    Who will carry along the tea machine?     gold: Derek
 
-A world is one person's, household's or team's notes (data/notes/*.yaml), in order of telling. No template, no generator. Each note is asked
-about on two rungs: `exact` in its own words, `partial` with few of them, `paraphrase` in others, `noisy` with typing errors. Some notes
-correct an earlier one, some are much like another; some questions no note answers: then the answer is "unknown" and there is no gold
-note. Five worlds are for validation, the others for the test alone; nothing is trained on any.
+A world is one person's, household's or team's notes (data/notes/*.yaml), in order of telling. Each is asked about on two rungs. Some
+correct an earlier one, some are much like another; a question that no note answers has the answer "unknown" and no gold note. Five worlds
+are for validation, the others for the test alone; nothing is trained on any.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -68,8 +67,7 @@ class Notes(_Part):
 
 
 class NotesSettings(Settings):
-    """The files say all but this: `together`, whether all notes of a split are one world; `answerable`: questions that no note answers are
-    left out."""
+    """`together`: all notes of a split are one world; `answerable`: questions that no note answers are left out."""
 
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
@@ -99,41 +97,16 @@ def world_of(name: str, settings: NotesSettings) -> World:
         for time, note in enumerate(content.notes)
     ]
     taught = tuple(ids.values())
+    of_all: dict[str, Any] = {"world": name, "kind": content.kind, "window": taught, "taught": taught}
     items = []
     for time, note in enumerate(content.notes):
         slices = tuple(what for what, other in (("correction", note.corrects), ("near_duplicate", note.like)) if other)
+        about = {**of_all, "gold_facts": (ids[note.id],), "distance": len(facts) - 1 - time, "slices": slices}
         for number, one in enumerate(note.asked):
-            items.append(
-                Item(
-                    id=f"{ids[note.id]}.{number}",
-                    world=name,
-                    question=one.question,
-                    answers=tuple(one.answers),
-                    gold_facts=(ids[note.id],),
-                    kind=content.kind,
-                    rung=one.rung,
-                    distance=len(facts) - 1 - time,
-                    window=taught,
-                    taught=taught,
-                    slices=slices,
-                )
-            )
+            items.append(Item(f"{ids[note.id]}.{number}", question=one.question, answers=tuple(one.answers), rung=one.rung, **about))
+    about = {**of_all, "answers": (UNKNOWN,), "gold_facts": (), "slices": ("unanswerable",)}
     for number, one in enumerate([] if settings.answerable else content.unanswerable):
-        name_of_item = f"{name}.unanswerable.{number}"
-        items.append(
-            Item(
-                name_of_item,
-                name,
-                one.question,
-                (UNKNOWN,),
-                (),
-                content.kind,
-                one.rung,
-                window=taught,
-                taught=taught,
-                slices=("unanswerable",),
-            )
-        )
+        items.append(Item(f"{name}.unanswerable.{number}", question=one.question, rung=one.rung, **about))
     return World(name, tuple(facts), tuple(items))
 
 

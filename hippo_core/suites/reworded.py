@@ -1,8 +1,7 @@
 """Wordings that no pattern and no training text of the lab has: data/reworded/*.yaml, written by hand before anything was run on them.
 
-A suite whose setting `wording` is "reworded" draws its world and tells it in the lab's own words as ever. Then it words each statement
-anew, with a generator that the world's id seeds: facts, questions, answers and order stay, only the texts differ. The files are frozen,
-so that nobody fits them to a memory or a memory's patterns to them without a trace.
+A suite whose setting `wording` is "reworded" draws its world as ever, then words each statement anew, with a generator that the world's
+id seeds: only the texts differ. The files are frozen, so that nobody fits them to a memory, or a memory to them, without a trace.
 """
 
 from collections.abc import Callable, Sequence

@@ -81,6 +81,12 @@ class World:
     items: tuple[Item, ...]
 
 
+def after_all(facts: Sequence[Fact], gold: Sequence[int]) -> dict[str, Any]:
+    """The fields of an item that is asked after all of these facts; `gold`: the places of its gold ones among them."""
+    ids = tuple(fact.id for fact in facts)
+    return {"gold_facts": tuple(ids[place] for place in gold), "distance": len(ids) - 1 - max(gold), "window": ids, "taught": ids}
+
+
 class Settings(BaseModel):
     """What every suite can be told; a suite adds its own. Unknown keys are an error."""
 

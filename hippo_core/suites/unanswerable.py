@@ -17,8 +17,7 @@ def drawn_as(profile: str) -> str:
 
 
 def unanswerable_world(suite: Suite, world: World) -> World:
-    """The world without what decides its questions; `refuted` is then the answer that was right. LabError where the suite does not say
-    which facts decide (`Suite.hide`)."""
+    """The world without what decides its questions, the right answer `refuted`. LabError where the suite has no `hide`."""
     if suite.hide is None:
         raise LabError(f"suite {suite.name} does not say which facts decide its questions; leave out unanswerable")
     facts: Sequence[Fact] = world.facts

@@ -7,10 +7,11 @@ training. Cues come on four rungs: `exact` (all other slots in the fact's words)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
+from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.lexicon import Group, Verb
 
@@ -50,31 +51,8 @@ class Words:
         return {slot: value for slot, value in values.items() if value is not None}
 
 
-FACT_FORMS = (
-    "{when}, {who} {past}{what}{where}.",
-    "{who} {past}{what}{where} {when}.",
-    "{when}{where}, {who} {past}{what}.",
-    "{who}, {when}, {past}{what}{where}.",
-)
-MOTION_FACT_FORMS = ("{when}, {who} {past}{where}.", "{who} {past}{where} {when}.", "{who}, {when}, {past}{where}.")
-
-# {inverted} is the clause with its verb in front ("did Carla sell a guitar"), {plain} the same in normal order.
-QUESTION_FORMS = {
-    "who": (
-        "Who {plain}{rest}?",
-        "Which person {plain}{rest}?",
-        "What is the name of the person who {plain}{rest}?",
-        "{first}who {plain}?",
-    ),
-    "what": ("What {inverted}{rest}?", "Which thing {inverted}{rest}?", "What is the thing that {plain}{rest}?", "{first}what {inverted}?"),
-    "where": (
-        "Where {inverted}{rest}?",
-        "At which place {inverted}{rest}?",
-        "What is the place where {plain}{rest}?",
-        "{first}where {inverted}?",
-    ),
-    "when": ("When {inverted}{rest}?", "At what time {inverted}{rest}?", "What is the time when {plain}{rest}?", "{first}when {inverted}?"),
-}
+TABLES = tables(__file__)
+QUESTION_FORMS: dict[str, tuple[str, ...]] = TABLES["questions"]
 HELD_OUT_FORMS = {kind: (f"Do you recall {kind} {{plain}}{{rest}}?", f"Tell me {kind} {{plain}}{{rest}}.") for kind in QUESTION_FORMS}
 
 
@@ -103,19 +81,14 @@ def synonyms(random: Random, event: Event, words: Words, *, training: bool) -> W
     verbs = lexicon.training_verbs(event.action) if training else event.action
     whats = () if event.what is None else lexicon.training_words(event.what) if training else event.what
     wheres = lexicon.training_words(event.where) if training else event.where
-    return Words(
-        words.who,
-        other(verbs, words.action),
-        None if words.what is None else other(whats, words.what),
-        other(wheres, words.where),
-        words.when,
-        words.preposition,
-    )
+    action = other(verbs, words.action)
+    what = None if words.what is None else other(whats, words.what)
+    return replace(words, action=action, what=what, where=other(wheres, words.where))
 
 
 def tell(random: Random, words: Words) -> str:
     """The fact as a sentence, in a form drawn at random."""
-    form = random.choice(FACT_FORMS if words.what else MOTION_FACT_FORMS)
+    form = random.choice(TABLES["facts" if words.what else "motions"])
     text = form.format(
         who=words.who,
         past=words.action.past,
@@ -127,10 +100,7 @@ def tell(random: Random, words: Words) -> str:
 
 
 def ask(form: str, kind: str, cue: dict[str, str], words: Words) -> str:
-    """A question for the slot `kind` that names the slots in `cue`, in the given words.
-
-    A motion's action is always named; an event's action goes with its thing, or stands alone where the thing is asked for.
-    """
+    """A question for the slot `kind` that names the slots in `cue`. The action of a motion is always named."""
     who = cue.get("who")
     what = lexicon.article(words.what) if words.what and "what" in cue else ""
     acts = bool(what) or kind == "what" or words.what is None

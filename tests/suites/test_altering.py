@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.results.scores import score_item
-from hippo_core.suites import get_suite, settings_for
-from hippo_core.suites.altering import answering, exchanged, other_answers, with_counterfactual_answers
-from hippo_core.suites.draw import cut, drawn_worlds, worlds
+from hippo_core.suites import get_suite
+from hippo_core.suites.altering import exchanged, other_answers, with_counterfactual_answers
+from hippo_core.suites.draw import worlds
 from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
@@ -123,19 +123,3 @@ def test_words_are_exchanged_whole_and_at_once():
     fact = Fact("f", "w", "From the mill to the mills: the inn.", {"from": "mill", "to": "inn"}, 0)
     other = exchanged(fact, {"mill": "inn", "inn": "mill"})
     assert (other.text, other.slots) == ("From the inn to the mills: the mill.", {"from": "inn", "to": "mill"})
-
-
-def test_of_several_gold_facts_the_one_that_holds_the_answer_is_altered_and_what_tells_it_again():
-    settings = settings_for("semantic", "default").model_copy(update={"retellings": 0.3, "n_facts": 40})
-    told = list(cut(drawn_worlds("semantic", "default", 20, 3, "val", settings), 20))
-    again = 0
-    for world, other in zip(told, with_counterfactual_answers(get_suite("semantic"), told), strict=True):
-        was, now = ({fact.id: fact for fact in one.facts} for one in (world, other))
-        for item in world.items:
-            gold, slot = answering(item, was) or ("", "")
-            assert slot == "city"
-            same = [gold, *(one for one, first in item.retold.items() if first == gold)]
-            again += len(same) - 1
-            assert len({now[one].slots[slot] for one in same}) == 1
-            assert all(item.answers[0] not in now[one].text and now[one].slots[slot] in now[one].text for one in same)
-    assert again

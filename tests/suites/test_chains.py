@@ -1,11 +1,9 @@
 """The worlds of data/chains: as their words make them, in no pattern's words, and each question follows from what its world tells."""
 
 import re
-from random import Random
 
 import pytest
 
-from benchmarks.memory import chain_worlds
 from benchmarks.memory.chain_worlds import FACTS, HOPS, WORLDS, folder_of, lines, words_of
 from hippo_core.methods.relational.graph import read
 from hippo_core.methods.relational.mentions import COMMON
@@ -114,8 +112,3 @@ def teller_in(part, fact):
     """Who says it."""
     names = [name for name in words_of(part).names["person"] if name in fact.text and name not in fact.slots.values()]
     return names[0] if names else ""
-
-
-def test_a_world_follows_from_its_number():
-    assert chain_worlds.make_world("val", 3) == chain_worlds.make_world("val", 3) != chain_worlds.make_world("val", 4)
-    assert chain_worlds.words_of("val").tell(Random(0), chain_worlds.Link("home", "Ulla", "Saxby")) != ""

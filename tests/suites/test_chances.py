@@ -4,7 +4,6 @@ A count of independent draws may be as far from its mean as happens by chance on
 """
 
 from collections import Counter
-from math import log, sqrt
 
 import pytest
 from scipy.stats import binom
@@ -65,27 +64,6 @@ def test_a_window_begins_at_any_fact_from_which_it_holds_the_gold_one(profile):
     assert set(starts) == set(range(1, len(item.window) + 1))
     for places, counts in starts.items():
         assert_even(counts, places, counts.total(), 1 / places, ALPHA / len(starts))
-
-
-def test_corrected_statements_are_asked_first_and_which_of_them_is_drawn():
-    """Of worlds where some of the corrected, or of the plain, statements are asked and others are not: the mean place of those asked among
-    all of their kind is off the middle by chance only (Hoeffding's bound)."""
-    off, choices = 0.0, 0
-    for world in some("episodic_multi", 3000):
-        mentions = Counter((fact.slots["who"], fact.slots["relation"]) for fact in world.facts)
-        last = {(fact.slots["who"], fact.slots["relation"]): fact.id for fact in world.facts}
-        order = {fact.id: fact.time for fact in world.facts}
-        fit = [pair for pair in last if sum((pair[0] == who) != (pair[1] == about) for who, about in mentions.elements()) >= 3]
-        asked = {item.gold_facts[0] for item in world.items}
-        corrected, plain = ([last[pair] for pair in fit if (mentions[pair] > 1) is many] for many in (True, False))
-        assert asked.isdisjoint(plain) or asked.issuperset(corrected)
-        for kind in (corrected, plain):
-            places = [place for place, fact in enumerate(sorted(kind, key=order.__getitem__)) if fact in asked]
-            if 0 < len(places) < len(kind):
-                off += sum(places) / len(places) / (len(kind) - 1) - 0.5
-                choices += 1
-    assert choices > 300
-    assert abs(off) <= sqrt(choices * log(2 / ALPHA) / 2)
 
 
 @pytest.mark.parametrize("name", ["episodic", "episodic_cross", "episodic_capacity", "episodic_multi"])

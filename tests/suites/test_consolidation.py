@@ -3,8 +3,7 @@
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.suites import consolidation, get_suite
-from hippo_core.suites.datasets.validate import rules
+from hippo_core.suites import consolidation
 from hippo_core.suites.draw import worlds
 from hippo_core.training.consolidation.rehearsal import read_event
 
@@ -40,23 +39,9 @@ def test_questions_are_unique_and_name_what_only_their_fact_has(drawn):
         assert item.rung == "paraphrase" or item.kind != "who" or fact.slots["what"] in item.question
 
 
-def test_it_keeps_the_rules_of_every_suite(drawn):
-    assert rules(drawn, get_suite("consolidation"), 0) == []
-
-
 def test_both_rungs_come_equally_often(drawn):
     rungs = [item.rung for world in drawn for item in world.items]
     assert {rung: rungs.count(rung) for rung in set(rungs)} == {"exact": 100, "paraphrase": 100}
-
-
-def test_a_larger_set_begins_with_the_smaller_one(drawn):
-    assert list(worlds("consolidation", "default", 20, 1337, "test")) == drawn[:10]
-
-
-def test_another_seed_has_other_facts(drawn):
-    assert {fact.text for world in worlds("consolidation", "default", 200, 7, "test") for fact in world.facts}.isdisjoint(
-        fact.text for world in drawn for fact in world.facts
-    )
 
 
 def test_more_facts_than_there_are_people_or_deeds_are_refused():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.suites import drawn_suites, episodic, get_suite, lexicon, multi, semantic, settings_for
+from hippo_core.suites import drawn_suites, episodic, get_suite, lexicon, multi, settings_for
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS, split_of
 from hippo_core.suites.types import RUNGS, Fact, World, WorldSpec
@@ -19,25 +19,6 @@ FLAGGED = ("episodic", "episodic_cross", "episodic_capacity")  # suites whose te
 
 def some(name: str, n: int = 200, split: str = "test", profile: str = "default", **overrides) -> list[World]:
     return list(worlds(name, profile, n, 7, split, 512, overrides))
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("profile", ["base", "default", "hard"])
-def test_every_profile_gives_worlds_whose_gold_facts_hold_the_answer(name, profile):
-    for world in some(name, 60, profile=profile):
-        text = {fact.id: fact.text for fact in world.facts}
-        for item in world.items:
-            assert item.answers[0] in text[item.gold_facts[-1]]
-            assert set(item.gold_facts) <= set(item.taught)
-            assert set(item.window) <= set(item.taught)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_splits_share_no_fact(name):
-    told = {split: {fact.text for world in some(name, 400, split) for fact in world.facts} for split in ("train", "val", "test")}
-    assert not told["train"] & told["test"]
-    assert not told["train"] & told["val"]
-    assert not told["val"] & told["test"]
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
@@ -76,16 +57,6 @@ def test_rungs_are_evenly_mixed(name, rungs):
     counts = np.unique([item.rung for world in some(name, 240) for item in world.items], return_counts=True)[1]
     assert len(counts) == rungs
     assert counts.max() - counts.min() <= 5
-
-
-def test_a_noisy_cue_differs_from_the_exact_one():
-    for world in some("episodic", 200):
-        for item in world.items:
-            if item.rung == "noisy":
-                words = [word for slot, value in item.cue.items() if slot != "action" for word in value.split()]
-                said = [word.strip("?,.") for word in item.question.split()]
-                exact = [word for word in words if word in said]
-                assert len(exact) < len(words) or len(item.cue) < 4
 
 
 def unflagged(world: World) -> World:
@@ -220,36 +191,11 @@ def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
             assert len(item.gold_facts) == item.hops
 
 
-def test_a_rumor_and_a_move_occur_and_are_asked_about():
-    facts = [fact for world in some("semantic", 60, profile="hard") for fact in world.facts]
-    assert any(is_rumor(fact) for fact in facts)
-    assert any("moved" in fact.text for fact in facts)
-    assert any(item.kind == "contradiction" for world in some("semantic", 300) for item in world.items)
-
-
-def test_settings_that_no_world_can_meet_are_an_error_and_no_hang():
-    with pytest.raises(LabError, match="raise n_facts"):
-        multi.make_world(Random(0), multi.MultiSettings(n_facts=8, n_items=20), WorldSpec("test", 0, 0))
-    with pytest.raises(LabError, match="raise n_facts"):
-        semantic.make_world(Random(0), semantic.SemanticSettings(n_facts=12, n_items=40), WorldSpec("test", 0, 0))
-
-
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_a_world_of_thousands_of_facts_can_be_drawn_in_every_split(split):
     world = episodic.make_world(Random(0), episodic.EpisodicSettings(n_facts=5000, n_items=25), WorldSpec(split, 0, 0))
     assert len({fact.text for fact in world.facts}) == 5000
     assert len(world.items) == 25
-
-
-def test_questions_are_english_sentences():
-    random = Random(3)
-    settings = episodic.EpisodicSettings()
-    for index in range(100):
-        for item in episodic.make_world(random, settings, WorldSpec("test", 0, index)).items:
-            assert item.question[0].isupper() or item.rung == "noisy"
-            assert item.question.endswith(("?", "."))
-            assert "  " not in item.question
-            assert "{" not in item.question
 
 
 def test_an_article_fits_its_noun():

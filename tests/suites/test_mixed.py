@@ -2,7 +2,6 @@
 
 import pytest
 
-from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.mixed import KINDS, score_path
 
@@ -62,10 +61,6 @@ def test_no_name_of_an_event_stands_in_another_part():
         events = {fact.slots["who"] for fact in world.facts if "action" in fact.slots}
         others = " ".join(fact.text for fact in world.facts if "action" not in fact.slots and fact.id not in joins)
         assert not any(f" {name} " in f" {others} ".replace(".", " ") for name in events)
-
-
-def test_no_window_tells_what_was_told_in_other_sessions():
-    assert not get_suite("mixed").has_window and not any(item.window for world in WORLDS for item in world.items)
 
 
 def test_a_firm_has_one_place_and_one_who_works_has_one_firm():

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.results.rankings import score_ranking
-from hippo_core.store.trace import Trace
 from hippo_core.suites import semantic, settings_for
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.semantic import conflict
-from hippo_core.suites.semantic.conflict import Testimony, most_common, settled, settled_surely, simple_rules, surest
+from hippo_core.suites.semantic.conflict import Testimony, most_common, settled, settled_surely, surest
 from hippo_core.suites.types import WorldSpec
 
 
@@ -56,26 +54,20 @@ def test_a_last_word_takes_the_one_before_back_and_counts_once():
     assert settled([Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(b, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
     assert settled([Testimony(a, "Rome"), Testimony(b, "Rome"), Testimony(a, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
     assert settled([Testimony(a, "Rome"), Testimony(b, "Oslo")]) is None
-    assert simple_rules([Testimony(a, "Rome"), Testimony(b, "Oslo"), Testimony(c, "Oslo")]) == ("Oslo", "Rome", "Oslo")
     assert most_common(["Rome", "Oslo"]) is None
-
-
-def test_the_patterns_that_are_kept_are_those_that_are_drawn():
-    kept, drawn = conflict.patterns(), conflict.draw_patterns(8000)
-    assert {right: kept[right][: len(same)] for right, same in drawn.items()} == drawn
-    assert all(drawn.values()) and {len(same) for same in kept.values()} == {conflict.PATTERNS}
 
 
 def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_say():
     drawn = [conflict.disagree(Random(seed), "abcdef", "Rome", "Oslo") for seed in range(4000)]
-    found = Counter(tuple(city == "Rome" for city in simple_rules(said)) for said in drawn)
+    rules = ((said[-1].city, said[0].city, most_common([one.city for one in said])) for said in drawn)
+    found = Counter(tuple(city == "Rome" for city in cities) for cities in rules)
     assert len(found) == 8 and all(400 < count < 600 for count in found.values())
     assert all(settled(said) == "Rome" and 3 <= len(said) <= 6 for said in drawn)
 
 
 def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
-    """Whoever learns from half of them which forms, words and lengths go with truth knows nothing of the other half."""
-    features, truths = [], []
+    """Each form is told as often of what holds as of what does not."""
+    by_form = defaultdict(list)
     for world in some(1500):
         told = statements(world)
         for fact in world.facts:
@@ -84,22 +76,7 @@ def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
                 for slot in ("teller", "firm", "city"):
                     form = re.sub(rf"\b{re.escape(fact.slots[slot])}\b", slot, form)
                 form = re.sub(r"\b(shop|company|college)\b", "kind", form)
-                features.append((form, *fact.text.split(), str(len(fact.text))))
-                truths.append(fact.slots["city"] == settled(told[fact.slots["firm"]]))
-    half = len(truths) // 2
-    seen = {outcome: Counter(one for some, true in zip(features[:half], truths[:half], strict=True) if true == outcome for one in some)
-            for outcome in (True, False)}  # fmt: skip
-    sizes = {outcome: sum(seen[outcome].values()) for outcome in seen}
-    odds = [
-        sum(np.log((seen[True][one] + 1) / sizes[True]) - np.log((seen[False][one] + 1) / sizes[False]) for one in some)
-        for some in features
-    ]
-    most = np.median(odds[:half])
-    guessed = np.array(odds[half:]) > most
-    assert abs(np.corrcoef(guessed, truths[half:])[0, 1]) < 0.06
-    by_form = defaultdict(list)
-    for some_features, true in zip(features, truths, strict=True):
-        by_form[some_features[0]].append(true)
+                by_form[form].append(fact.slots["city"] == settled(told[fact.slots["firm"]]))
     assert len(by_form) == 3 and np.ptp([np.mean(found) for found in by_form.values()]) < 0.06
 
 
@@ -129,34 +106,6 @@ def test_the_surest_beats_any_count_and_a_tie_is_none():
     assert settled_surely([*said, Testimony("d", "Rome", 0.6)]) is None
     assert settled_surely([*said, Testimony("c", "Rome", 0.3)]) is None  # a word that was taken back
     assert settled_surely([Testimony("a", "Rome"), Testimony("b", "Rome"), Testimony("c", "Oslo")]) == "Rome"
-
-
-def test_who_is_surer_is_right_more_often():
-    right = defaultdict(list)
-    for world in some(600, "hedged"):
-        told = statements(world)
-        for fact in world.facts:
-            if fact.confidence is not None:
-                right[fact.confidence].append(fact.slots["city"] == settled_surely(told[fact.slots["firm"]]))
-    low, middle, high = (np.mean(right[level]) for level in sorted(semantic.HEDGED))
-    assert 0.2 < low < middle - 0.05 < high - 0.1 < 0.9
-
-
-@pytest.mark.parametrize("profile", ["base", "default", "hard", "hedged"])
-def test_all_gold_facts_can_be_among_the_five_best(profile):
-    """Whichever telling of a fact is found."""
-    contested = 0
-    for world in some(250, profile):
-        facts = {fact.id: Trace(world.id, fact.id, fact.text) for fact in world.facts}
-        for item in world.items:
-            contested += item.kind == "contradiction"
-            assert len(item.gold_facts) == item.hops <= 5
-            gold = [facts[one] for one in item.gold_facts]
-            again = {first: facts[one] for one, first in item.retold.items()}
-            for best in (gold, [again.get(one.source, one) for one in gold]):
-                found = score_ranking([*best, *(one for one in facts.values() if one not in best)], item)
-                assert found["all_gold_5"] == found["recall_5"] == 1
-    assert contested > 80 or profile == "base"
 
 
 @pytest.mark.parametrize("profile", ["default", "hard", "hedged"])

@@ -39,7 +39,7 @@ def library(modules: tuple[str, ...]) -> str:
 def all_sources() -> str:
     """The source of the whole package."""
     package = root() / "hippo_core"
-    return of_files(sorted(package.rglob("*.py")), package)
+    return of_files(sorted([*package.rglob("*.py"), *package.rglob("*.yaml")]), package)
 
 
 @cache

@@ -204,7 +204,7 @@ def leave() -> None:
 def newest_source() -> int:
     """When a file of the package was last changed, in nanoseconds; a server whose code is older than that is of no use."""
     package = Path(__file__).parents[2]
-    return max(path.stat().st_mtime_ns for path in package.rglob("*.py"))
+    return max(path.stat().st_mtime_ns for kind in ("py", "yaml") for path in package.rglob(f"*.{kind}"))
 
 
 def _readable(ends: list[socket.socket]) -> list[socket.socket]:

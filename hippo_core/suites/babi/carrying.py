@@ -177,18 +177,8 @@ def ask_whether_at(telling: StoryBuilder, state: House, who: str, known: dict[st
     telling.ask("Is {who} at the {where}?", answer, [line], choices, who=who, where=where)
 
 
-def counting(telling: StoryBuilder) -> None:
-    """Task 7. How many things does a person carry? What is not told is not so."""
-    ask_for_load(telling, "How many things is {who} carrying?")
-
-
-def lists(telling: StoryBuilder) -> None:
-    """Task 8. What does a person carry? In any order."""
-    ask_for_load(telling, "What is {who} carrying?")
-
-
 def ask_for_load(telling: StoryBuilder, question: str) -> None:
-    """Ask for what somebody carries. Nothing is asked for only of those who took one thing and put it down: one statement says it."""
+    """Tasks 7 and 8. How many things, or which, does a person carry? Of those who carry none only who took one thing and put it down."""
     state, counted = house(telling, people=2), question.startswith("How many")
     for _ in range(telling.random.randint(6, 16)):
         state.act(0.7)
@@ -243,18 +233,8 @@ def indefinite_knowledge(telling: StoryBuilder) -> None:
         ask_whether_at(telling, state, who, known, "no", state.at[who][1], 3)
 
 
-def coreference(telling: StoryBuilder) -> None:
-    """Task 11. Where is a person who was named one statement before?"""
-    follow(telling, MOVES, ALONE, together=1)
-
-
-def compound_coreference(telling: StoryBuilder) -> None:
-    """Task 13. Where is one of two people who were named one statement before?"""
-    follow(telling, TOGETHER, BOTH, together=2)
-
-
 def follow(telling: StoryBuilder, named: Sequence[str], unnamed: Sequence[str], together: int) -> None:
-    """Pairs of statements: people go somewhere, and from there, not named again, elsewhere."""
+    """Tasks 11 and 13. Where is a person, or one of two, who was named one statement before?"""
     state = house(telling)
     lines: dict[str, tuple[int, int]] = {}
     for _ in range(telling.random.randint(2, 6)):

@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from random import Random
 
 from hippo_core.errors import LabError
-from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
+from hippo_core.suites.babi.telling import BabiQuestion, story_world
+from hippo_core.suites.types import Split, World, WorldSpec
 from hippo_core.text_files import read_text
 
 TASKS = (1, 2, 3)
@@ -24,24 +25,14 @@ STATEMENT = re.compile(r"(\w+) .*?(to )?the (\w+)(?: there)?\.$")
 QUESTION = re.compile(r"Where (?:is|was) (?:the )?(\w+)(?: before the (\w+))? ?\?")
 
 
-@dataclass(frozen=True, slots=True)
-class PublicBabiQuestion:
-    """A question of a story: its text, its answer, how many statements stand before it, and which of these support the answer."""
-
-    text: str
-    answer: str
-    before: int
-    support: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Story:
     """The statements of a story in order, and its questions."""
 
     id: str
     task: int
     statements: tuple[str, ...]
-    questions: tuple[PublicBabiQuestion, ...]
+    questions: tuple[BabiQuestion, ...]
 
 
 def files(tasks: Iterable[int]) -> list[str]:
@@ -74,7 +65,8 @@ def read_story(name: str, task: int, lines: list[list[str]]) -> Story:
     for number, text, *rest in lines:
         if rest:
             support = tuple(sorted(position[line] for line in rest[1].split()))
-            questions.append(PublicBabiQuestion(text.strip(), rest[0], len(statements), support))
+            cue = question_cue(text.strip())
+            questions.append(BabiQuestion(text.strip(), rest[0], len(statements), support, ROOMS - ("where" in cue), cue))
         else:
             position[number] = len(statements)
             statements.append(text.strip())
@@ -112,36 +104,10 @@ def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int
 
 
 def tell_story(random: Random, story: Story, n_items: int) -> World:
-    """The story with some of its questions, in their order. It ends with the last statement before the last of these."""
+    """The story with so many of its questions; it ends with the last statement before the last of these."""
     chosen = sorted(random.sample(range(len(story.questions)), len(story.questions))[:n_items])
-    questions = [story.questions[number] for number in chosen]
-    needed = {fact for question in questions for fact in question.support}
-    facts = tuple(
-        Fact(f"{story.id}.f{number}", story.id, text, statement_slots(text), number, provenance="told", asked=number in needed)
-        for number, text in enumerate(story.statements[: questions[-1].before])
-    )
-    return World(
-        story.id, facts, tuple(make_item(story, facts, question, number) for number, question in zip(chosen, questions, strict=True))
-    )
-
-
-def make_item(story: Story, facts: tuple[Fact, ...], question: PublicBabiQuestion, number: int) -> Item:
-    before = tuple(fact.id for fact in facts[: question.before])
-    cue = question_cue(question.text)
-    return Item(
-        id=f"{story.id}.q{number}",
-        world=story.id,
-        question=question.text,
-        answers=(question.answer,),
-        gold_facts=tuple(facts[line].id for line in question.support),
-        kind=f"qa{story.task}",
-        hops=story.task,
-        distance=question.before - 1 - question.support[-1],
-        chance=1 / (ROOMS - ("where" in cue)),
-        cue=cue,
-        window=before,
-        taught=before,
-    )
+    slots = [statement_slots(text) for text in story.statements]
+    return story_world(story.id, story.task, story.statements, slots, {number: story.questions[number] for number in chosen})
 
 
 def statement_slots(text: str) -> dict[str, str]:

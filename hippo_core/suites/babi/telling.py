@@ -1,13 +1,13 @@
 """A story while it is told: its statements, the questions it can be asked, and the words that its split may use."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import belongs
-from hippo_core.suites.types import Split
+from hippo_core.suites.types import Fact, Item, Split, World, after_all
 
 ROOMS = tuple(group[0] for group in lexicon.PLACES)
 BULKY = ("sofa", "carpet", "statue", "ladder", "boat", "wagon", "chess set")
@@ -77,6 +77,38 @@ class StoryBuilder:
 def people_of(split: Split, new_names: bool) -> tuple[str, ...]:
     """The given names that only this split tells of: a hash decides, so a statement about a person is in one split alone."""
     return tuple(name for name in lexicon.names(held_out=new_names) if belongs(f"babi/{name}", split))
+
+
+def story_world(
+    name: str,
+    task: int,
+    texts: Sequence[str],
+    slots: Sequence[dict[str, str]],
+    questions: Mapping[int, BabiQuestion],
+    slices: tuple[str, ...] = (),
+) -> World:
+    """The story up to the last of these questions, and they by their numbers, in the order of the story."""
+    needed = {number for question in questions.values() for number in question.support}
+    facts = tuple(
+        Fact(f"{name}.f{number}", name, texts[number], slots[number], number, provenance="told", asked=number in needed)
+        for number in range(max(question.before for question in questions.values()))
+    )
+    items = tuple(
+        Item(
+            id=f"{name}.q{number}",
+            world=name,
+            question=question.text,
+            answers=tuple(dict.fromkeys((question.answer, *question.spellings))),
+            kind=f"qa{task}",
+            hops=len(question.support),
+            chance=1 / question.choices,
+            cue=question.cue,
+            slices=slices,
+            **after_all(facts[: question.before], question.support),
+        )
+        for number, question in questions.items()
+    )
+    return World(name, facts, items)
 
 
 Task = Callable[[StoryBuilder], None]

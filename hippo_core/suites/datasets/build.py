@@ -25,15 +25,10 @@ from hippo_core.suites.folder import has_split
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Split, World
 
+Told = Mapping[str, Any] | None  # overrides of the profile's settings
 
-def dataset_folder(
-    suite_name: str,
-    profile: str,
-    n: int,
-    seed: int,
-    context_limit: int = CONTEXT_LIMIT,
-    overrides: Mapping[str, Any] | None = None,
-) -> Path:
+
+def dataset_folder(suite_name: str, profile: str, n: int, seed: int, context_limit: int = CONTEXT_LIMIT, overrides: Told = None) -> Path:
     """Where a data set lies, whether it is there or not."""
     suite = get_suite(suite_name)
     limit = f"_c{context_limit}" if suite.uses_context_limit else ""
@@ -42,12 +37,7 @@ def dataset_folder(
 
 
 def write_dataset(
-    suite_name: str,
-    profile: str = "default",
-    n: int = 50,
-    seed: int = 1337,
-    context_limit: int = CONTEXT_LIMIT,
-    overrides: Mapping[str, Any] | None = None,
+    suite_name: str, profile: str = "default", n: int = 50, seed: int = 1337, context_limit: int = CONTEXT_LIMIT, overrides: Told = None
 ) -> Path:
     """The folder of a data set; it is built unless a current one is there. Builders that run at the same time do not clash."""
     arguments = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))

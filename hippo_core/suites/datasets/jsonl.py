@@ -6,7 +6,7 @@ In a data set of a folder of the user's own a line leaves `window` or `taught` o
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -34,27 +34,17 @@ def write_worlds(folder: Path, worlds: Iterable[World], short: bool = False) -> 
     with (folder / "facts.jsonl").open("w", encoding="utf-8") as facts, (folder / "items.jsonl").open("w", encoding="utf-8") as items:
         for world in worlds:
             facts.writelines(to_line(fact, FACT_FIELDS) for fact in world.facts)
-            left_out = lists_of_all(world) if short else lambda _: set()
-            items.writelines(to_line(item, item_fields(item, left_out(item))) for item in world.items)
+            everything = tuple(fact.id for fact in world.facts)
+            is_everything = cached_by_identity(lambda ids, everything=everything: short and ids == everything)
             total.update(worlds=1, facts=len(world.facts), items=len(world.items))
             for item in world.items:
+                left_out = {name for name in LISTS if is_everything(getattr(item, name))} | (set() if item.truth else {"truth"})
+                items.write(to_line(item, (name for name in ITEM_FIELDS if name not in left_out)))
                 counts["kinds"][item.kind] += 1
                 counts["rungs"][item.rung] += 1
                 counts["hops"][str(item.hops)] += 1
                 counts["slices"].update(item.slices)
     return {**total, **{name: dict(sorted(counter.items())) for name, counter in counts.items()}}
-
-
-def lists_of_all(world: World) -> Callable[[Item], set[str]]:
-    """Which lists of an item of this world hold everything."""
-    everything = tuple(fact.id for fact in world.facts)
-    is_everything = cached_by_identity(lambda ids: ids == everything)
-    return lambda item: {name for name in LISTS if is_everything(getattr(item, name))}
-
-
-def item_fields(item: Item, left_out: set[str]) -> list[str]:
-    """Which fields of an item are written: `truth` where there is any, and all others but those left out."""
-    return [name for name in ITEM_FIELDS if name not in left_out and (name != "truth" or item.truth)]
 
 
 def read_worlds(folder: Path) -> list[World]:

@@ -4,7 +4,6 @@ A finding is a broken rule; an empty list is what one hopes for.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,13 +88,11 @@ def unique_ids(worlds: Sequence[World]) -> Iterator[RuleViolation]:
     names = [("world", world.id, world.id) for world in worlds]
     names += [("fact", fact.id, world.id) for world in worlds for fact in world.facts]
     names += [("item", item.id, world.id) for world in worlds for item in world.items]
-    for (kind, name, world), count in Counter(names).items():
-        if count > 1:
-            yield RuleViolation("ids", world, name if kind == "item" else "", f"{count} {kind}s are called {name}")
     seen: dict[tuple[str, str], str] = {}
     for kind, name, world in names:
-        if seen.setdefault((kind, name), world) != world:
-            yield RuleViolation("ids", world, name if kind == "item" else "", f"world {seen[kind, name]} has a {kind} {name} as well")
+        if (kind, name) in seen:
+            yield RuleViolation("ids", world, name if kind == "item" else "", f"a {kind} of world {seen[kind, name]} is called {name}")
+        seen[kind, name] = world
     for world in worlds:
         for part in (*world.facts, *world.items):
             if part.world != world.id:

@@ -32,8 +32,7 @@ FILES = ("facts.jsonl", "items.jsonl")
 
 
 class FolderSettings(Settings):
-    """The folder says all but how long an answer may be (`answer_tokens`, at most; the model stops by itself) and what the validator
-    expects."""
+    """The folder says all but how long an answer may be, in tokens, and what the validator expects."""
 
     answer_tokens: Annotated[int, Field(ge=1)] = OWN_ANSWER_TOKENS
     n_facts: Literal[0] = 0
@@ -107,10 +106,7 @@ def read_facts(path: Path) -> list[Fact]:
 
 
 def read_items(path: Path, by_world: Mapping[str, Mapping[str, Fact]]) -> Iterator[Item]:
-    """The items of a file, with window and taught filled in, every id that they name checked.
-
-    Both are in order of telling, however a line lists them. Where a line does not, all items of a world share one list.
-    """
+    """The items of a file, checked. `window` and `taught` are in order of telling; where left out, all items share one list."""
     everything = {world: tuple(facts) for world, facts in by_world.items()}
     positions_of = cached_by_identity(positions)
     for where, values in read_lines(path, ITEM_FIELDS):
@@ -197,7 +193,6 @@ def words_in(text: str) -> int:
 
 
 def long_answers(worlds: Sequence[World], room: int, length: Callable[[str], int] = words_in) -> list[str]:
-    """The accepted answers that are longer than the room for an answer, each with the id of its item. `length`: in tokens of a model, or
-    in words where none is loaded."""
+    """The accepted answers with no room, each with its item. `length` is in tokens, or in words where no model is loaded."""
     asked = ((item, answer) for world in worlds for item in world.items for answer in item.answers)
     return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > room]

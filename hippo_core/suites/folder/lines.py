@@ -4,25 +4,14 @@ import codecs
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
+from hippo_core.files import once_each
 from hippo_core.text import normal_values
 
 LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """What a field must be: `fits` decides, `expected` says it in words."""
-
-    expected: str
-    required: bool = False
-
-    def fits(self, value: Any) -> bool:
-        return CHECKS[self.expected](value)
 
 
 def _is_whole(value: Any, least: int = -(2**63)) -> bool:
@@ -33,10 +22,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_short(value: Any) -> bool:
-    return _is_text(value) and len(value) <= LONGEST
-
-
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
@@ -45,10 +30,11 @@ def _are_different(value: Any) -> bool:
     return _are_texts(value) and len(set(value)) == len(value)
 
 
+SHORT = f"a string of at most {LONGEST:,} characters that is not empty"
 CHECKS = {
     "a string": lambda value: isinstance(value, str),
     "a string that is not empty": _is_text,
-    f"a string of at most {LONGEST:,} characters that is not empty": _is_short,
+    SHORT: lambda value: _is_text(value) and len(value) <= LONGEST,
     "true or false": lambda value: isinstance(value, bool),
     "a whole number of 64 bits": _is_whole,
     "a whole number, 0 or more": lambda value: _is_whole(value, 0),
@@ -60,26 +46,24 @@ CHECKS = {
     "a list of at least one string, none empty": lambda value: _are_texts(value) and bool(value),
     "a list of at least one string, none twice": lambda value: _are_different(value) and bool(value),
 }
-SAID = Field(f"a string of at most {LONGEST:,} characters that is not empty", required=True)
-ID, NAME = Field("a string that is not empty", required=True), Field("a string that is not empty")
-TEXT, FLAG = Field("a string"), Field("true or false")
 FACT_FIELDS = {
-    "id": ID, "world": ID, "text": SAID, "slots": Field("an object of strings"), "time": Field("a whole number of 64 bits"),
-    "schema_fit": FLAG, "reward": FLAG, "pin": FLAG, "context_key": TEXT, "provenance": TEXT, "asked": FLAG,
-    "confidence": Field("a number from 0 to 1"), "teller": TEXT,
+    "id": "a string that is not empty", "world": "a string that is not empty", "text": SHORT, "slots": "an object of strings",
+    "time": "a whole number of 64 bits", "schema_fit": "true or false", "reward": "true or false", "pin": "true or false",
+    "context_key": "a string", "provenance": "a string", "asked": "true or false", "confidence": "a number from 0 to 1",
+    "teller": "a string",
 }  # fmt: skip
-IDS = Field("a list of strings, none twice")
-ANSWERS = Field("a list of at least one string, none empty", required=True)
-GOLD = Field("a list of at least one string, none twice", required=True)
 ITEM_FIELDS = {
-    "id": ID, "world": ID, "question": SAID, "answers": ANSWERS, "gold_facts": GOLD, "kind": NAME, "rung": NAME,
-    "hops": Field("a whole number, 1 or more"), "distance": Field("a whole number, 0 or more"), "chance": Field("a number from 0 to 1"),
-    "cue": Field("an object of strings"), "window": IDS, "taught": IDS, "slices": Field("a list of strings without ';', none twice"),
-    "refuted": Field("a list of strings, none twice"), "retold": Field("an object of strings"),
+    "id": "a string that is not empty", "world": "a string that is not empty", "question": SHORT,
+    "answers": "a list of at least one string, none empty", "gold_facts": "a list of at least one string, none twice",
+    "kind": "a string that is not empty", "rung": "a string that is not empty", "hops": "a whole number, 1 or more",
+    "distance": "a whole number, 0 or more", "chance": "a number from 0 to 1", "cue": "an object of strings",
+    "window": "a list of strings, none twice", "taught": "a list of strings, none twice",
+    "slices": "a list of strings without ';', none twice", "refuted": "a list of strings, none twice", "retold": "an object of strings",
 }  # fmt: skip
+REQUIRED = ("id", "world", "text", "question", "answers", "gold_facts")  # where a line may have them at all
 
 
-def read_lines(path: Path, fields: Mapping[str, Field]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line's place ("path:line") and its checked values; blank lines are skipped, ids must differ."""
     seen: dict[str, int] = {}
     number = 0
@@ -122,7 +106,7 @@ def read_line(where: str, raw: bytes) -> dict[str, Any]:
     remedy = "each line must be a JSON object of its own"
     try:
         text = raw.decode("utf-8")
-        values = json.loads(text, object_pairs_hook=_once_each)
+        values = json.loads(text, object_pairs_hook=once_each)
         if "\\ud" in text.lower():
             json.dumps(values, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
@@ -132,39 +116,25 @@ def read_line(where: str, raw: bytes) -> dict[str, Any]:
         raise mistake(where, "whole characters", got, "write the character itself, or both halves of its pair") from None
     except json.JSONDecodeError as error:
         raise mistake(where, "one JSON object", f"{error.msg} at column {error.colno}", remedy) from None
-    except Twice as error:
-        raise mistake(where, "each field once", f"{str(error)!r} twice", "leave one of them out") from None
     except RecursionError:
         raise mistake(where, "one JSON object", "one that is nested too deep", remedy) from None
-    except ValueError as error:  # a number of more digits than Python reads
+    except ValueError as error:  # a field that stands twice, a number of more digits than Python reads
         raise mistake(where, "one JSON object", str(error).partition(":")[0].partition(";")[0], remedy) from None
     if not isinstance(values, dict):
         raise mistake(where, "one JSON object", type(values).__name__, remedy)
     return normal_values(values, where)
 
 
-class Twice(ValueError):
-    """A field that an object has twice; which of both counts is not said anywhere."""
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise Twice(next(name for name in names if names.count(name) > 1))
-    return values
-
-
-def check_fields(where: str, values: Mapping[str, Any], fields: Mapping[str, Field]) -> None:
+def check_fields(where: str, values: Mapping[str, Any], fields: Mapping[str, str]) -> None:
     """Refuse fields that are missing, unknown or of the wrong type."""
-    for name, field in fields.items():
-        if field.required and name not in values:
+    for name in fields:
+        if name in REQUIRED and name not in values:
             raise mistake(where, f"a field {name!r}", f"only {some(values) or 'nothing'}", f"required fields: {_required(fields)}")
     for name, value in values.items():
         if name not in fields:
             raise mistake(where, "known fields", repr(name), f"legal: {', '.join(fields)}")
-        if not fields[name].fits(value):
-            raise mistake(where, f"{name} to be {fields[name].expected}", _shown(value), "mend this line")
+        if not CHECKS[fields[name]](value):
+            raise mistake(where, f"{name} to be {fields[name]}", _shown(value), "mend this line")
 
 
 def _shown(value: Any) -> str:
@@ -178,8 +148,8 @@ def mistake(where: str, expected: str, got: str, remedy: str) -> LabError:
     return LabError(f"{where}: expected {expected}, got {got}; {remedy}")
 
 
-def _required(fields: Mapping[str, Field]) -> str:
-    return ", ".join(name for name, field in fields.items() if field.required)
+def _required(fields: Mapping[str, str]) -> str:
+    return ", ".join(name for name in fields if name in REQUIRED)
 
 
 def some(names: Any) -> str:

@@ -10,11 +10,10 @@ is, of those that hold the answer, the one with most of the question's words. Te
 
 import json
 import re
-from collections.abc import Iterator
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, ReadSettings, asked, holding, some
-from hippo_core.suites.types import ALL_TEST, Fact, Item, Split, Suite, World
+from hippo_core.suites.natural.passages import RUNG, ReadSettings, holding, one_world
+from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
 POOL = "factconsolidation-facts"
@@ -24,10 +23,8 @@ WORD = re.compile(r"\w+")
 NAME = "factconsolidation"
 
 
-def stream(settings: ReadSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
-    """One world of all facts; none but in the test split."""
-    if split != "test":
-        return
+def read(settings: ReadSettings) -> tuple[list[Fact], list[Item]]:
+    """The facts and the questions."""
     told = NUMBERED.findall(read_text(POOL))
     if [int(number) for number, _ in told] != list(range(len(told))):
         raise LabError(f"{NAME}: expected facts that are numbered from 0 on without a gap in {POOL}")
@@ -41,8 +38,7 @@ def stream(settings: ReadSettings, split: Split, seed: int, n: int | None) -> It
             gold = _gold(text, answers[0], facts) if kind == "single_hop" else ()
             slices = () if gold else ("no_gold",)
             items.append(Item(f"{NAME}.{kind}{number}", NAME, text, answers, gold, kind, rung=RUNG, taught=taught, slices=slices))
-    chosen = some([items], n, NAME, seed, split)[0]
-    yield World(NAME, asked(facts, chosen), tuple(chosen))
+    return facts, items
 
 
 def _gold(question: str, answer: str, facts: list[Fact]) -> tuple[str, ...]:
@@ -56,12 +52,12 @@ def _gold(question: str, answer: str, facts: list[Fact]) -> tuple[str, ...]:
 
 
 FACTCONSOLIDATION = Suite(
-    "factconsolidation",
+    NAME,
     "facts that later ones replace, and questions about one and about several of them",
     ReadSettings,
     answer_budget=16,
     has_window=False,
-    stream=stream,
+    stream=one_world(NAME, read),
     files=lambda settings: (POOL, *QUESTIONS.values()),
     split_rule=ALL_TEST,
 )

@@ -9,11 +9,10 @@ answer is yes or no has none, and is judged by its answer alone. Test only: noth
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
-from hippo_core.suites.types import ALL_TEST, Fact, Item, Split, Suite, World
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, by_passage, facts_of, holding, one_world
+from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
 FILE = "hotpotqa"
@@ -35,10 +34,8 @@ def paragraphs_of(question: dict[str, Any]) -> list[str]:
     return [part.strip() for part in question["document"].split("\n\n") if part.strip()]
 
 
-def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
-    """One world of all paragraphs; none but in the test split."""
-    if split != "test":
-        return
+def read(settings: PassageSettings) -> tuple[list[Fact], list[Item]]:
+    """The paragraphs and the questions."""
     questions = json.loads(read_text(FILE))
     numbers: dict[str, int] = {}
     own: list[list[int]] = []
@@ -46,20 +43,17 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
         own.append([numbers.setdefault(paragraph, len(numbers)) for paragraph in paragraphs_of(question)])
     titled = [(f"hotpotqa.p{number}", title_of(text), text) for text, number in numbers.items()]
     facts = facts_of("hotpotqa", titled, settings.chunk_words)
-    by_passage: dict[str, list[Fact]] = {}
-    for fact in facts:
-        by_passage.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
+    parts = by_passage(facts)
     taught = tuple(fact.id for fact in facts)
     items = []
     for number, (question, mine) in enumerate(zip(questions, own, strict=True)):
-        near = [fact for passage in mine for fact in by_passage[f"hotpotqa.p{passage}"]]
+        near = [fact for passage in mine for fact in parts[f"hotpotqa.p{passage}"]]
         answers = tuple(question["answers"])
-        gold = () if answers[0].lower() in ("yes", "no") else holding(answers[0], near)
         kind = "yes or no" if answers[0].lower() in ("yes", "no") else "span"
+        gold = holding(answers[0], near) if kind == "span" else ()
         text, slices = question["question"].strip(), () if gold else ("no_gold",)
         items.append(Item(f"hotpotqa.q{number}", "hotpotqa", text, answers, gold, kind, rung=RUNG, hops=2, taught=taught, slices=slices))
-    chosen = some([items], n, "hotpotqa", seed, split)[0]
-    yield World("hotpotqa", asked(facts, chosen), tuple(chosen))
+    return facts, items
 
 
 HOTPOTQA = Suite(
@@ -68,7 +62,7 @@ HOTPOTQA = Suite(
     PassageSettings,
     answer_budget=16,
     has_window=False,
-    stream=stream,
+    stream=one_world("hotpotqa", read),
     files=lambda settings: (FILE,),
     split_rule=ALL_TEST,
 )

@@ -1,15 +1,15 @@
 """What these suites share: passages as facts, in chunks where that is asked for, and a fair share of the questions of each world."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from hippo_core.errors import LabError
-from hippo_core.suites.types import Fact, Item, Settings, Split
+from hippo_core.suites.types import Fact, Item, Settings, Split, World
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
 RUNG = "natural"  # of all questions: how people asked
@@ -24,8 +24,7 @@ class ReadSettings(Settings):
 
 
 class PassageSettings(ReadSettings):
-    """The files say all but this: `chunk_words`, how many words of a passage are one fact at most, whole sentences together; 0: all of
-    them."""
+    """`chunk_words`: how many words of a passage are one fact at most, in whole sentences; 0: all of them."""
 
     chunk_words: Annotated[int, Field(ge=0)] = 0
 
@@ -36,15 +35,12 @@ def chunks(text: str, words: int) -> list[str]:
         return [text]
     parts: list[list[str]] = [[]]
     for sentence in SENTENCE.split(text):
-        for piece in _cut(sentence.split(), words):
+        spoken = sentence.split()
+        for piece in (spoken[start : start + words] for start in range(0, len(spoken), words)):
             if parts[-1] and len(parts[-1]) + len(piece) > words:
                 parts.append([])
             parts[-1] += piece
     return [" ".join(part) for part in parts if part]
-
-
-def _cut(words: Sequence[str], most: int) -> list[list[str]]:
-    return [list(words[start : start + most]) for start in range(0, len(words), most)]
 
 
 def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: int) -> list[Fact]:
@@ -57,6 +53,14 @@ def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: 
     return [Fact(name, world, text, {}, time, context_key=title, provenance="read") for time, (name, title, text) in enumerate(told)]
 
 
+def by_passage(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    """The facts of each passage, by its id `<world>.p<number>`."""
+    found: dict[str, list[Fact]] = {}
+    for fact in facts:
+        found.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
+    return found
+
+
 def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
     """The ids of the facts that hold an answer word for word, small letters and capitals alike."""
     wanted = re.compile(rf"(?<!\w){re.escape(answer.lower())}(?!\w)")
@@ -64,8 +68,7 @@ def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
 
 
 def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, split: Split) -> list[list[Item]]:
-    """So many of all worlds' items (None: all), as many of each world as can be, drawn with the seed and left in their order. LabError
-    where there are fewer."""
+    """n of all worlds' items (None: all), spread evenly, drawn with the seed, in order. LabError where there are fewer."""
     most = sum(map(len, items))
     if n is None:
         return [list(of_world) for of_world in items]
@@ -80,6 +83,18 @@ def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, s
         chosen = sorted(Random(f"{what}/{seed}/{split}/{number}").sample(range(len(of_world)), share))
         drawn.append([of_world[place] for place in chosen])
     return drawn
+
+
+def one_world(name: str, read: Callable[[Any], tuple[Sequence[Fact], Sequence[Item]]]) -> Callable[..., Iterator[World]]:
+    """The `stream` of a suite that is one world, of the test split alone: the facts and the items that `read(settings)` finds."""
+
+    def stream(settings: Settings, split: Split, seed: int, n: int | None) -> Iterator[World]:
+        if split == "test":
+            facts, items = read(settings)
+            [chosen] = some([items], n, name, seed, split)
+            yield World(name, asked(facts, chosen), tuple(chosen))
+
+    return stream
 
 
 def asked(facts: Sequence[Fact], items: Iterable[Item]) -> tuple[Fact, ...]:

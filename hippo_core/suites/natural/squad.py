@@ -17,7 +17,7 @@ from itertools import zip_longest
 from random import Random
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, holding, some
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, by_passage, facts_of, holding, some
 from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
@@ -26,8 +26,7 @@ TRAINED, VALIDATED = 30, 6  # articles; the rest is tested
 
 
 class SquadSettings(PassageSettings):
-    """`pooled`: all 2,067 passages are one world. `every_article`: the questions of all articles are asked, whatever the split: for what
-    trains on none of them. `single`: each passage is a world, with all its questions; articles take turns."""
+    """`pooled`: one world of all passages; `single`: each passage is one; `every_article`: all are asked, whatever the split."""
 
     pooled: bool = False
     single: bool = False
@@ -70,13 +69,11 @@ def world_of(articles: tuple[Article, ...], asking: tuple[Article, ...], setting
     for article in articles:
         told += [(f"{article.id}.p{number}", article.title, text) for number, (text, _) in enumerate(article.passages)]
     facts = facts_of(name, told, settings.chunk_words)
-    by_passage: dict[str, list[int]] = {}
-    for place, fact in enumerate(facts):
-        by_passage.setdefault(".".join(fact.id.split(".")[:2]), []).append(place)
+    parts_of = by_passage(facts)
     taught = tuple(fact.id for fact in facts)
     for article in asking:
         for number, (_, questions) in enumerate(article.passages):
-            parts = [facts[place] for place in by_passage[f"{article.id}.p{number}"]]
+            parts = parts_of[f"{article.id}.p{number}"]
             for count, (question, answer) in enumerate(questions):
                 gold = parts[0].id if len(parts) == 1 else next(iter(holding(answer, parts)), parts[0].id)
                 items.append(Item(f"{article.id}.q{number}.{count}", name, question, (answer,), (gold,), "span", rung=RUNG, taught=taught))

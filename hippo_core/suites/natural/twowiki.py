@@ -8,20 +8,17 @@ The files name the gold passages and no answers: retrieval is judged, an answer 
 
 import json
 import math
-from collections.abc import Iterator
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, facts_of, some
-from hippo_core.suites.types import ALL_TEST, Item, Split, Suite, World
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, facts_of, one_world
+from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
 PASSAGES, QUESTIONS = "twowiki-passages", "twowiki-questions"
 
 
-def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
-    """One world of all passages; none but in the test split. LabError where a gold title has no passage."""
-    if split != "test":
-        return
+def read(settings: PassageSettings) -> tuple[list[Fact], list[Item]]:
+    """The passages and the questions. LabError where a gold title has no passage."""
     passages = json.loads(read_text(PASSAGES))
     told = [(f"twowiki.p{number}", one["title"], f"{one['title']}. {one['text']}") for number, one in enumerate(passages)]
     facts = facts_of("twowiki", told, settings.chunk_words)
@@ -36,8 +33,7 @@ def stream(settings: PassageSettings, split: Split, seed: int, n: int | None) ->
         gold = tuple(by_title[title][0] for title in dict.fromkeys(question["ground_truth"]))
         text = question["question"].strip()
         items.append(Item(f"twowiki.q{number}", "twowiki", text, ("",), gold, "hops", rung=RUNG, hops=len(gold), taught=taught))
-    chosen = some([items], n, "twowiki", seed, split)[0]
-    yield World("twowiki", asked(facts, chosen), tuple(chosen))
+    return facts, items
 
 
 TWOWIKI = Suite(
@@ -46,7 +42,7 @@ TWOWIKI = Suite(
     PassageSettings,
     has_window=False,
     measures={"answered": lambda world, item, prediction: math.nan},
-    stream=stream,
+    stream=one_world("twowiki", read),
     files=lambda settings: (PASSAGES, QUESTIONS),
     split_rule=ALL_TEST,
 )

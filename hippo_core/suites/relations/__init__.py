@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from hippo_core.suites.relations.bank import FURTHER_PARTS, SPLIT_PARTS, files
 from hippo_core.suites.relations.draft import DraftEdge, DraftWords, RelationDraft, lowered
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.splits import attempts
-from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
 
 About = Literal["chain", "now", "before", "disputed"]
 WRAPPED = 0.15  # share of the questions that are asked in more words
@@ -88,21 +88,11 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
     rows = draft.ordered()
     deciding = {row.about: number for number, row in enumerate(rows) if row.decides}
     asked_of = {step.edge for one in asked for step in one.steps}
-    facts = tuple(
-        Fact(
-            f"{spec.id}.f{number}",
-            spec.id,
-            row.text,
-            dict(row.slots),
-            number,
-            schema_fit=row.fit,
-            provenance="told",
-            asked=row.about in asked_of,
-            confidence=row.confidence,
-            teller=row.teller,
-        )
-        for number, row in enumerate(rows)
-    )
+    facts = []
+    for number, row in enumerate(rows):
+        about: dict[str, Any] = {"asked": row.about in asked_of, "confidence": row.confidence, "teller": row.teller}
+        text, slots = row.text, dict(row.slots)
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, schema_fit=row.fit, provenance="told", **about))
     ids = tuple(fact.id for fact in facts)
     items = []
     for number, one in enumerate(asked):
@@ -123,20 +113,17 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
                 world=spec.id,
                 question=one.text,
                 answers=(one.answer,),
-                gold_facts=tuple(ids[place] for place in gold),
                 kind=one.about if one.about != "chain" else f"hops_{len(one.steps)}",
                 hops=len(one.steps),
-                distance=len(facts) - 1 - max(gold),
                 chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
                 cue={"tail" if one.steps[0].back else "head": one.steps[0].start, "path": " ".join(step.name for step in one.steps)},
-                window=ids,
-                taught=ids,
+                **after_all(facts, gold),
                 refuted=tuple(dict.fromkeys(wrong)),
                 retold=same,
                 truth={"within": " ".join(f"{start}-{end}" for start, end in one.within)},
             )
         )
-    return World(spec.id, facts, tuple(items))
+    return World(spec.id, tuple(facts), tuple(items))
 
 
 def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: WorldSpec) -> list[RelationQuestion]:
@@ -168,8 +155,7 @@ def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: World
 
 
 def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: float) -> tuple[RelationStep, ...]:
-    """Steps that lead over one of these edges at the end, through different things; none where there are none. A step leads back where its
-    tail has one head that it ever was told of."""
+    """Steps through different things that end over one of these edges, or none. One leads back where its tail has one head."""
     random = draft.random
 
     def into(name: str, before: frozenset[str], left: int) -> tuple[RelationStep, ...] | None:

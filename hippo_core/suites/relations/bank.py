@@ -49,8 +49,7 @@ class BankRelation:
     changes: tuple[str, str]
 
     def is_like(self, other: "BankRelation") -> bool:
-        """Whether two relations between things of the same kinds have a word of their nouns in common, so that one may be taken for the
-        other: a company's parent, and its parent company."""
+        """Whether two relations between the same kinds share a word of their nouns: a company's parent, and its parent company."""
         alike = (self.head, self.tail) == (other.head, other.tail)
         return alike and not {*self.noun.split()}.isdisjoint(other.noun.split())
 
@@ -138,8 +137,7 @@ def _frames(path: str, kind: str) -> tuple[str, ...]:
 
 @cache
 def further_names() -> Mapping[str, tuple[str, ...]]:
-    """Names for training alone, by what they are; `common`: nouns that are none; `statements`, `questions`: of such nouns
-    and names; `corrections`: frames of a statement."""
+    """Names for training alone, by kind; also `common` nouns, and `statements`, `questions` and `corrections` of them."""
     return {of: tuple(texts) for path in files(FURTHER_NAMES) for of, texts in read_mapping(path).items()}
 
 

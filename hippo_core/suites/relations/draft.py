@@ -58,8 +58,7 @@ class DraftWords:
         return relations_of("train", split_alone=True) if self.seen else relations_of(self.split)
 
     def choose(self, texts: Sequence[str], nested: bool = False) -> str:
-        """One of the wordings of the same that may be used: all of a relation that training never sees, else those of the split. `nested`:
-        what it is about is a description, of which an 's would not be understood."""
+        """One of the wordings that may be used. `nested`: what it is about is a description, which takes no 's."""
         allowed = worded(texts, self.split) if self.seen or self.split == "train" else tuple(texts)
         plain = [text for text in allowed if "}'s" not in text] if nested else []
         return self.random.choice(plain or allowed)
@@ -124,8 +123,7 @@ class RelationDraft:
         return self.random.choice([name for name in self.kinds[edge.relation.tail] if name not in (edge.head, edge.tail, *more)])
 
     def add(self, edge: DraftEdge, text: str, told: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
-        """A statement about an edge, and how it is told. `tail`: of what it says it, where that is another one; `old`: what it says was so
-        before."""
+        """A statement about an edge. `tail`: what it says, where it is not the edge's; `old`: what it says was so before."""
         more = {"told": told} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
         self.rows.append(DraftRow(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
 

@@ -12,12 +12,12 @@ of those that decide; what the others say is `retold`. Some facts are told again
 times (`timed`), and there are near misses: relations that sound like the right one and are not.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import product, starmap
 from math import floor
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -25,21 +25,9 @@ from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
 from hippo_core.suites.semantic.altering import with_counterfactual_answers
 from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
-from hippo_core.suites.semantic.other_words import Rewording
-from hippo_core.suites.semantic.words import (
-    FRAMES,
-    FRIENDS,
-    FRIENDS_AGAIN,
-    HEDGED,
-    MOVES,
-    RUMORS,
-    SITE_NEAR_MISSES,
-    SITES,
-    SITES_AGAIN,
-    STATEMENTS,
-)
+from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_NEAR_MISSES, Rewording
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec
+from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
 
 TELLERS = 6  # people who say where firms are
 PER_CONFLICT = 12  # facts of a world for each firm that people disagree about
@@ -88,7 +76,10 @@ class RelationRow(NamedTuple):
 class SemanticDraft:
     """A world under construction."""
 
-    rows: list[RelationRow]
+    random: Random
+    settings: SemanticSettings
+    spec: WorldSpec
+    rows: list[RelationRow] = field(default_factory=list)
 
     def add(self, form: str, words: dict[str, str], slots: dict[str, str], **about) -> int:
         self.rows.append(RelationRow(form, words, slots, **about))
@@ -115,10 +106,9 @@ def firm_names(random: Random, count: int) -> list[str]:
     return [*lexicon.SURNAMES, *random.sample(pairs, count - len(lexicon.SURNAMES))]
 
 
-def make_firms(
-    random: Random, draft: SemanticDraft, settings: SemanticSettings, spec: WorldSpec, n_firms: int, tellers: list[str]
-) -> list[Firm]:
+def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[Firm]:
     """Firms and the facts of where they stand; some contradicted."""
+    random, settings, spec = draft.random, draft.settings, draft.spec
     cities = random.sample(lexicon.CITIES, min(n_firms, len(lexicon.CITIES)))
     kinds = [frame.firm for frame in FRAMES.values()] * n_firms
     most = settings.contradictions
@@ -132,31 +122,30 @@ def make_firms(
         city, other = random.sample(own, 2)
         contradicted = random.choice(settings.conflicts) if number < most else ""
         if contradicted == "plain":
-            firms.append(add_statements(random, draft, settings, name, kind, city, other, tellers))
+            firms.append(add_statements(draft, name, kind, city, other, tellers))
             continue
-        form = random.choice(SITES)
+        form = random.choice(FORMS["site"])
         words, slots = {"name": name, "firm": kind, "city": city}, {"firm": name, "relation": "is in", "city": city}
-        fact = draft.add(form, words, slots, again=() if contradicted else others(form, SITES, SITES_AGAIN))
+        fact = draft.add(form, words, slots, again=() if contradicted else others(form, FORMS["site"], AGAIN["site"]))
         if contradicted == "rumor":
-            draft.add(random.choice(RUMORS), words | {"city": other}, slots | {"city": other})
+            draft.add(random.choice(FORMS["rumor"]), words | {"city": other}, slots | {"city": other})
         elif contradicted == "move":
             city, other = other, city
             slots = {"firm": name, "relation": "moved to", "city": city}
-            fact = draft.add(random.choice(MOVES), words | {"city": city}, slots, late=1)
+            fact = draft.add(random.choice(FORMS["move"]), words | {"city": city}, slots, late=1)
         firms.append(Firm(name, kind, city, fact, contradicted, (other,) if contradicted else ()))
     return firms
 
 
-def add_statements(
-    random: Random, draft: SemanticDraft, settings: SemanticSettings, name: str, kind: str, city: str, other: str, tellers: list[str]
-) -> Firm:
+def add_statements(draft: SemanticDraft, name: str, kind: str, city: str, other: str, tellers: list[str]) -> Firm:
     """A firm of whose city people disagree, and what they say."""
-    said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if settings.hedges else disagree(random, tellers, city, other)
+    random = draft.random
+    said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if draft.settings.hedges else disagree(random, tellers, city, other)
     places = sorted(random.random() for _ in said)
     rows: list[int] = []
     used: set[tuple[str, str, str]] = set()
     for one, place in zip(said, places, strict=True):
-        forms = STATEMENTS if one.confidence is None else HEDGED[one.confidence]
+        forms = FORMS["statement"] if one.confidence is None else HEDGED[one.confidence]
         form = random.choice([way for way in forms if (way, one.city, one.teller) not in used] or forms)
         used.add((form, one.city, one.teller))
         words = {"name": name, "firm": kind, "city": one.city, "teller": one.teller}
@@ -181,24 +170,22 @@ class Chain:
     when: str = ""
 
 
-def make_friends(random: Random, draft: SemanticDraft, people: list[str], spec: WorldSpec) -> dict[str, tuple[str, int]]:
+def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str, int]]:
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
-    pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", spec.split)]
+    pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", draft.spec.split)]
     friends: dict[str, tuple[str, int]] = {}
     taken: set[str] = set()
-    for who, friend in random.sample(pairs, len(pairs)):
+    for who, friend in draft.random.sample(pairs, len(pairs)):
         if len(friends) < 2 and not taken & {who, friend}:
-            form, slots = random.choice(FRIENDS), {"who": who, "relation": "friend", "friend": friend}
-            friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FRIENDS, FRIENDS_AGAIN)))
+            form, slots = draft.random.choice(FORMS["friend"]), {"who": who, "relation": "friend", "friend": friend}
+            friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FORMS["friend"], AGAIN["friend"])))
             taken |= {who, friend}
     return friends
 
 
-def make_chains(
-    random: Random, draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int, settings: SemanticSettings, spec: WorldSpec
-) -> list[Chain]:
+def make_chains(draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int) -> list[Chain]:
     """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
-    friends = make_friends(random, draft, people, spec)
+    random, friends = draft.random, make_friends(draft, people)
     things = [lexicon.article(group[0]) for group in random.sample(lexicon.THINGS, 3)]
     options = [(who, frame, thing) for who in people for frame in FRAMES for thing in (things if frame == "buy" else ("",))]
     random.shuffle(options)
@@ -207,41 +194,32 @@ def make_chains(
     for who, name, thing in sorted(options, key=lambda option: option[0] not in friends):
         if len(chains) >= n_links:
             break
-        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{thing}|{f.name}", spec.split)]
-        if twice < settings.timed and thing and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
+        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{thing}|{f.name}", draft.spec.split)]
+        friend = friends.get(who, ("", -1))
+        if twice < draft.settings.timed and thing and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
             twice += 1
-            chains += add_timed(random, draft, who, name, thing, fitting, friends.get(who, ("", -1)))
+            chains += add_timed(draft, who, name, thing, fitting, friend)
         elif fitting:
-            firm = choose_firm(random, fitting, settings)
-            chains.append(add_link(random, draft, who, name, thing, firm, friends.get(who, ("", -1))))
+            if draft.settings.contested is not None:  # a contradicted one as often as questions are about these
+                wanted = random.random() < draft.settings.contested
+                fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
+            chains.append(add_link(draft, who, name, thing, random.choice(fitting), friend))
     return chains
 
 
-def choose_firm(random: Random, fitting: list[Firm], settings: SemanticSettings) -> Firm:
-    """One of the firms; a contradicted one as often as questions are about these, where that is given."""
-    if settings.contested is not None:
-        wanted = random.random() < settings.contested
-        fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
-    return random.choice(fitting)
-
-
-def add_timed(
-    random: Random, draft: SemanticDraft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]
-) -> tuple[Chain, Chain]:
+def add_timed(draft: SemanticDraft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
     """The same link to two firms in different cities, at two times."""
-    first = random.choice(fitting)
-    second = random.choice([firm for firm in fitting if firm.city != first.city])
-    times = random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
-    one, other = (add_link(random, draft, who, name, thing, firm, friend, when) for firm, when in zip((first, second), times, strict=True))
-    return one, other
+    first = draft.random.choice(fitting)
+    second = draft.random.choice([firm for firm in fitting if firm.city != first.city])
+    times = draft.random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
+    for firm, when in zip((first, second), times, strict=True):
+        yield add_link(draft, who, name, thing, firm, friend, when)
 
 
-def add_link(
-    random: Random, draft: SemanticDraft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = ""
-) -> Chain:
+def add_link(draft: SemanticDraft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
     """A link, told."""
     frame = FRAMES[name]
-    form = random.choice(frame.link)
+    form = draft.random.choice(frame.link)
     words = {"who": who, "thing": thing, "Thing": thing[:1].upper() + thing[1:], "name": firm.name, "when": when}
     slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
     slots |= {"when": when.split(" ", 1)[1]} if when else {}
@@ -254,8 +232,9 @@ def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[s
     return tuple(one for one in (*usual, *again) if one != form)
 
 
-def add_retellings(random: Random, draft: SemanticDraft, count: int) -> bool:
+def add_retellings(draft: SemanticDraft, count: int) -> bool:
     """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
+    random = draft.random
     tellable = [row for row, one in enumerate(draft.rows) if one.again]
     ways = [(row, way) for row in tellable for way in random.sample(draft.rows[row].again, 2)]
     firsts = random.sample(ways[::2], len(ways) // 2)
@@ -268,19 +247,18 @@ def add_retellings(random: Random, draft: SemanticDraft, count: int) -> bool:
     return count == 0
 
 
-def add_near_misses(
-    random: Random, draft: SemanticDraft, settings: SemanticSettings, firms: list[Firm], people: list[str], spec: WorldSpec
-) -> None:
+def add_near_misses(draft: SemanticDraft, firms: list[Firm], people: list[str]) -> None:
     """Facts that sound like a link or a site and are neither."""
-    for number in range(settings.near_misses):
-        for _ in attempts(settings, "near miss"):
+    random = draft.random
+    for number in range(draft.settings.near_misses):
+        for _ in attempts(draft.settings, "near miss"):
             firm = random.choice(firms)
             frame = next(frame for frame in FRAMES.values() if frame.firm == firm.kind)
             slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
             thing = lexicon.article(random.choice(lexicon.THINGS)[0])
-            form = random.choice(SITE_NEAR_MISSES if number % 2 else frame.near_misses)
+            form = random.choice([*(SITE_NEAR_MISSES if number % 2 else frame.near_misses).values()])
             words = {**slots, "thing": thing, "name": firm.name, "firm": firm.kind}
-            if belongs(form.format(**words), spec.split):
+            if belongs(form.format(**words), draft.spec.split):
                 break
         draft.add(form, words, {"firm": firm.name, **slots}, fit=False)
 
@@ -288,21 +266,20 @@ def add_near_misses(
 def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     for _ in attempts(settings, "world of chains"):
-        draft = SemanticDraft([])
+        draft = SemanticDraft(random, settings, spec)
         new = spec.split != "train" and random.random() < settings.new_names
-        n_firms = max(4, settings.n_facts // 4)
         names, n_people = lexicon.names(held_out=new), settings.n_facts // 3
         plain = "plain" in settings.conflicts and settings.contradictions > 0
         drawn = random.sample(names, min(len(names), n_people + (TELLERS if plain else 0)))
         people, tellers = (drawn[:-TELLERS], drawn[-TELLERS:]) if plain else (drawn, [])
-        firms = make_firms(random, draft, settings, spec, n_firms, tellers)
+        firms = make_firms(draft, max(4, settings.n_facts // 4), tellers)
         n_retold = round(settings.retellings * settings.n_facts)
         n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retold
-        chains = make_chains(random, draft, firms, people, n_links, settings, spec)
-        add_near_misses(random, draft, settings, firms, people, spec)
-        if not add_retellings(random, draft, n_retold):
+        chains = make_chains(draft, firms, people, n_links)
+        add_near_misses(draft, firms, people)
+        if not add_retellings(draft, n_retold):
             continue
-        plan = choose_questions(random, draft, chains, settings, spec)
+        plan = choose_questions(draft, chains)
         if plan and len(draft.rows) == settings.n_facts:
             break
     places = [random.random() if row.place is None else row.place for row in draft.rows]
@@ -312,22 +289,11 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
     texts = [row.text for row in draft.rows]
     if settings.wording == "reworded":
         texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
-    facts = tuple(
-        Fact(
-            f"{spec.id}.f{number}",
-            spec.id,
-            texts[row],
-            draft.rows[row].slots,
-            number,
-            schema_fit=draft.rows[row].fit,
-            provenance="told",
-            asked=row in asked,
-            confidence=draft.rows[row].confidence,
-            teller=draft.rows[row].teller,
-        )
-        for number, row in enumerate(order)
-    )
-    ids = tuple(fact.id for fact in facts)
+    facts = []
+    for number, row in enumerate(order):
+        one = draft.rows[row]
+        about: dict[str, Any] = {"schema_fit": one.fit, "asked": row in asked, "confidence": one.confidence, "teller": one.teller}
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], one.slots, number, provenance="told", **about))
     retells = {row: one.retells for row, one in enumerate(draft.rows) if one.retells is not None}
     retells |= {row: firm.fact for firm in firms for row in firm.same}
     retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in retells.items()}
@@ -337,26 +303,24 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
             world=spec.id,
             question=question,
             answers=(chain.firm.city,),
-            gold_facts=tuple(facts[number_of[row]].id for row in gold),
             kind="contradiction" if chain.firm.contradicted else f"hops_{hops}",
             rung="paraphrase" if paraphrase else "exact",
             hops=hops,
-            distance=len(facts) - 1 - max(number_of[row] for row in gold),
             chance=1 / len({firm.city for firm in firms}),
             cue=cue,
-            window=ids,
-            taught=ids,
+            **after_all(facts, [number_of[row] for row in gold]),
             slices=(*slices, "new_name") if new else slices,
             refuted=chain.firm.refuted,
             retold={again: first for again, first in retold.items() if first in {facts[number_of[row]].id for row in gold}},
         )
         for number, (chain, gold, hops, question, cue, paraphrase, slices) in enumerate(plan)
     )
-    return World(spec.id, facts, items)
+    return World(spec.id, tuple(facts), items)
 
 
-def choose_questions(random: Random, draft: SemanticDraft, chains: list[Chain], settings: SemanticSettings, spec: WorldSpec) -> list:
+def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
     """`n_items` questions over different chains: (chain, gold rows, hops, question, cue, paraphrase, slices); empty where it cannot be."""
+    random, settings, spec = draft.random, draft.settings, draft.spec
     pool = random.sample(chains, len(chains))
     plan = []
     for number in range(settings.n_items):
@@ -413,8 +377,7 @@ def timed(question: str, when: str) -> str:
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell one step of the chain, which the number draws: all that anybody says of where the firm is, or a link between two names
-    in any words. What is told of the other steps, and what sounds like it, stays."""
+    """Never tell one step of the chain, which the number draws: all sites of the firm, or a link in any words."""
     left_out = item.gold_facts[number % len(item.gold_facts)]
     [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
     if "city" not in slots:

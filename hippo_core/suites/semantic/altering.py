@@ -11,8 +11,7 @@ from hippo_core.suites.types import World
 
 
 def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
-    """The world with another city in the place of each, in all that is told of it: one that this world does not know, while there are
-    enough of these. Its items are those whose answer is a city."""
+    """The world with another city in the place of each, unknown here while there are enough, and the items about cities."""
     old = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})
     items = [item for item in world.items if item.answers[0] in old]
     apart = {(city, item.answers[0]) for item in items for city in (*item.answers, *item.refuted)}

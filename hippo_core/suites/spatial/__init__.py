@@ -19,10 +19,10 @@ from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.altering import with_counterfactual_answers
 from hippo_core.suites.spatial.explore import explore
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, tell_world
-from hippo_core.suites.spatial.items import draw_items
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.other_words import reword
 from hippo_core.suites.spatial.path import score_path
+from hippo_core.suites.spatial.questions import draw_items
 from hippo_core.suites.spatial.unanswerable import hide, tells
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
@@ -60,17 +60,14 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
     return None
 
 
-def tell(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> MapNarration | None:
-    """The facts of a world: what an explorer says on its walk, or the map told in sentences and what happens on it."""
-    return explore(random, settings, spec, drawn) if settings.rounds else tell_world(random, settings, spec, drawn, bars)
-
-
 def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> World:
     """One world. A draw that cannot carry its questions is thrown away and drawn again."""
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
         drawn = draw_map(random, settings, spec.split, is_grid)
-        telling = tell(random, settings, spec, *drawn) if drawn else None
+        telling = None
+        if drawn:  # told by an explorer on its walk, or in sentences with what happens on the map
+            telling = explore(random, settings, spec, drawn[0]) if settings.rounds else tell_world(random, settings, spec, *drawn)
         items = draw_items(random, settings, spec, telling) if telling else None
         if telling and items:
             gold = {fact for item in items for fact in item.gold_facts}

@@ -8,11 +8,11 @@ procedures, walkers                      they begin where they began, and go oth
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations
 from random import Random
 from typing import Self
 
 from hippo_core.spoken import MOVES, NUMBERS
+from hippo_core.suites import lexicon
 from hippo_core.suites.altering import exchanged, replaced_value
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write_links
@@ -22,6 +22,7 @@ from hippo_core.suites.types import Fact, Item, World
 DRAWS = 2000  # of where places stand, at most
 SHORTEST, LONGEST = 2, 4  # steps of a way that is asked for; the longest one that the world asks for may be longer
 STROLLS = 100  # draws of another walk
+MAP_KINDS = ("grid_path", "graph_path", "step_count", "neighbor", "exits", "edge_label")  # of items that the map answers
 
 
 def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
@@ -96,7 +97,7 @@ def _tells_map(fact: Fact) -> bool:
 
 def _drawn(random: Random, world: World, true: Ground) -> Ground:
     """Of several other maps the first one that answers all items that ask for the map, or the one that answers most of them."""
-    asked = [item for item in world.items if _kind(item) in ANSWERS and _named(item) <= true.labels.keys()]
+    asked = [item for item in world.items if _kind(item) in MAP_KINDS and _named(item) <= true.labels.keys()]
     longest = max([LONGEST, *(int(true.map.distances[a][b]) for a, b in map(_ends, asked) if b)])
     best, most = true, -1
     for _ in range(DRAWS):
@@ -123,18 +124,6 @@ def _named(item: Item) -> set[str]:
     return {*filter(None, _ends(item)), *(f"by {near}" for slot, near in item.cue.items() if slot.endswith("_next_to"))}
 
 
-def _map_answers(item: Item, true: Ground, other: Ground, longest: float = float("inf")) -> tuple[str, ...] | None:
-    """What the other map answers to an item; None where it does not, or as the true one does."""
-    return ANSWERS[_kind(item)](item, true, other, longest) if _named(item) <= true.labels.keys() & other.map.steps.keys() else None
-
-
-def _path(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
-    a, b = _ends(item)
-    if not SHORTEST <= other.map.distances[a][b] <= longest or leads_on_both(other.map, true.map, a, b):
-        return None
-    return (", ".join(other.map.route(Random(item.id), a, b)),)
-
-
 def leads_on_both(drawn: Map, other: Map, start: str, goal: str) -> bool:
     """Whether a shortest way between two places of a map leads from the one to the other on another map as well."""
     away, reached = drawn.distances, {(start, start)}
@@ -148,39 +137,34 @@ def leads_on_both(drawn: Map, other: Map, start: str, goal: str) -> bool:
     return any(there == goal for _, there in reached)
 
 
-def _steps(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
-    a, b = _ends(item)
-    count = other.map.distances[a][b]
-    same = count == true.map.distances[a][b]
-    return None if same or not SHORTEST <= count <= longest else (NUMBERS[int(count)], str(int(count)))
-
-
-def _neighbor(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
-    a, direction = item.cue["from"], item.cue["direction"]
-    near = other.map.steps[a].get(direction)
-    return (near,) if near and near in true.labels and near not in item.answers else None
-
-
-def _exits(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
-    near = other.map.steps[item.cue["from"]]
-    orders = list(permutations(word for word in MOVES if word in near))
-    answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
-    return tuple(answers) if len(near) > 1 and answers[0] not in item.answers else None
-
-
-def _way(item: Item, true: Ground, other: Ground, longest: float) -> tuple[str, ...] | None:
-    way = other.ways.get(frozenset(_ends(item)), "")
-    return (way, words.way(way)) if way and way not in item.answers else None
-
-
-ANSWERS = {"grid_path": _path, "graph_path": _path, "step_count": _steps, "neighbor": _neighbor, "exits": _exits, "edge_label": _way}
+def _map_answers(item: Item, true: Ground, other: Ground, longest: float = float("inf")) -> tuple[str, ...] | None:
+    """What the other map answers to an item; None where it does not, or as the true one does."""
+    if not _named(item) <= true.labels.keys() & other.map.steps.keys():
+        return None
+    kind, (a, b), answers = _kind(item), _ends(item), tuple[str, ...]()
+    if kind in ("grid_path", "graph_path"):
+        if not SHORTEST <= other.map.distances[a][b] <= longest or leads_on_both(other.map, true.map, a, b):
+            return None
+        return (", ".join(other.map.route(Random(item.id), a, b)),)
+    if kind == "step_count":
+        count = other.map.distances[a][b]
+        same = count == true.map.distances[a][b]
+        return None if same or not SHORTEST <= count <= longest else (NUMBERS[int(count)], str(int(count)))
+    if kind == "neighbor":
+        near = other.map.steps[a].get(item.cue["direction"])
+        answers = (near,) if near and near in true.labels else ()
+    elif kind == "exits" and len(other.map.steps[a]) > 1:
+        answers = words.in_any_order([word for word in MOVES if word in other.map.steps[a]])
+    elif kind == "edge_label" and (way := other.ways.get(frozenset((a, b)), "")):
+        answers = way, words.way(way)
+    return answers if answers and answers[0] not in item.answers else None
 
 
 def _other_item(item: Item, facts: Mapping[str, Fact], true: Ground | None, other: Ground | None) -> Item | None:
     """The item with the answers that the other facts give; None where these answer nothing, or the same."""
     kind, gold = _kind(item), [facts[one] for one in item.gold_facts]
     answers = None
-    if kind in ANSWERS and true and other:
+    if kind in MAP_KINDS and true and other:
         answers = _map_answers(item, true, other)
     elif kind == "recall":
         answers = (gold[0].slots["object"],)
@@ -204,7 +188,7 @@ def _other_things(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
         was, now = fact.slots["object"], other.slots["object"]
         if was == now:  # there is one thing alone
             now = random.choice([thing for thing in words.OBJECTS if thing != was])
-        yield fact.id, replaced_value(fact, "object", now, words.article(was), words.article(now))
+        yield fact.id, replaced_value(fact, "object", now, lexicon.article(was), lexicon.article(now))
 
 
 def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterator[tuple[str, Fact]]:

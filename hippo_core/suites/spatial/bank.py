@@ -95,8 +95,7 @@ def _frames(setting: str) -> list[PlaceFrame]:
 
 
 def vocabulary(kind: str) -> tuple[Any, ...]:
-    """Words for training alone: `domains` of names of places (`the`: told with "the"; `bare`: without), `means` of getting from one to
-    another, and `things` that are neither."""
+    """Words for training alone: `domains` of names of places, `means` of getting from one to another, `things` that are neither."""
     return tuple(_further()[kind])
 
 

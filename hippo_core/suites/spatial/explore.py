@@ -9,12 +9,14 @@ or show none. The truth is the map of the last round, in which all sides of all 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon
+from hippo_core.suites.reworded import sentence
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_ways, fact_of
 from hippo_core.suites.spatial.map import Link, Map
@@ -100,10 +102,7 @@ def beside(cell: tuple[int, int], word: str) -> tuple[int, int]:
 
 
 def maps_of_rounds(random: Random, drawn: Map, settings: SpatialSettings) -> list[Map]:
-    """The map in each round: each link and each wall changes with the probability `stale`, at once, before one of the later rounds.
-
-    A link without which a place could not be reached stays open.
-    """
+    """The map in each round: each side changes once at most, by the probability `stale`. All places stay in reach."""
     sides = [(a, word, b) for a, near in drawn.steps.items() for word, b in near.items() if a < b] + walls_of(drawn)
     changes = {side: random.randrange(1, settings.rounds) for side in sides if settings.stale and random.random() < settings.stale}
     maps = [drawn]
@@ -209,13 +208,34 @@ def tell_visit(random: Random, number: int, visit: ExploredCell, who: str | None
     return None
 
 
-def word_visit(random: Random, told: dict[str, str], seen: dict[str, str]) -> str:
-    """One way to say what was met at a step."""
-    speaker = {"who": told.get("who", "I"), "whom": told.get("who", "me")}
-    place = f"the {told['place']}" if "place" in told else random.choice(words.UNLABELED_PLACES)
+def word_visit(
+    random: Random,
+    told: Mapping[str, str],
+    seen: Iterable[str],
+    forms: Mapping[str, Sequence[Any]] = words.FORMS,
+    marker: str = "Step {step}: ",
+    sights_first: bool = False,
+) -> str:
+    """One way to say what was met at a step, with the directions in which something was seen.
+
+    Args:
+        told: the slots of the step.
+        forms: of its parts, by what they tell.
+        marker: how the step is marked, in front.
+    """
+    step, who = int(told["step"]), told.get("who")
+    speaker = {"who": who, "whom": who, "whose": f"{who}'s"} if who else {"who": "I", "whom": "me", "whose": "my"}
+    place = f"the {told['place']}" if "place" in told else random.choice(forms["unlabeled"])
     move = " ".join(filter(None, [told.get("move"), words.way(told["by"]) if "by" in told else ""]))
-    came = random.choice(words.MOVE_FORMS if move else words.FIRST_STEP_FORMS).format(move=move, place=place, **speaker)
-    open_form, wall_form = random.choice(words.SIDE_FORMS)
-    sides = open_form.format(open=told["open"]) + (wall_form.format(walls=told["walls"]) if "walls" in told else "")
-    sights = [random.choice(words.SIGHT_FORMS).format(direction=word, place=label, **speaker) for word, label in seen.items()]
-    return words.STEP_NUMBER.format(step=told["step"]) + " ".join([came, f"{sides}.", *sights])
+    came = random.choice(forms["arrival" if move else "first_step"]).format(move=move, place=place, **speaker)
+    sides = random.choice(forms["sides"])["walls" in told].format(open=told["open"], walls=told.get("walls"), **speaker)
+    sights = [random.choice(forms["sight"]).format(direction=word, place=told[word], **speaker) for word in seen]
+    beginning = marker.format(step=step, nth=ordinal(step))
+    rest = [*sights, sides] if sights_first else [sides, *sights]
+    return " ".join([beginning + (came if beginning.endswith(", ") else sentence(came)), *map(sentence, rest)])
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, ..."""
+    last = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else last}"

@@ -162,22 +162,16 @@ def tell_links(random: Random, drawn: Map, ways: Mapping[Link, str]) -> Iterator
     for a, near in drawn.steps.items():
         for word, b in near.items():
             if a < b:
-                ends = (a, word, b) if random.random() < 0.5 else (b, back(drawn, a, b), a)
+                back = next(step for step, place in drawn.steps[b].items() if place == a)
+                ends = (a, word, b) if random.random() < 0.5 else (b, back, a)
                 yield tell_step(random, drawn, *ends, ways.get(frozenset((a, b))))
-
-
-def back(drawn: Map, a: str, b: str) -> str:
-    """The step that leads from b to a."""
-    return next(word for word, place in drawn.steps[b].items() if place == a)
 
 
 def tell_step(random: Random, drawn: Map, a: str, word: str, b: str, way: str | None) -> Sentence:
     slots = {"from": a, "direction": word, "to": b} if drawn.is_grid else {"a": a, "b": b}
-    forms = words.GRID_FORMS if drawn.is_grid else words.GRAPH_FORMS
-    if way:
-        slots["by"] = way
-        forms = words.GRID_WAY_FORMS if drawn.is_grid else words.GRAPH_WAY_FORMS
-    text = random.choice(forms).format(origin=a, direction=word, to=b, a=a, b=b, way=way and words.way(way))
+    slots |= {"by": way} if way else {}
+    kind = ("grid" if drawn.is_grid else "graph") + ("_way" if way else "")
+    text = random.choice(words.FORMS[kind]).format(origin=a, direction=word, to=b, a=a, b=b, way=way and words.way(way))
     return Sentence(text, slots)
 
 
@@ -187,7 +181,7 @@ def tell_obstacles(random: Random, bars: list[tuple[str, str]], split: Split) ->
         fits = [word for word in words.OBSTACLES if belongs(f"{word}|{direction}|{origin}", split)]
         if fits:
             obstacle = random.choice(fits)
-            text = random.choice(words.OBSTACLE_FORMS).format(origin=origin, direction=direction, obstacle=obstacle)
+            text = random.choice(words.FORMS["obstacle"]).format(origin=origin, direction=direction, obstacle=obstacle)
             yield Sentence(text, {"from": origin, "direction": direction, "obstacle": obstacle})
 
 
@@ -198,8 +192,8 @@ def tell_objects(random: Random, drawn: Map, count: int, split: Split) -> Iterat
         fits = [thing for thing in words.OBJECTS if thing not in used and belongs(f"{thing}|{place}", split)]
         thing = random.choice(fits)
         used.add(thing)
-        form = random.randrange(len(words.RECALL_FORMS))
-        text = words.RECALL_FORMS[form].format(place=place, object=words.article(thing))
+        form = random.randrange(len(words.FORMS["recall"]))
+        text = words.FORMS["recall"][form].format(place=place, object=lexicon.article(thing))
         yield Sentence(text, {"place": place, "object": thing}, form)
 
 
@@ -221,8 +215,8 @@ def tell_procedures(random: Random, drawn: Map, settings: SpatialSettings, split
         names.remove(name)
         length = random.randint(settings.min_procedure, max(settings.min_procedure, settings.max_procedure))
         steps = ", ".join(drawn.stroll(random, origin, length))
-        form = random.randrange(len(words.PROCEDURE_FORMS))
-        text = words.PROCEDURE_FORMS[form].format(name=name, origin=origin, steps=steps)
+        form = random.randrange(len(words.FORMS["procedure"]))
+        text = words.FORMS["procedure"][form].format(name=name, origin=origin, steps=steps)
         yield Sentence(text, {"name": name, "from": origin, "steps": steps}, form)
 
 
@@ -236,19 +230,15 @@ def tell_walks(random: Random, drawn: Map, settings: SpatialSettings, split: Spl
             continue
         steps = drawn.stroll(random, origin, settings.trajectory_steps)
         passed = drawn.walk(origin, steps)
-        step_sentences = [tell_walker_step(random, who, direction, split) for direction in steps]
-        if passed is None or passed[-1] == origin or None in step_sentences:
+        told = []
+        for direction in steps:
+            if fits := [verb for verb in words.VERBS if belongs(f"{who}|{verb}|{direction}", split)]:
+                told.append(Sentence(f"{who} {random.choice(fits)} {direction}.", {"who": who, "direction": direction}))
+        if passed is None or passed[-1] == origin or len(told) < len(steps):
             return None
-        start = Sentence(random.choice(words.START_FORMS).format(who=who, origin=origin), {"who": who, "from": origin})
-        walks[who] = [start, *(sentence for sentence in step_sentences if sentence)]
+        start = Sentence(random.choice(words.FORMS["start"]).format(who=who, origin=origin), {"who": who, "from": origin})
+        walks[who] = [start, *told]
     turns = [who for who, walk in walks.items() for _ in walk]
     random.shuffle(turns)
     waiting = {who: iter(walk) for who, walk in walks.items()}
     return [next(waiting[who]) for who in turns]
-
-
-def tell_walker_step(random: Random, who: str, direction: str, split: Split) -> Sentence | None:
-    fits = [verb for verb in words.VERBS if belongs(f"{who}|{verb}|{direction}", split)]
-    if not fits:
-        return None
-    return Sentence(words.STEP_FORM.format(who=who, verb=random.choice(fits), direction=direction), {"who": who, "direction": direction})

@@ -113,10 +113,7 @@ Links = dict[int, dict[str, int]]  # a map before its places have names: node ->
 
 
 def draw_grid(random: Random, size: int, obstacles: float) -> tuple[Links, list[tuple[int, str]]]:
-    """A connected grid with blocked cells, and for each of these one (neighbour, direction) from which it bars the way.
-
-    Draws again until the free cells hang together.
-    """
+    """A connected grid with blocked cells, and for each of these one (neighbour, direction) from which it bars the way."""
     cells = [(row, column) for row in range(size) for column in range(size)]
     while True:
         blocked = set(random.sample(cells, round(obstacles * len(cells))))

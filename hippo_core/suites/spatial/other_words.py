@@ -8,8 +8,10 @@ from dataclasses import replace
 from random import Random
 
 from hippo_core.spoken import MOVES
+from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import generator, sentence, wordings
 from hippo_core.suites.spatial import words as words
+from hippo_core.suites.spatial.explore import word_visit
 from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, WorldSpec
@@ -38,26 +40,12 @@ def tell(random: Random, slots: Mapping[str, str]) -> str:
     known = wordings("spatial")
     kind = next(kind for slot, kind in KINDS.items() if slot in slots) + ("_way" if "by" in slots else "")
     more = {"origin": slots.get("from", ""), "verb": random.choice(known["verb"])}
-    more |= {"object": words.article(slots["object"])} if "object" in slots else {}
+    more |= {"object": lexicon.article(slots["object"])} if "object" in slots else {}
     more |= {"way": words.way(slots["by"])} if "by" in slots else {}
     return sentence(random.choice(known[kind]).format(**{**slots, **more}))
 
 
 def tell_visit(random: Random, slots: Mapping[str, str], marker: Sequence[str], sights_first: bool) -> str:
     """A step of an explorer, from its slots; `marker`: how the first one and a later one are marked."""
-    known, step, who = wordings("spatial"), int(slots["step"]), slots.get("who")
-    speaker = {"who": who, "whom": who, "whose": f"{who}'s"} if who else {"who": "I", "whom": "me", "whose": "my"}
-    place = f"the {slots['place']}" if "place" in slots else random.choice(known["unlabeled"])
-    move = " ".join(filter(None, [slots.get("move"), words.way(slots["by"]) if "by" in slots else ""]))
-    came = random.choice(known["arrival" if move else "first_step"]).format(move=move, place=place, **speaker)
-    sides = random.choice(known["sides"])["walls" in slots].format(open=slots["open"], walls=slots.get("walls"), **speaker)
-    sights = [random.choice(known["sight"]).format(direction=word, place=slots[word], **speaker) for word in MOVES if word in slots]
-    beginning = marker[step > 1].format(step=step, nth=ordinal(step))
-    rest = [*sights, sides] if sights_first else [sides, *sights]
-    return " ".join([beginning + (came if beginning.endswith(", ") else sentence(came)), *map(sentence, rest)])
-
-
-def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, ..."""
-    last = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else last}"
+    seen = [word for word in MOVES if word in slots]
+    return word_visit(random, slots, seen, wordings("spatial"), marker[int(slots["step"]) > 1], sights_first)

@@ -20,10 +20,7 @@ WAY_WORDS = frozenset(WAYS) | frozenset(WAYS.values())
 
 
 def read_steps(spoken: str, steps: frozenset[str], filler: frozenset[str] = FILLER) -> list[str] | None:
-    """The steps named in a text, in order: `steps` are the possible ones; commas, case and filler do not count.
-
-    None where another word occurs, or no step at all.
-    """
+    """The `steps` named in a text, in order; commas, case and filler do not count. None where another word occurs, or no step."""
     tokens = re.findall(r"\w+", spoken.lower())
     if any(token not in steps and token not in filler for token in tokens):
         return None

@@ -1,14 +1,15 @@
-"""The kinds of question about a map: which are worth asking, their answers, the facts that carry these, how often a guess is right."""
+"""The questions about a map: the kinds that are worth asking, their answers, the facts that carry these, and those chosen as items."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise, permutations
+from itertools import islice, pairwise
 from random import Random
 
 from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings
 from hippo_core.suites.spatial.map import Map, write_links
+from hippo_core.suites.types import Item, WorldSpec, after_all
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class MapCue:
 
     @property
     def spoken(self) -> str:
-        return words.NEXT_TO.format(place=self.label, neighbor=self.neighbor) if self.neighbor else self.label
+        return f"{self.label} next to the {self.neighbor}" if self.neighbor else self.label
 
     @property
     def words(self) -> frozenset[str]:
@@ -36,8 +37,7 @@ class MapQuestionDraft:
     """A question before it has a number."""
 
     kind: str
-    form: int  # the number of its wording; the last one is held out from training
-    held_out: bool
+    held_out: bool  # whether no training sees its wording
     question: str
     answer: str
     gold: tuple[str, ...]
@@ -50,10 +50,10 @@ class MapQuestionDraft:
     slices: tuple[str, ...] = ()
 
 
-def wordings(random: Random, kind: str, forms: tuple[str, ...], training: bool) -> list[tuple[int, str, bool]]:
+def wordings(random: Random, kind: str, training: bool) -> list[tuple[int, str, bool]]:
     """The (number, wording, held out) that this split may ask in, shuffled."""
-    known = [(number, form, False) for number, form in enumerate(forms)]
-    new = [] if training else [(len(forms), words.HELD_OUT_QUESTIONS[kind], True)]
+    known = [(number, form, False) for number, form in enumerate(words.QUESTIONS[kind])]
+    new = [] if training else [(len(known), words.HELD_OUT_QUESTIONS[kind], True)]
     return random.sample(known + new, len(known + new))
 
 
@@ -80,14 +80,12 @@ def paths(random: Random, settings: SpatialSettings, telling: MapNarration, trai
     """Shortest ways between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
     drawn = telling.map
     kind = "grid_path" if drawn.is_grid else "graph_path"
-    forms = words.GRID_PATH_QUESTIONS if drawn.is_grid else words.GRAPH_PATH_QUESTIONS
     for start, goal, steps in routes(random, settings, telling):
-        form, wording, held_out = wordings(random, kind, forms, training)[0]
+        _, wording, held_out = wordings(random, kind, training)[0]
         guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
         chance = drawn.count_walks(start.place, goal.place, len(steps)) / guesses
         yield MapQuestionDraft(
             kind,
-            form,
             held_out,
             wording.format(origin=start.spoken, goal=goal.spoken),
             ", ".join(steps),
@@ -141,16 +139,15 @@ def recalls(random: Random, settings: SpatialSettings, telling: MapNarration, tr
     """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
     things = telling.having("object")
     random.shuffle(things)
-    forms_by_thing = [wordings(random, "recall", words.RECALL_QUESTIONS, training) for _ in things]
-    for turn in range(len(words.RECALL_QUESTIONS)):
+    forms_by_thing = [wordings(random, "recall", training) for _ in things]
+    for turn in range(len(words.QUESTIONS["recall"])):
         for fact, forms in zip(things, forms_by_thing, strict=True):
             form, wording, held_out = forms[turn]
             rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
             where = fact.slots["place"]
             question = wording.format(place=where)
-            yield MapQuestionDraft(
-                "recall", form, held_out, question, fact.slots["object"], (fact.id,), {"place": where}, 1, 1 / len(things), rung
-            )
+            chance, answer = 1 / len(things), fact.slots["object"]
+            yield MapQuestionDraft("recall", held_out, question, answer, (fact.id,), {"place": where}, 1, chance, rung)
 
 
 def procedures(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
@@ -158,31 +155,29 @@ def procedures(random: Random, settings: SpatialSettings, telling: MapNarration,
     facts = telling.having("steps")
     random.shuffle(facts)
     for fact in facts:
-        for form, wording, held_out in wordings(random, "procedure", words.PROCEDURE_QUESTIONS, training):
+        for form, wording, held_out in wordings(random, "procedure", training):
             rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
             name, origin, steps = fact.slots["name"], fact.slots["from"], fact.slots["steps"]
             choices = 4 if telling.map.is_grid else len(telling.map.places)
             chance = 1 / choices ** len(steps.split(", "))
-            cue = {"name": name, "from": origin}
-            yield MapQuestionDraft(
-                "procedure", form, held_out, wording.format(name=name, origin=origin), steps, (fact.id,), cue, 1, chance, rung
-            )
+            question, cue = wording.format(name=name, origin=origin), {"name": name, "from": origin}
+            yield MapQuestionDraft("procedure", held_out, question, steps, (fact.id,), cue, 1, chance, rung)
 
 
 def trajectories(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
     walkers = list(dict.fromkeys(fact.slots["who"] for fact in telling.having("who")))
-    forms_by_walker = [wordings(random, "trajectory", words.TRAJECTORY_QUESTIONS, training) for _ in walkers]
-    for turn in range(len(words.TRAJECTORY_QUESTIONS)):
+    forms_by_walker = [wordings(random, "trajectory", training) for _ in walkers]
+    for turn in range(len(words.QUESTIONS["trajectory"])):
         for who, forms in zip(walkers, forms_by_walker, strict=True):
-            form, wording, held_out = forms[turn]
+            _, wording, held_out = forms[turn]
             walk = [fact for fact in telling.having("who") if fact.slots["who"] == who]
             origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]
             end = (telling.map.walk(origin, steps) or [origin])[-1]
             gold = tuple(fact.id for fact in walk) + link_facts(telling, origin, steps)
             question = wording.format(who=who, origin=origin)
             chance = 1 / (len(telling.map.places) - 1)
-            yield MapQuestionDraft("trajectory", form, held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
+            yield MapQuestionDraft("trajectory", held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
 
 
 def edge_labels(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
@@ -192,13 +187,11 @@ def edge_labels(random: Random, settings: SpatialSettings, telling: MapNarration
     for ends, gold in random.sample(links, len(links)):
         start, goal = (name(telling, place) for place in random.sample(ends, 2))
         if start and goal and not start.words & goal.words:
-            form, wording, held_out = wordings(random, "edge_label", words.WAY_QUESTIONS, training)[0]
+            _, wording, held_out = wordings(random, "edge_label", training)[0]
             question = wording.format(origin=start.spoken, goal=goal.spoken)
-            way = telling.ways[frozenset(ends)]
-            cue = {**start.slots("from"), **goal.slots("to")}
-            yield MapQuestionDraft(
-                "edge_label", form, held_out, question, way, gold, cue, len(gold), chance, more_answers=(words.way(way),)
-            )
+            way, cue = telling.ways[frozenset(ends)], {**start.slots("from"), **goal.slots("to")}
+            more = (words.way(way),)
+            yield MapQuestionDraft("edge_label", held_out, question, way, gold, cue, len(gold), chance, more_answers=more)
 
 
 def step_counts(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
@@ -206,12 +199,12 @@ def step_counts(random: Random, settings: SpatialSettings, telling: MapNarration
     near = {steps for row in telling.map.distances.values() for steps in row.values()}
     chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
     for start, goal, steps in routes(random, settings, telling):
-        form, wording, held_out = wordings(random, "step_count", words.STEP_COUNT_QUESTIONS, training)[0]
+        _, wording, held_out = wordings(random, "step_count", training)[0]
         question = wording.format(origin=start.spoken, goal=goal.spoken)
         gold, count = link_facts(telling, start.place, steps), len(steps)
         cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(telling, start.place, steps)
         answer, digits = NUMBERS[count], (str(count),)
-        yield MapQuestionDraft("step_count", form, held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
+        yield MapQuestionDraft("step_count", held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
 
 
 def neighbors(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
@@ -221,14 +214,14 @@ def neighbors(random: Random, settings: SpatialSettings, telling: MapNarration, 
     for place, word, near in random.sample(sides, len(sides)):
         if telling.shares_label(place):
             continue
-        form, wording, held_out = wordings(random, "neighbor", words.NEIGHBOR_QUESTIONS, training)[0]
+        _, wording, held_out = wordings(random, "neighbor", training)[0]
         question = wording.format(direction=word, origin=place)
         gold = telling.crossings.get(frozenset((place, near)), ())
         cue = {"from": place, "direction": word}
         slices = route_slices(telling, place, [word])
         if gold:
             answer, chance = telling.label(near), 1 / (len(drawn.places) - 1)
-            yield MapQuestionDraft("neighbor", form, held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
+            yield MapQuestionDraft("neighbor", held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
 
 
 def exits(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
@@ -237,17 +230,12 @@ def exits(random: Random, settings: SpatialSettings, telling: MapNarration, trai
         near = telling.map.steps[place]
         if telling.shares_label(place) or len(near) < 2:
             continue
-        form, wording, held_out = wordings(random, "exits", words.EXIT_QUESTIONS, training)[0]
-        open_sides = [word for word in MOVES if word in near]
-        orders = list(permutations(open_sides))
-        answers = [", ".join(order) for order in orders] + [words.listed(order) for order in orders]
+        _, wording, held_out = wordings(random, "exits", training)[0]
+        answer, *others = words.in_any_order([word for word in MOVES if word in near])
         changed = ("changed",) if any(place in link for link in telling.changed) else ()
-        question = wording.format(origin=place)
-        yield MapQuestionDraft(
-            *("exits", form, held_out, question, answers[0], (telling.visits[place],), {"from": place}, 1, 1 / 11),
-            more_answers=tuple(answers[1:]),
-            slices=changed,
-        )
+        question, gold, more = wording.format(origin=place), (telling.visits[place],), tuple(others)
+        cue = {"from": place}
+        yield MapQuestionDraft("exits", held_out, question, answer, gold, cue, 1, 1 / 11, more_answers=more, slices=changed)
 
 
 CANDIDATES: dict[str, Callable[[Random, SpatialSettings, MapNarration, bool], Iterator[MapQuestionDraft]]] = {
@@ -261,3 +249,74 @@ CANDIDATES: dict[str, Callable[[Random, SpatialSettings, MapNarration, bool], It
     "neighbor": neighbors,
     "exits": exits,
 }
+
+
+def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: MapNarration) -> tuple[Item, ...] | None:
+    """The world's questions in a random order; None where the map does not carry as many of a kind as the shares ask for."""
+    drafts: list[MapQuestionDraft] = []
+    training = spec.split == "train"
+    for kind, count in share_out(random, kind_shares(settings, telling.map.is_grid), settings.n_items).items():
+        candidates = CANDIDATES[kind](random, settings, telling, training)
+        chosen = list(islice((draft for draft in candidates if competitors(telling, draft) >= settings.n_competitors), count))
+        if len(chosen) < count:
+            return None
+        drafts += chosen
+    random.shuffle(drafts)
+    return tuple(make_item(spec, telling, draft, number) for number, draft in enumerate(drafts))
+
+
+def kind_shares(settings: SpatialSettings, is_grid: bool) -> dict[str, float]:
+    """The share of each kind of question on this kind of map."""
+    walked = settings.trajectory_share if is_grid and settings.n_walkers else 0.0
+    recall = settings.recall_share + settings.trajectory_share - walked
+    path = "grid_path" if is_grid else "graph_path"
+    neighbor = settings.neighbor_share if is_grid else 0.0
+    return {
+        path: settings.path_share + settings.neighbor_share - neighbor,
+        "recall": recall,
+        "procedure": settings.procedure_share,
+        "trajectory": walked,
+        "edge_label": settings.edge_label_share,
+        "step_count": settings.step_count_share,
+        "neighbor": neighbor,
+        "exits": settings.exits_share,
+    }
+
+
+def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str, int]:
+    """Whole numbers that add up to `total`, each on average (and up to one) its share of it: systematic sampling."""
+    scale = total / sum(shares.values())
+    mark, reached, counts = random.random(), 0.0, {}
+    for name, share in shares.items():
+        reached += share * scale
+        counts[name] = 0
+        while mark < reached - 1e-9 and sum(counts.values()) < total:
+            counts[name] += 1
+            mark += 1
+    return counts
+
+
+def make_item(spec: WorldSpec, telling: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
+    """The draft as an item. All facts of the world stand before it."""
+    place = {fact.id: number for number, fact in enumerate(telling.facts)}
+    new_name = telling.new_names and "who" in draft.cue
+    return Item(
+        id=f"{spec.id}.q{number}",
+        world=spec.id,
+        question=draft.question,
+        answers=(draft.answer, *draft.more_answers),
+        kind=draft.kind,
+        rung=draft.rung,
+        hops=draft.hops,
+        chance=draft.chance,
+        cue=draft.cue,
+        **after_all(telling.facts, [place[fact] for fact in draft.gold]),
+        slices=(*(("new_template",) if draft.held_out else ()), *(("new_name",) if new_name else ()), *draft.slices),
+        truth=draft.truth,
+    )
+
+
+def competitors(telling: MapNarration, draft: MapQuestionDraft) -> int:
+    """How many facts besides the gold ones share a slot's value with the cue."""
+    values = set(draft.cue.values())
+    return sum(not values.isdisjoint(fact.slots.values()) for fact in telling.facts if fact.id not in draft.gold)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isinf
 
 from hippo_core.suites.spatial.map import read_map
-from hippo_core.suites.spatial.words import UNLABELED_PLACES
+from hippo_core.suites.spatial.words import FORMS
 from hippo_core.suites.types import Fact, Hide, Item, World
 from hippo_core.suites.unanswerable import once_right
 
@@ -59,7 +59,7 @@ def without_label(fact: Fact, label: str) -> Fact:
         return fact
     came, *others = re.split(r"(?<=\.) ", fact.text)
     name = re.compile(rf"\bthe {label}\b", re.IGNORECASE)
-    text = " ".join([name.sub(UNLABELED_PLACES[0], came), *(other for other in others if not name.search(other))])
+    text = " ".join([name.sub(FORMS["unlabeled"][0], came), *(other for other in others if not name.search(other))])
     return replace(fact, text=text, slots={slot: value for slot, value in fact.slots.items() if value != label})
 
 

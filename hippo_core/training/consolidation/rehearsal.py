@@ -146,7 +146,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
         "{where}": f" (?:at|to|At|To) the (?P<where>{_either(word for group in lexicon.PLACES for word in group)})",
         "{who}": r"(?P<who>[A-Z]\w+)",
     }
-    forms = (*wording.FACT_FORMS, *wording.MOTION_FACT_FORMS)
+    forms = (*wording.TABLES["facts"], *wording.TABLES["motions"])
     return tuple(re.compile(_filled(re.escape(form).replace(r"\{", "{").replace(r"\}", "}"), slots)) for form in forms)
 
 

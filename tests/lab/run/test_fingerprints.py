@@ -39,6 +39,7 @@ FOLLOW = {  # which cells follow a file
     "models/generate.py": {*CELLS},
     "results/scores.py": {*CELLS},
     "suites/wording.py": {*CELLS},
+    "suites/wording.yaml": {*CELLS},  # the words of a module
     "suites/spatial/__init__.py": set(),  # a suite's data sets follow its own modules
     "suites/babi/telling.py": set(),
     "lab/grid/expand.py": set(),

@@ -11,8 +11,14 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")
-FEWER = {"mixed": 20}  # questions: its parts are suites of their own
-PLACES = [*product(drawn_suites(), PROFILES), ("episodic", "surprising")]
+FEWER = {"mixed": 20, "spatial": 40}  # questions, of what takes long to draw
+PLACES = [
+    *product(drawn_suites(), PROFILES),
+    *(("semantic", profile) for profile in ("hedged", "reworded", "reworded_hard")),
+    *(("spatial", f"{of}{way}") for of in ("", "reworded_") for way in ("paths_5", "explore", "explore_hard")),
+    *(("spatial", profile) for profile in ("paths_6", "paths_7", "paths_8", "paths_9", "labeled", "reworded")),
+    *(("episodic", "surprising"), ("mixed", "reworded"), ("relations", "updates")),
+]
 
 
 @pytest.mark.parametrize(("suite", "profile"), PLACES)
