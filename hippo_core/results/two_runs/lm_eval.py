@@ -113,14 +113,13 @@ def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
-        "pred": text_of(_first(line.get("filtered_resps"))),
+        "pred": text_of(said[0] if isinstance(said := line.get("filtered_resps"), list) and len(said) == 1 else said),
         **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 
 
 def _value(metric: str, logged: Any, where: str) -> float | None:
-    """A metric's value of an item; of a logged log-likelihood (never above 0) or [log-likelihood, words or bytes] what is lost, in nats,
-    of `bits_per_byte` in bits."""
+    """A metric's value of an item; of a log-likelihood, or [log-likelihood, words or bytes], what is lost in nats or bits."""
     if not ("perplexity" in metric or metric == "bits_per_byte"):
         return number(logged, where)
     parts = logged if isinstance(logged, list) else [logged, 1]
@@ -128,10 +127,6 @@ def _value(metric: str, logged: Any, where: str) -> float | None:
         return None
     lost = -value / size if isinstance(logged, list) or value <= 0 else value
     return lost / math.log(2) if metric == "bits_per_byte" and isinstance(logged, list) else lost
-
-
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _results(path: Path) -> Mapping[str, Any]:

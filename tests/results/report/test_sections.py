@@ -213,7 +213,7 @@ def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster
 def test_columns_of_numbers_stand_at_the_right_however_they_are_written():
     numbers = {"n": [1, 2], "by": ["+0.13", "–"], "p": ["< 0.001", "0.04"]}
     table = pd.DataFrame({**numbers, "who": ["a", "b"], "span": ["0.1 to 0.2", "–"], "none": "–"})
-    shown, _ = view(Section("t", table=table), 1)
+    shown = view(Section("t", table=table), 1)
     assert {name for name, number in shown["table"]["heads"] if number} == set(numbers)
 
 
