@@ -42,8 +42,8 @@ class Thresholds(NamedTuple):
 
 def with_policies(rows: Frame, validation: Frame) -> Frame:
     """Rows of answers with SCORES, ABSTAINED, and `calibrated_on`: the thresholds and the validation questions that chose them, or why
-    there are none (`score_calibrated` is NaN then). `explore_unanswerable` counts to the profile `explore`, `unanswerable` to the default one; a
-    profile without validation questions has the thresholds of the default one.
+    there are none (`score_calibrated` is NaN then). `explore_unanswerable` counts to the profile `explore`, `unanswerable` to the default.
+    A profile without validation questions has the thresholds of the default one.
 
     Args:
         rows: answers with the columns of a run (KEYS of results/records/read.py); NaN for those of earlier versions, which lack MEASURED.
