@@ -29,7 +29,8 @@ class Pool:
 
     def __init__(self, rows: Frame) -> None:
         named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
-        texts = [_text_column(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
+        nothing = pd.Series("", index=rows.index)
+        texts = [rows.get(name, nothing).fillna("").astype(str) for name in ("suite_overrides", "preset_overrides", "encoder")]
         texts[-1] = texts[-1].replace("own", "")
         self.rows = rows
         self._row_numbers = rows.groupby([*named, *texts], sort=False).indices
@@ -97,14 +98,13 @@ def pick(criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, 
     tables = [pool.of(criterion, one) for one in options]
     chosen = _by_validation(criterion, options, validation) if side.preset.startswith("best_rag") else None
     best = _highest(tables, "score" if criterion.ratio else criterion.metric) if chosen is None else chosen  # never the dearest
-    shows = math.nan if chosen is None else _shown(validation.of(criterion, options[best]))
+    shows = math.nan
+    if chosen is not None:
+        tuned = validation.of(criterion, options[best])
+        most = tuned["n_shown"].max() if "n_shown" in tuned else math.nan
+        column = "" if math.isnan(most) else f"recall_{most:.0f}"
+        shows = float(tuned[column].mean()) if column in tuned else math.nan
     return Pick(tables[best], options[best], options, chosen is not None, shows)
-
-
-def _shown(rows: Frame) -> float:
-    known = rows["n_shown"].max() if "n_shown" in rows and len(rows) else math.nan
-    column = "" if math.isnan(known) else f"recall_{known:.0f}"
-    return float(rows[column].mean()) if column in rows else math.nan
 
 
 def _by_validation(criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
@@ -121,7 +121,3 @@ def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
     known = [column[~np.isnan(column)] for column in values]
     means = [float(column.mean()) if len(column) else -math.inf for column in known]
     return max(range(len(means)), key=means.__getitem__)
-
-
-def _text_column(rows: Frame, column: str) -> Frame:
-    return rows[column].fillna("").astype(str) if column in rows else pd.Series("", index=rows.index)
