@@ -137,6 +137,8 @@ def measured(
     a, b = [*names, ""][:2]
     if criterion.value:
         values = sides[0][criterion.metric].to_numpy(dtype=float)
+        if criterion.rule == "at_most_chance_plus" and "chance" not in sides[0]:
+            raise NotJudged("no measurement of chance in this run")
         inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))  # else the column has no bounds
         chance = sides[0]["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
         interval = cluster_interval(values, sides[0][cluster], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)

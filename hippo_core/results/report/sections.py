@@ -54,9 +54,9 @@ def view(section: Section, number: int) -> dict[str, Any]:
     table = None
     if section.table is not None:
         numbers = [_numbers(section.table[column]) for column in section.table.columns]
-        rows = [map(_shown, row) for row in section.table.itertuples(index=False, name=None)]
-        heads, *lines = (list(zip(line, numbers, strict=True)) for line in (map(str, section.table.columns), *rows))
-        table = {"heads": heads, "rows": lines}
+        heads = list(zip(map(str, section.table.columns), numbers, strict=True))
+        rows = [list(zip(map(_shown, row), numbers, strict=True)) for row in section.table.itertuples(index=False, name=None)]
+        table = {"heads": heads, "rows": rows}
     shown = {"slug": f"section-{number}-{name}", "title": section.title, "sentence": section.sentence, "table": table}
     shown |= {"findings": list(section.findings), "group": section.group}
     return shown | {"figure": f"figures/section_{number}_{name}.png" if section.figure else ""}

@@ -108,12 +108,13 @@ def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...
     first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
     known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
     item = f"{id_of(need(line, 'doc_id', where))}/{str(known)[:12]}"
+    said = line.get("filtered_resps")
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
-        "pred": text_of(said[0] if isinstance(said := line.get("filtered_resps"), list) and len(said) == 1 else said),
+        "pred": text_of(said[0] if isinstance(said, list) and len(said) == 1 else said),
         **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 

@@ -52,8 +52,10 @@ def parse_json(text: str | bytes, where: str) -> Any:
     """What a JSON text holds, halves of characters replaced; LabError with line and column."""
     try:
         value = json.loads(text)
-        half = "\\ud" if isinstance(text, str) else b"\\ud"  # of a character, which no file and no terminal takes
-        return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))) if half in text.lower() else value
+        letters = text if isinstance(text, str) else text.decode("latin-1")
+        if "\\ud" not in letters.lower():
+            return value
+        return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))  # no file and no terminal takes half a character
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
         raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
