@@ -48,12 +48,11 @@ class Log:
     notes: tuple[str, ...] = ()
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
+def parse_json(text: bytes, where: str) -> Any:
     """What a JSON text holds, halves of characters replaced; LabError with line and column."""
     try:
         value = json.loads(text)
-        letters = text if isinstance(text, str) else text.decode("latin-1")
-        if "\\ud" not in letters.lower():
+        if b"\\ud" not in text.lower():
             return value
         return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))  # no file and no terminal takes half a character
     except json.JSONDecodeError as error:
