@@ -127,11 +127,11 @@ def _member(archive: zipfile.ZipFile, path: Path, entry: str | zipfile.ZipInfo) 
         data = archive.read(entry)
     except (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, NotImplementedError, RuntimeError) as error:  # the last two: encrypted
         raise LabError(f"{path}: {name} is damaged: {error}") from None
-    return as_object(parse_json(data, f"{path}: {name}"), f"{path}: {name}")
+    return parse_json(data, f"{path}: {name}")
 
 
 def _plain(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    log = as_object(parse_json(path.read_bytes(), str(path)), str(path))
+    log = parse_json(path.read_bytes(), str(path))
     need(log, "eval", f"{path} (a log of inspect_ai)")
     samples = log.get("samples") or []
     if not isinstance(samples, list):

@@ -16,7 +16,6 @@ from typing import Any
 from hippo_core.errors import LabError
 from hippo_core.results.two_runs.logs import (
     Log,
-    as_object,
     id_of,
     in_order,
     less_is_better,
@@ -133,7 +132,7 @@ def _value(metric: str, logged: Any, where: str) -> float | None:
 def _results(path: Path) -> Mapping[str, Any]:
     """The results file of the same date, where it lies beside."""
     file = path.with_name(f"results_{_named(path)[1]}.json")
-    return as_object(parse_json(file.read_bytes(), str(file)), str(file)) if file.is_file() else {}
+    return parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
 
 
 def _about(made: Mapping[str, Any], where: str) -> dict[str, str]:

@@ -48,13 +48,13 @@ class Log:
     notes: tuple[str, ...] = ()
 
 
-def parse_json(text: bytes, where: str) -> Any:
-    """What a JSON text holds, halves of characters replaced; LabError with line and column."""
+def parse_json(text: bytes, where: str) -> dict[str, Any]:
+    """The object that a JSON text holds, halves of characters replaced; LabError with line and column."""
     try:
         value = json.loads(text)
-        if b"\\ud" not in text.lower():
-            return value
-        return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))  # no file and no terminal takes half a character
+        if b"\\ud" in text.lower():  # no file and no terminal takes half of a character
+            value = json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+        return as_object(value, where)
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
         raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
@@ -70,7 +70,7 @@ def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 where = f"{path}, line {number}"
-                yield where, as_object(parse_json(line, where), where)
+                yield where, parse_json(line, where)
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
