@@ -199,12 +199,7 @@ def tables() -> dict[str, Quoted]:
 
 @cache
 def table_lines(name: str) -> tuple[str, ...]:
-    """A table's lines in Markdown.
-
-    Raises:
-        UnknownName: docs/tables.yaml has no such table.
-        LabError: as of `Quoted.lines`.
-    """
+    """A table's lines in Markdown; UnknownName where docs/tables.yaml has no such table, LabError as of `Quoted.lines`."""
     known = tables()
     if name not in known:
         raise unknown("table of docs/tables.yaml", name, known)
@@ -212,11 +207,7 @@ def table_lines(name: str) -> tuple[str, ...]:
 
 
 def filled(page: str) -> str:
-    """A page with its tables as the references give them.
-
-    Raises:
-        UnknownName: the page names a table that is not known.
-    """
+    """A page with its tables as the references give them; UnknownName for a table that is not known."""
     return REGION.sub(lambda hit: hit[1] + "\n".join(("", *table_lines(hit["name"]), "", hit[3])), page)
 
 
@@ -224,17 +215,14 @@ def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[PlotSide]]]]:
     """What the figure shows of a table's first two columns: their names, and of each row both sides, each its score with its interval and
     what a question costs."""
     sides = list(table.columns)[:2]
-    return sides, [(_plain(row), [_side(table.cell(row, name)) for name in sides]) for row in table.rows]
+    names = [LINK.sub("", row).replace(" ()", "").replace("`", "").strip() for row in table.rows]  # without marks of Markdown
+    lines = [[_side(table.cell(row, name)) for name in sides] for row in table.rows]
+    return sides, list(zip(names, lines, strict=True))
 
 
 def _side(cell: TableCell) -> PlotSide:
     cost = cell.said("{tokens} tokens, {ms} ms")
     return PlotSide(cell.score, *cell.interval(), cost if cost != NONE else "")
-
-
-def _plain(text: str) -> str:
-    """Markdown without its links and code marks."""
-    return LINK.sub("", text).replace(" ()", "").replace("`", "").strip()
 
 
 def pages() -> dict[str, Path]:

@@ -82,9 +82,8 @@ def require_checkout(what: str) -> None:
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text holds, loaded safely, by libyaml where PyYAML was built with it: ten times as fast. YAMLError, with the line, also
-    where a key stands twice, a number may mean two things, or the text would unfold to more than anybody writes. The same text is parsed
-    once: a grid's plan reads the same hundred files twenty thousand times."""
+    """What a YAML text holds, loaded safely, by libyaml where there is one. YAMLError, with the line, also where a key stands twice, a
+    number may mean two things, or the text would unfold to more than anybody writes. The same text is parsed once."""
     return deepcopy(_kept(text)) if len(text) <= YAML_KEPT else _parsed(text)
 
 
@@ -133,9 +132,10 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
             raise _refused(node, "an alias stands inside what it repeats")
         return size
     known[id(node)] = 0
+    parts = node.value
     if isinstance(node, yaml.MappingNode):
         _require_keys(node)
-    parts = (part for pair in node.value for part in pair) if isinstance(node, yaml.MappingNode) else node.value
+        parts = [part for pair in node.value for part in pair]
     size = 1
     for part in parts:
         size += _size(part, known)
@@ -292,8 +292,7 @@ def remove_made(folder: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder that appears at `path` whole, when the block ends without an error, or not at all. What a killed process left of an
-    earlier one goes."""
+    """A folder that appears at `path` whole when the block ends without an error, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary, hold = held_folder(path.parent, f".{path.name}.")
     try:
@@ -326,18 +325,14 @@ def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
 
 def remove_left(parent: Path, prefix: str) -> None:
     """Remove the folders of `held_folder` that nobody holds any more."""
-    for leftover in parent.glob(f"{glob.escape(prefix)}*"):
-        _remove_unheld(leftover)
-
-
-def _remove_unheld(folder: Path) -> None:
-    with suppress(OSError):  # it is held, or another user's, or gone by now
-        hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove_made(folder)
-        finally:
-            os.close(hold)
+    for folder in parent.glob(f"{glob.escape(prefix)}*"):
+        with suppress(OSError):  # it is held, or another user's, or gone by now
+            hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_made(folder)
+            finally:
+                os.close(hold)
 
 
 def sha256(path: Path) -> str:

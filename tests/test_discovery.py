@@ -46,10 +46,8 @@ def test_a_class_with_a_name_is_a_member_and_is_loaded_by_it(package):
 
 def test_what_is_made_of_a_class_is_a_member_in_the_order_that_it_says(package):
     (package / "made.py").write_text(MADE)
-    assert [(name, one.path) for name, one in members("found_here", "Thing").items()] == [
-        ("b", "found_here.made:B"),
-        ("a", "found_here.made:A"),
-    ]
+    found = [(name, one.path) for name, one in members("found_here", "Thing").items()]
+    assert found == [("b", "found_here.made:B"), ("a", "found_here.made:A")]
 
 
 def test_two_members_of_one_name_are_refused(package):

@@ -189,20 +189,12 @@ def test_a_quoted_table_says_who_computed_the_answers_where_the_rows_know(monkey
     rows = pd.DataFrame(
         {"split": "test", "regime": "delayed", "score": 3.0, "items": 4, "condition": ["memory/one", "memory/two"], **counts}
     )
-    told = Quoted(
-        head="asked",
-        where={"reference": "any"},
-        columns={"the memory": {}, "computed by": {}},
-        rows={name: {"condition": f"memory/{name}"} for name in ("one", "two", "three")},
-        shown={"computed by": "{by}"},
-    )
+    conditions = {name: {"condition": f"memory/{name}"} for name in ("one", "two", "three")}
+    columns, shown = {"the memory": {}, "computed by": {}}, {"computed by": "{by}"}
+    told = Quoted(head="asked", where={"reference": "any"}, columns=columns, rows=conditions, shown=shown)
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
-    assert list(told.lines())[1:] == [
-        "|---|--:|---|",
-        "| one | 0.75 | program, model copies 0.75 |",
-        "| two | 0.75 | model |",
-        "| three | – | – |",
-    ]
+    lines = ["| one | 0.75 | program, model copies 0.75 |", "| two | 0.75 | model |", "| three | – | – |"]
+    assert list(told.lines())[1:] == ["|---|--:|---|", *lines]
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows.drop(columns=list(counts)))
     assert list(told.lines()) == ["| asked | the memory |", "|---|--:|", "| one | 0.75 |", "| two | 0.75 |", "| three | – |"]
 

@@ -12,15 +12,8 @@ from hippo_core.files import root
 from tests.texts import needs
 
 TEXT = "A text of somebody else.\n"
-ENTRY = {
-    "path": "some/text.txt",
-    "sha256": sha256(TEXT.encode()).hexdigest(),
-    "bytes": len(TEXT),
-    "title": "A text",
-    "source": "https://example.org/repository text.txt",
-    "commit": "0" * 40,
-    "licence": "MIT",
-}
+ENTRY = {"path": "some/text.txt", "sha256": sha256(TEXT.encode()).hexdigest(), "bytes": len(TEXT), "title": "A text"}
+ENTRY |= {"source": "https://example.org/repository text.txt", "commit": "0" * 40, "licence": "MIT"}
 
 
 @pytest.fixture
@@ -77,10 +70,8 @@ def test_a_file_that_is_not_there_is_one_line(place, monkeypatch, folder):
     monkeypatch.setenv("HIPPO_DATA", folder)
     reason = text_files.why_missing(["text"])
     expected = str(place / "nowhere/some/text.txt") if folder else "no folder is named"
-    assert (
-        reason
-        == f"text missing (A text): {'expected ' * bool(folder)}{expected}; set HIPPO_DATA to a folder with the files of data/README.md"
-    )
+    where = f"{'expected ' * bool(folder)}{expected}"
+    assert reason == f"text missing (A text): {where}; set HIPPO_DATA to a folder with the files of data/README.md"
     for read in (text_files.require, text_files.read_text, text_files.path_of):
         with pytest.raises(LabError, match=f"^{re.escape(reason)}$"):
             read("text")

@@ -28,10 +28,9 @@ from hippo_core.suites.types import Item, Regime, Suite, World
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """An item with what was retrieved for it, the passages that there were, and, once it is asked, the answer. `opened`: the passages that
-    the method had, which its control may have chosen. `read`: what the model read of the item's own, and who wrote it. `forced`: the answer
-    where "unknown" may not be said. `once`: its share of what is run once for what its world holds: milliseconds in which passages were run
-    to keys and values, and the tokens of that and of the codes by which passages are found."""
+    """An item with what was retrieved for it, the `passages` of its world, those that the method had (`opened`), and the answer. `read`:
+    what the model read of the item's own, and who wrote it. `forced`: the answer where "unknown" may not be said. `once`: its share of what
+    is run once for its world, milliseconds and tokens."""
 
     world: World
     item: Item
@@ -51,9 +50,8 @@ def answer(
     gold facts, cost.
 
     `first_logprob` is the log-probability (nats) of the answer's first token; `forced` is the answer where "unknown" may not be said.
-    `computed_tokens` and `latency_ms` are what `pred` cost, for every condition: all that was run for the question, what was run for
-    several of them divided among these, and nothing of `forced`. `once_tokens`: the question's share of what is run once for its world,
-    the index and stored traces. What is put together for a question counts to that question.
+    `computed_tokens` and `latency_ms` are what `pred` cost: all that was run for the question, its part of what was run for several, and
+    nothing of `forced`. `once_tokens`: its share of what is run once for its world, the index and stored traces.
 
     Raises:
         LabError: the suite does not have the regime, or a fact's text stands in a prompt that must not hold it.
@@ -73,8 +71,8 @@ def passages_of(world: World) -> list[Trace]:
 def ask(
     suite: Suite, worlds: Sequence[World], method: Method, regime: Regime, passages: Mapping[str, Sequence[Trace]], batch_size: int
 ) -> Iterator[AnsweredItem]:
-    """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`; what a memory or a delivery
-    keeps of worlds is let go of as soon as these were asked about."""
+    """Every item of the worlds, in their order, asked with what the method brings of its world's `passages`. What a memory or a delivery
+    keeps of worlds is let go of once these were asked about."""
     if regime == "immediate" and not method.ignores_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.steps) or method.settings.delivery != "text"
@@ -101,7 +99,7 @@ def ask(
 def _forced(
     method: Method, suite: Suite, questions: Sequence[Question], answers: Sequence[Delivered], batch_size: int, masked: bool
 ) -> list[str]:
-    """The answers where "unknown" may not be said: those that said it are asked for once more. What that takes counts to no question."""
+    """The answers where "unknown" may not be said: those that said it are asked for once more, at no question's cost."""
     said = [number for number, one in enumerate(answers) if abstained(one.text)]
     held_back = [replace(questions[number], penalty=NEVER) for number in said]
     again = method.delivery.ask(held_back, suite.answer_budget, batch_size, masked=masked) if said else []
@@ -138,8 +136,8 @@ def texts_of(world: World) -> Texts:
 
 
 def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: Regime) -> None:
-    """Raise LabError where the text of a fact stands in the item's own prompt that was not put there: text is, keys and values are not;
-    and in another session the window is not, unless a control chose it. `texts` are those of the item's world."""
+    """Raise LabError where a fact of the item's world stands in its prompt and was not put there: keys and values are not, nor is the
+    window in another session, unless a control chose it."""
     allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.delivered]
     if not method.ignores_window and regime == "delayed" and method.settings.control not in CHOOSING:
         allowed = []
@@ -155,6 +153,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
     item, retrieved, delivered = answered.item, answered.retrieved, answered.answer
     shown = left_of(retrieved, delivered)
     tokens = delivered.prompt_tokens + delivered.generated_tokens
+    flags = {"truncated": delivered.dropped > 0, "cut": delivered.cut, "generic_template": lm.template.origin == "generic"}
     return {
         "item_id": item.id,
         **{name: getattr(item, name) for name in ("world", "kind", "rung", "hops", "distance", "question")},
@@ -183,13 +182,13 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "first_logprob": round(delivered.first_logprob, 6),
         "kv_mb": kv_cache_mb(lm.config, tokens, lm.model.dtype.itemsize),
         "retrieval_ms": retrieved.retrieval_ms,
-        "flags": ";".join(_flags(lm, delivered)),
+        "flags": ";".join(flag for flag, stands in flags.items() if stands),
     }
 
 
 def _margin(lm: LanguageModel, delivered: Delivered) -> float:
     """How much likelier the answer began with "unknown" than with anything else, in nats; minus infinity where it did and went on to be
-    another answer, for then the beginning does not say that it is "unknown"."""
+    another answer."""
     margin = round(delivered.unknown_margin, 6)
     if margin > 0 and not abstained(delivered.text) and delivered.tokens[0] in (lm.unknown or unknown_tokens(lm)).first:
         return -math.inf
@@ -208,8 +207,8 @@ def _found(shown: Sequence[Trace], item: Item) -> float:
 
 
 def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
-    """What a ranking brought before the model, best first: a JSON list of [text, score], the score null where it is not known. Empty where
-    nothing was ranked. Others that chose what is shown come last, in order of telling."""
+    """What a ranking brought before the model, best first: a JSON list of [text, score or null], empty where nothing was ranked. What was
+    shown without a rank comes last, in order of telling."""
     if retrieved.ranking is None:
         return ""
     ranks = {(trace.memory, trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}
@@ -217,8 +216,3 @@ def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
     placed = sorted((ranks.get((trace.memory, trace.world, trace.id), len(ranks)), number) for number, trace in enumerate(shown))
     texts = [(shown[number].text, scores.get(rank)) for rank, number in placed]
     return json.dumps([[text, None if score is None else round(score, 4)] for text, score in texts], ensure_ascii=False)
-
-
-def _flags(lm: LanguageModel, delivered: Delivered) -> list[str]:
-    flags = {"truncated": delivered.dropped > 0, "cut": delivered.cut, "generic_template": lm.template.origin == "generic"}
-    return [flag for flag, stands in flags.items() if stands]

@@ -12,22 +12,10 @@ if TYPE_CHECKING:
 
 
 MEASURES = {  # keys of the metrics, and the columns that they are means of
-    "em_raw": "em_raw",
-    "em_norm": "em_norm",
-    "f1": "f1",
-    "success": "success",
-    "suboptimality": "suboptimality",
-    "r_at_1": "recall_1",
-    "r_at_3": "recall_3",
-    "r_at_5": "recall_5",
-    "r_at_10": "recall_10",
+    **{name: name for name in ("em_raw", "em_norm", "f1", "success", "suboptimality")},
+    **{f"r_at_{k}": f"recall_{k}" for k in (1, 3, 5, 10)},
     "refusal_rate": "refusal",
-    "abstained": "abstained",
-    "refuted": "refuted",
-    "overlong": "overlong",
-    "format_violation": "format_violation",
-    "chance": "chance",
-    "found": "found",
+    **{name: name for name in ("abstained", "refuted", "overlong", "format_violation", "chance", "found")},
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
 COLUMNS = (
@@ -44,18 +32,16 @@ COLUMNS = (
 def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: str, seconds: float) -> dict[str, Any]:
     """The content of `metrics.json`: `em` is the mean of the suite's primary score; what was not measured is None."""
     main: Frame = rows[rows["stage"] == "test"] if "test" in set(rows["stage"]) else rows
-    metrics = (
-        _score(main, "n_items")
-        | {"n_cut": int(has_flag(main, "cut").sum())}
-        | {name: _mean(main[column]) for name, column in MEASURES.items() if column in main}
-        | _stages(rows)
-    )
+    metrics = _score(main, "n_items") | {"n_cut": int(has_flag(main, "cut").sum())}
+    metrics |= {name: _mean(main[column]) for name, column in MEASURES.items() if column in main}
+    metrics |= {f"{stage}_em": _mean(rows.loc[rows["stage"] == stage, "score"]) for stage in STAGES}  # None where there is no such stage
+    slices = [joined.split(";") for joined in main["slices"]]
+    names = sorted({name for one in slices for name in one if name})
     return {
         **{"suite": suite, "n": n, "seed": seed, "preset": preset},
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
-        "by_rung": _groups(main, "rung"),
-        "by_kind": _groups(main, "kind"),
-        "by_slice": _slices(main),
+        **{f"by_{column}": {str(name): _score(group) for name, group in main.groupby(column, sort=True)} for column in ("rung", "kind")},
+        "by_slice": {name: _score(main[[name in one for one in slices]]) for name in names},
     }
 
 
@@ -80,23 +66,8 @@ ITEMS = Table(
     cluster="world",
     measures=("score",),
     text=(
-        "item_id",
-        "world",
-        "stage",
-        "kind",
-        "rung",
-        "slices",
-        "question",
-        "prompt",
-        "answer",
-        "pred",
-        "forced",
-        "shown",
-        "recalled_texts",
-        "read",
-        "inner_read",
-        "composed_by",
-        "flags",
+        *("item_id", "world", "stage", "kind", "rung", "slices", "question", "prompt", "answer", "pred", "forced"),
+        *("shown", "recalled_texts", "read", "inner_read", "composed_by", "flags"),
     ),
     whole=("idx", "hops", "distance"),
     metrics=metrics,
@@ -125,20 +96,6 @@ def _score(rows: Frame, count: str = "n") -> dict[str, Any]:
     interval = cluster_interval(scored["score"].to_numpy(dtype=float), scored["world"].to_numpy())
     low, high = (None if math.isnan(bound) else float(bound) for bound in (interval.low, interval.high))
     return {"em": _mean(scored["score"]), "low": low, "high": high, count: len(scored), "n_worlds": int(scored["world"].nunique())}
-
-
-def _groups(rows: Frame, column: str) -> dict[str, Any]:
-    return {str(name): _score(group) for name, group in rows.groupby(column, sort=True)}
-
-
-def _slices(rows: Frame) -> dict[str, Any]:
-    names = sorted({name for joined in rows["slices"] for name in joined.split(";") if name})
-    return {name: _score(rows[[name in joined.split(";") for joined in rows["slices"]]]) for name in names}
-
-
-def _stages(rows: Frame) -> dict[str, float | None]:
-    """`pre_em`, `post_1_em` ...: the primary score around a replay or a consolidation; None for a cell that has no such stage."""
-    return {f"{stage}_em": _mean(rows.loc[rows["stage"] == stage, "score"]) for stage in STAGES}
 
 
 def _compute(rows: Frame, seconds: float) -> dict[str, Any]:

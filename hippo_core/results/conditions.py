@@ -27,12 +27,15 @@ def base(condition: str) -> str:
     return condition.split(" (", 1)[0]
 
 
+def _marks(condition: str) -> list[str]:
+    """What stands in the brackets of a condition."""
+    return condition[len(base(condition)) :].strip(" ()").split(", ")
+
+
 def named(condition: str) -> str:
-    """The condition whose look and place a condition, or a variant of it, has: that of its encoder, where a preset says one, before that of
-    its preset."""
+    """The condition whose look and place a variant has: that of one of its marks, as its encoder, before that of its preset."""
     preset = base(condition)
-    marks = condition[len(preset) :].strip(" ()").split(", ")
-    names = [condition, *(f"{preset} ({mark})" for mark in marks), preset]
+    names = [condition, *(f"{preset} ({mark})" for mark in _marks(condition)), preset]
     return next((name for name in names if name in looks_of_presets()), preset)
 
 
@@ -50,14 +53,13 @@ def ordered(conditions: Iterable[str]) -> list[str]:
 
 def is_control(condition: str) -> bool:
     """Whether a condition is a control: a preset of the folder `controls`, or one that says `control=...` in its brackets."""
-    preset = base(condition)
-    marks = condition[len(preset) :].strip(" ()").split(", ")
+    preset, marks = base(condition), _marks(condition)
     return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
 
 
 def is_invalid(condition: str) -> bool:
     """Whether a condition is that of an invalid cell."""
-    return INVALID in condition[len(base(condition)) :].strip(" ()").split(", ")
+    return INVALID in _marks(condition)
 
 
 def unmarked(condition: str) -> str:
@@ -76,11 +78,8 @@ def suite_position(suite: str) -> tuple[int, str]:
 
 
 def ignores_window(condition: str) -> bool:
-    """Whether a condition ignores the window, so that one run stands for the immediate and the delayed regime.
-
-    The method of its preset says so (`Method.ignores_window`). A record may come from another machine: where its preset cannot be loaded
-    here, the default of `Method` counts.
-    """
+    """Whether the method of a condition ignores the window, so that one run stands for the immediate and the delayed regime. Where its
+    preset cannot be loaded here, as one of another machine, the default of `Method` counts."""
     try:
         return _method_ignores_window(root(), base(condition))
     except (LabError, ImportError):
@@ -89,5 +88,5 @@ def ignores_window(condition: str) -> bool:
 
 @cache
 def _method_ignores_window(lab: Path, preset: str) -> bool:
-    """What the method of a preset says. `lab` is the root that presets are read from: each root has its own entries in the cache."""
+    """What the method of a preset says; `lab`, the root that presets are read from, tells entries of the cache apart."""
     return load_preset(preset).method.ignores_window

@@ -11,19 +11,14 @@ def missing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-def decimals(low: float | None, high: float | None) -> int:
-    """Decimals that a proportion deserves: two, and three where the interval is narrower than .01."""
-    if missing(low) or missing(high):
-        return 2
-    return 3 if 0 < float(high) - float(low) < 0.01 else 2  # type: ignore[arg-type]
-
-
 def share(value: float | None, low: float | None = None, high: float | None = None, sign: bool = False) -> str:
-    """A proportion or a difference of two, such as 0.94 or −0.05; `sign` also writes the plus."""
+    """A proportion or a difference of two, such as 0.94 or −0.05; three decimals where its interval is narrower than .01. `sign` also
+    writes the plus."""
     if missing(value):
         return NONE
+    narrow = not (missing(low) or missing(high)) and 0 < float(high) - float(low) < 0.01  # type: ignore[arg-type]
     known = round(float(value), 9)  # type: ignore[arg-type]  # a sum in another order is the same number
-    text = f"{abs(known):.{decimals(low, high)}f}"
+    text = f"{abs(known):.{3 if narrow else 2}f}"
     nothing = float(text) == 0
     return ("" if nothing else "−" if known < 0 else "+" if sign else "") + text
 

@@ -41,11 +41,9 @@ class Thresholds(NamedTuple):
 
 
 def with_policies(rows: Frame, validation: Frame) -> Frame:
-    """Rows of answers with SCORES, ABSTAINED, and `calibrated_on`: which validation questions chose the thresholds, and what these are; or
-    why there are none, and `score_calibrated` is NaN.
-
-    A condition is a preset with its overrides and encoder, for a model, suite, profile and regime. `explore_unanswerable` counts to
-    the profile `explore`, `unanswerable` to the default one; one without validation questions has the thresholds of the default one.
+    """Rows of answers with SCORES, ABSTAINED, and `calibrated_on`: the thresholds and the validation questions that chose them, or why
+    there are none (`score_calibrated` is NaN then). `explore_unanswerable` counts to the profile `explore`, `unanswerable` to the default.
+    A profile without validation questions has the thresholds of the default one.
 
     Args:
         rows: answers with the columns of a run (KEYS of results/records/read.py); NaN for those of earlier versions, which lack MEASURED.
@@ -75,8 +73,8 @@ def with_policies(rows: Frame, validation: Frame) -> Frame:
 
 
 def _answers(rows: Frame) -> Frame:
-    """What the policies need of each row: its condition, what was measured, `known` whether all of that is there, `unanswerable`, and
-    `score_unknown`, the score of the answer "unknown"."""
+    """What the policies need of each row: its condition, what was measured, whether all of it is `known`, whether it is `unanswerable`, and
+    the score of the answer "unknown"."""
     names = {name: rows[name].fillna("").astype(str) if name in rows else "" for name in CONDITION}
     answers = pd.DataFrame({**names, **{name: rows.get(name, math.nan) for name in MEASURED}}, index=rows.index)
     answers = answers.reset_index(drop=True)

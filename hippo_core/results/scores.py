@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError
-from hippo_core.suites.types import Item, PathScore, Suite, World
+from hippo_core.suites.types import Item, Suite, World
 from hippo_core.text import KATAKANA, PUNCTUATION, UNSPACED, WORD, folded, words
 
 if TYPE_CHECKING:
@@ -77,16 +77,14 @@ def em_norm(prediction: str, answers: Sequence[str]) -> int:
 
 
 def token_f1(prediction: str, answers: Sequence[str]) -> float:
-    """The best F1 of the bags of words of prediction and accepted answer, of the *normalised* text, so that a capital or a full stop does
-    not make F1 smaller than the normalised exact match."""
+    """The best F1 of the bags of words of the normalised prediction and accepted answers."""
     if em_raw(prediction, answers):
         return 1.0
-    return max((_bag_f1(normalise(prediction).split(), normalise(answer).split()) for answer in answers), default=0.0)
-
-
-def _bag_f1(predicted: list[str], gold: list[str]) -> float:
-    shared = sum((Counter(predicted) & Counter(gold)).values())
-    return 2 * shared / (len(predicted) + len(gold)) if shared else 0.0
+    best, predicted = 0.0, normalise(prediction).split()
+    for gold in (normalise(answer).split() for answer in answers):
+        if shared := sum((Counter(predicted) & Counter(gold)).values()):
+            best = max(best, 2 * shared / (len(predicted) + len(gold)))
+    return best
 
 
 def format_violation(prediction: str) -> int:
@@ -116,13 +114,16 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
     raw, norm = em_raw(prediction, item.answers), em_norm(prediction, item.answers)
     pred_len, gold_len = len(prediction.split()), len(item.answers[0].split())
     own = {name: float(measure(world, item, prediction)) for name, measure in suite.measures.items()}
+    primary = raw if suite.primary == "em_raw" else norm
+    if suite.primary == "success" and path is not None:
+        primary = path.success
     return {
         "em_raw": raw,
         "em_norm": norm,
         "f1": token_f1(prediction, item.answers),
         "success": path.success if path else math.nan,
         "suboptimality": path.suboptimality if path else math.nan,
-        "score": next(iter(own.values()), _primary(suite, raw, norm, path)),
+        "score": next(iter(own.values()), primary),
         "chance": item.chance,
         "pred_len": pred_len,
         "gold_len": gold_len,
@@ -135,16 +136,7 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
     }
 
 
-def _primary(suite: Suite, raw: int, norm: int, path: PathScore | None) -> float:
-    if suite.primary == "success" and path is not None:
-        return path.success
-    return raw if suite.primary == "em_raw" else norm
-
-
-def self_check(
-    raw: Callable[[str, Sequence[str]], int] = em_raw,
-    norm: Callable[[str, Sequence[str]], int] = em_norm,
-) -> None:
+def self_check(raw: Callable[[str, Sequence[str]], int] = em_raw, norm: Callable[[str, Sequence[str]], int] = em_norm) -> None:
     """Raise LabError where a scorer judges one of the hard cases otherwise than a strict one does (a substring match, say)."""
     for prediction, answers, is_raw, is_norm in HARD_CASES:
         got = int(raw(prediction, answers)), int(norm(prediction, answers))
@@ -154,31 +146,22 @@ def self_check(
 
 def check_rows(suite: Suite, worlds: Sequence[World], rows: "pd.DataFrame") -> None:
     """Raise LabError where a row does not name an item of `worlds`, carry that item's answers and have the scores that its prediction
-    earns: it catches answers shifted against their questions and scores of another scorer, in a table in memory or on disk."""
+    earns, in a table in memory or of a CSV file."""
     self_check()
     items = {item.id: (world, item) for world in worlds for item in world.items}
     for row in rows.to_dict("records"):
         if row["item_id"] not in items:
             raise LabError(f"row table: item {row['item_id']!r} is not in the suite {suite.name}")
-        _check_row(suite, *items[row["item_id"]], row)
-
-
-def _check_row(suite: Suite, world: World, item: Item, row: dict) -> None:
-    gold = " | ".join(item.answers)
-    if str(row["answer"]) != gold:
-        raise LabError(f"row table: item {item.id!r} has the answer {row['answer']!r}, the suite says {gold!r}")
-    prediction = _text(row["pred"])
-    _check_scores(item, row, prediction, score_item(suite, world, item, prediction))
-    if "forced" in row:
-        forced = _text(row["forced"])
-        if forced != prediction and not abstained(prediction):
-            raise LabError(f"row table: item {item.id!r} was answered {prediction!r}, which is no unknown, and forced to {forced!r}")
-        _check_scores(item, row, forced, {"score_forced": score_item(suite, world, item, forced)["score"]})
-
-
-def _text(cell: object) -> str:
-    """A cell of text; an empty one of a CSV file is read as NaN."""
-    return cell if isinstance(cell, str) else ""
+        world, item = items[row["item_id"]]
+        gold = " | ".join(item.answers)
+        if str(row["answer"]) != gold:
+            raise LabError(f"row table: item {item.id!r} has the answer {row['answer']!r}, the suite says {gold!r}")
+        prediction, forced = (cell if isinstance(cell, str) else "" for cell in (row["pred"], row.get("forced")))  # NaN of a CSV is ""
+        _check_scores(item, row, prediction, score_item(suite, world, item, prediction))
+        if "forced" in row:
+            if forced != prediction and not abstained(prediction):
+                raise LabError(f"row table: item {item.id!r} was answered {prediction!r}, which is no unknown, and forced to {forced!r}")
+            _check_scores(item, row, forced, {"score_forced": score_item(suite, world, item, forced)["score"]})
 
 
 def _check_scores(item: Item, row: Mapping[str, Any], prediction: str, scores: Mapping[str, float]) -> None:

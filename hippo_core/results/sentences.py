@@ -34,11 +34,7 @@ def tables_named(known: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def quoted_numbers(page: str, told: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Where the numbers of these sentences stand in a page, and the cell of each.
-
-    Raises:
-        LabError: a sentence does not stand in the page exactly once.
-    """
+    """Where the numbers of these sentences stand in a page, and the cell of each. LabError where a sentence is not there exactly once."""
     for sentence in told:
         literals = PLACE.split(sentence)[::2]
         pattern = f"({NUMBER})".join(r"\s+".join(map(re.escape, re.split(r"\s+", literal))) for literal in literals)
@@ -59,9 +55,9 @@ def with_numbers(page: str, told: Sequence[str], lines: Lines) -> str:
 def number(place: str, lines: Lines) -> str:
     """The number of a cell, or the difference of two, as prose writes it."""
     first, *others = (_of_cell(one, lines) for one in place.split(" − "))
-    if not others:
-        return _prose(first)
-    return _prose(str(_decimal(first) - sum(map(_decimal, others))))
+    if others:
+        first = str(_decimal(first) - sum(map(_decimal, others)))
+    return re.sub(r"^([+−]?)0\.", r"\1.", first.replace("-", "−"))
 
 
 def _of_cell(place: str, lines: Lines) -> str:
@@ -85,7 +81,3 @@ def _of_cell(place: str, lines: Lines) -> str:
 
 def _decimal(text: str) -> Decimal:
     return Decimal(text.replace("−", "-").replace(",", ""))
-
-
-def _prose(text: str) -> str:
-    return re.sub(r"^([+−]?)0\.", r"\1.", text.replace("-", "−"))

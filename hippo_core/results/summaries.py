@@ -18,7 +18,6 @@ from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.statistics.paired import Comparison, compare
 
 Option = TypeVar("Option")
-
 ANSWERED_BY = {"by_model": "model", "by_copying": "program, model copies", "by_program": "program"}  # a column for each `composed_by`
 
 RIVAL_RAGS = tuple(  # those that "the best rag" is chosen from
@@ -40,11 +39,11 @@ RUNGS = ("exact", "partial", "paraphrase", "noisy")
 
 def labelled(rows: Frame) -> Frame:
     """The rows with columns of a run where they lack them: condition, encoder, regime, cluster (seed and world), key (seed and item)."""
-    seed = rows["seed"].astype(str) if "seed" in rows else pd.Series("", index=rows.index)
+    seed = rows["seed"].astype(str) if "seed" in rows else ""
     extra = {
         "condition": lambda: rows["preset"],
-        "encoder": lambda: pd.Series("", index=rows.index),
-        "regime": lambda: pd.Series("delayed", index=rows.index),
+        "encoder": lambda: "",
+        "regime": lambda: "delayed",
         "cluster": lambda: seed + "/" + rows["world"].astype(str),
         "key": lambda: seed + "/" + rows["item_id"].astype(str),
     }
@@ -70,15 +69,13 @@ def regimes_of(rows: Frame) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _interval(values: bytes, clusters: tuple[str, ...]) -> tuple[float, float, float]:
-    interval = cluster_interval(
-        np.frombuffer(values), np.array(clusters, dtype=object), bounds=None if max(np.frombuffer(values)) > 1 else (0.0, 1.0)
-    )
+    known = np.frombuffer(values)
+    interval = cluster_interval(known, np.array(clusters, dtype=object), bounds=None if max(known) > 1 else (0.0, 1.0))
     return interval.mean, interval.low, interval.high
 
 
 def estimate(rows: Frame, by: Sequence[str], value: str = "score") -> Frame:
-    """Mean of `value` in each group, of rows that were scored: columns `by`, mean, low, high (95%, clustered by world), n, n_worlds,
-    chance."""
+    """Mean of `value` in each group, of rows that were scored: `by`, mean, low, high (95%, by world), n, n_worlds, chance."""
     rows = labelled(rows)
     rows = rows[rows[value].notna()]
     estimates = []
@@ -97,8 +94,8 @@ def with_answered_by(rows: Frame) -> Frame:
 
 
 def answered_by(shares: Mapping[str, float | None]) -> str:
-    """Who computed most of the answers, with the share of these where it is not all of them: `program, model copies 0.93`. `shares`: the
-    mean of each column of ANSWERED_BY; a dash where one is not known."""
+    """Who computed most of the answers, with their share where it is not 1: `program, model copies 0.93`; a dash where it is not known.
+    `shares`: the mean of each column of ANSWERED_BY."""
     known = {words: shares.get(column) for column, words in ANSWERED_BY.items()}
     if any(map(missing, known.values())):
         return NONE
@@ -107,28 +104,22 @@ def answered_by(shares: Mapping[str, float | None]) -> str:
 
 
 def order_of(rows: Frame, column: str) -> list:
-    """The values of a column in the order of its axis: for rungs the cue ladder, then those of suites of one's own; else sorted."""
+    """The values of a column in the order of its axis: sorted, but the rungs of the lab first."""
     values = sorted(rows[column].dropna().unique())
     return sorted(values, key=lambda name: RUNGS.index(name) if name in RUNGS else len(RUNGS)) if column == "rung" else values
 
 
 def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, bool]:
-    """The rag with the highest mean, and whether it was chosen on validation worlds, which must hold all rags of the rows; else it is the
-    highest on the rows themselves: a hard rival. Rags with other settings do not stand for it, nor those on the model's own vectors beside
-    one with a published encoder."""
-    names = _rags(rows)
+    """The rag with the highest mean, and whether validation worlds chose it, which must hold all rags of the rows; else it is the highest
+    on the rows themselves. Rags with other settings do not stand for it, nor the model's own vectors beside a published encoder."""
+    encoders = dict(zip(labelled(rows)["condition"], labelled(rows)["encoder"], strict=True))
+    rags = [name for name in ordered(encoders) if base(name) in RIVAL_RAGS]
+    plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
+    names = rivals(plain, [encoders[name] for name in plain])
     derived = validation is not None and len(validation) > 0 and set(names) <= set(validation["condition"])
     means = (validation if derived else labelled(rows)).groupby("condition")["score"].mean()  # type: ignore[union-attr]
     best = max((means[name] for name in names), default=None)
     return next(((name, derived) for name in names if means[name] == best), (None, False))
-
-
-def _rags(rows: Frame) -> list[str]:
-    rows = labelled(rows)
-    encoders = dict(zip(rows["condition"], rows["encoder"], strict=True))
-    rags = [name for name in ordered(encoders) if base(name) in RIVAL_RAGS]
-    plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
-    return rivals(plain, [encoders[name] for name in plain])
 
 
 def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str], metric: str = "score") -> Comparison | None:

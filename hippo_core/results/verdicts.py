@@ -47,15 +47,14 @@ def by_group(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, dict[Word, int]
 
 def rivals_of_claims(verdicts: Iterable[Mapping[str, Any]]) -> str:
     """What the claims that were judged are compared with, and how many are met against each kind of rival; empty where none was judged."""
-    rows = [row for row in verdicts if row["about"] == "claim" and row["verdict"] != "not judged"]
-    judged = Counter(_rival(row["b"]) for row in rows)
-    met = Counter(_rival(row["b"]) for row in rows if row["verdict"] == "met")
+    judged: Counter[str] = Counter()
+    met: Counter[str] = Counter()
+    for row in [row for row in verdicts if row["about"] == "claim" and row["verdict"] != "not judged"]:
+        kind = next(kind for start, kind in RIVALS.items() if row["b"].startswith(start)) if row["b"] else NO_RIVAL
+        judged[kind] += 1
+        met[kind] += row["verdict"] == "met"
     kinds = [kind for kind in dict.fromkeys((*RIVALS.values(), NO_RIVAL)) if judged[kind]]
     return f"claims met: {', '.join(f'{met[kind]} of {judged[kind]} {kind}' for kind in kinds)}" if kinds else ""
-
-
-def _rival(b: str) -> str:
-    return next(kind for start, kind in RIVALS.items() if b.startswith(start)) if b else NO_RIVAL
 
 
 def read_verdicts(path: Path) -> list[dict[str, Any]]:

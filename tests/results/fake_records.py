@@ -19,27 +19,15 @@ from hippo_core.results.records import Table, begin_record, finish_record, seal
 TABLES = {"teach": TEACH, "replay": REPLAY}
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
 PRESETS = (
-    "baselines/core",
-    "baselines/span_short",
-    "baselines/longctx",
-    "baselines/rag_bm25",
-    "baselines/rag_dense",
-    "baselines/rag_hybrid",
-    "controls/random_facts",
-    "controls/oracle",
+    *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
+    *("controls/random_facts", "controls/oracle"),
 )
 RUNGS = ("exact", "partial", "paraphrase", "noisy")
 EASE = {"exact": 0.0, "partial": 0.04, "paraphrase": 0.12, "noisy": 0.3}
 SKILL = {
-    "baselines/core": 0.62,
-    "baselines/span_short": 0.93,
-    "baselines/longctx": 0.9,
-    "baselines/rag_bm25": 0.95,
-    "baselines/rag_dense": 0.85,
-    "baselines/rag_hybrid": 0.96,
-    "memory/hei_nw": 0.94,
-    "controls/random_facts": 0.2,
-    "controls/oracle": 0.98,
+    **{"baselines/core": 0.62, "baselines/span_short": 0.93, "baselines/longctx": 0.9, "baselines/rag_bm25": 0.95},
+    **{"baselines/rag_dense": 0.85, "baselines/rag_hybrid": 0.96, "memory/hei_nw": 0.94},
+    **{"controls/random_facts": 0.2, "controls/oracle": 0.98},
 }
 ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid")
 SUITE_SETTINGS = {"n_facts": 32, "n_items": 5, "window": 8}
@@ -131,29 +119,13 @@ def add_record(
     tag = sum(map(ord, f"{suite}{preset}{regime}{n}{seed}{split}{overrides}{model}{profile}"))
     folder = run / preset / suite / f"{n}_{seed}" / f"{regime}-test-{tag:08x}"
     folder.mkdir(parents=True)
-    parameters = {
-        "run_id": run.name,
-        "suite": suite,
-        "preset": preset,
-        "model": model,
-        "regime": regime,
-        "profile": profile,
-        "n": n,
-        "seed": seed,
-        "split": split,
-        "dry_run": False,
-        "threads": 1,
-        "batch_size": 32,
-        "overrides": list(overrides),
-        "record_dir": "",
-    }
+    parameters = {"run_id": run.name, "suite": suite, "preset": preset, "model": model, "regime": regime, "profile": profile, "n": n}
+    parameters |= {"seed": seed, "split": split, "dry_run": False, "threads": 1, "batch_size": 32, "record_dir": ""}
+    parameters |= {"overrides": list(overrides)}
     told = dict(text.split("=") for text in overrides)
     encoder = told.get("encoder", "own") if preset in ENCODED else None
-    config = {
-        "parameters": parameters,
-        "preset": {"name": preset, "encoder": encoder, "control": control},
-        "suite": {"settings": SUITE_SETTINGS},
-    }
+    config = {"parameters": parameters, "preset": {"name": preset, "encoder": encoder, "control": control}}
+    config |= {"suite": {"settings": SUITE_SETTINGS}}
     begin_record(folder, config, _meta(parameters, tag))
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     if failed:
@@ -168,18 +140,10 @@ def add_record(
 
 def add_memory(run: Path, suite: str = "episodic", regime: str = "delayed", n: int = 50, seed: int = 1337) -> Path:
     """An invented record of a memory's test, with the columns of its own, beside one of the cell that taught or replayed its store."""
-    rows = make_rows(suite, "memory/hei_nw", regime, n, seed).assign(
-        requests=1.0,
-        candidates=20.0,
-        k_used=1.0,
-        trace_tokens=14.0,
-        store_size=32.0,
-        store_written=1.0,
-        recall_ms=0.4,
-        completion_ms=2.5,
-        encode_ms=1.0,
-        recalled_texts='[["Nia met a <friend> at the mill.", 0.8125], ["Bo met a friend.", null]]',
-    )
+    own = {"requests": 1.0, "candidates": 20.0, "k_used": 1.0, "trace_tokens": 14.0, "store_size": 32.0, "store_written": 1.0}
+    own |= {"recall_ms": 0.4, "completion_ms": 2.5, "encode_ms": 1.0}
+    recalled = '[["Nia met a <friend> at the mill.", 0.8125], ["Bo met a friend.", null]]'
+    rows = make_rows(suite, "memory/hei_nw", regime, n, seed).assign(**own, recalled_texts=recalled)
     slept = regime == "after_sleep"
     if slept:
         rows = rows.assign(replayed=1.0, replay_cycles_missing=0.0)
@@ -191,13 +155,8 @@ def add_prepared(run: Path, suite: str, step: str, n: int = 50, seed: int = 1337
     """An invented record of a cell that taught or replayed."""
     random = Random(f"{suite}/{step}/{seed}")
     scores = [random.gauss(0, 1) for _ in range(64)]
-    taught = {
-        "fact_id": range(64),
-        "world": [f"w{one // 4}" for one in range(64)],
-        "S": scores,
-        "asked": [float(one > 0.3) for one in scores],
-        "ms": 0.2,
-    }
+    taught = {"fact_id": range(64), "world": [f"w{one // 4}" for one in range(64)], "S": scores, "ms": 0.2}
+    taught |= {"asked": [float(one > 0.3) for one in scores]}
     taught |= {"action": ["insert" if one > 0 else "refuse" for one in scores]}
     replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(one > -1) for one in scores], "ms": 1.0}
     replayed |= {"salience_before": scores, "salience_after": [one + 0.1 for one in scores]}
@@ -223,28 +182,16 @@ def opened(suite: str, n: int, seed: int) -> SimpleNamespace:
 
 def _meta(parameters: dict, tag: int, table: Table = ITEMS) -> dict:
     return {
-        "git_sha": "0" * 40,
-        "config_hash": f"{tag:064x}",
-        "phase": "02_baseline",
-        "parameters": parameters,
-        "model": parameters["model"],
-        "profile": parameters["profile"],
-        "regime": parameters["regime"],
-        "experiment": "answer",
-        "step": table.step,
+        **{"git_sha": "0" * 40, "config_hash": f"{tag:064x}", "phase": "02_baseline", "parameters": parameters},
+        **{name: parameters[name] for name in ("model", "profile", "regime")},
+        **{"experiment": "answer", "step": table.step, "needs": {}, "stages": ["test"], "device": "cpu", "threads": 1},
         "table": {**table.described(), "text": [*table.text, "scores"]},
-        "needs": {},
-        "stages": ["test"],
         "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.0.0"},
         "checksums": {"data": f"{tag:064x}", "weights": "a" * 64, "lock": "b" * 64, "notebook": "c" * 64, "library": "d" * 64},
-        "device": "cpu",
-        "threads": 1,
     }
 
 
-def build_run(
-    run: Path, suites: tuple[str, ...] = SUITES, presets: tuple[str, ...] = PRESETS, n: int = 50, seeds: tuple[int, ...] = (1337,)
-) -> Path:
+def build_run(run: Path, suites: tuple[str, ...] = SUITES, presets: tuple[str, ...] = PRESETS, n: int = 50, seeds=(1337,)) -> Path:
     """An invented run with every suite and preset: core and span_short in both regimes, all others delayed."""
     for suite in suites:
         for preset in presets:

@@ -195,12 +195,3 @@ def test_a_bucket_without_permission_is_said(guarded):
     with pytest.raises(LabError, match=r"records cannot be kept at s3://guarded/lab: .*Denied") as told:
         Archive("s3://guarded/lab").check()
     assert "this machine may read and write" in str(told.value)
-
-
-def test_papermill_and_scrapbook_read_a_notebook_from_the_archive(bucket, lab):
-    from papermill.iorw import papermill_io
-
-    sent = record()
-    Archive(f"{bucket}/lab").push(sent)
-    text = papermill_io.read(f"{bucket}/lab/run/{PLACE}/cell/notebook.ipynb")
-    assert "".join(text).encode() == (sent / "notebook.ipynb").read_bytes()

@@ -30,10 +30,8 @@ class Form(BaseModel):
 
 
 class Side(Form):
-    """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `regime`: where it is not the criterion's
-    own. `overrides` are those of the preset, joined by ";", its encoder apart: without one, the model's own vectors are meant. Rows of
-    cells that override settings of the suite speak for a side only where the criterion names these (`worlds`). `metric`: the side's own
-    column, where it is not that of both sides."""
+    """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `overrides` are those of the preset, joined
+    by ";"; without an `encoder` the model's own vectors are meant. `regime`, `metric`: where they are not the criterion's."""
 
     preset: str
     stage: str = "test"
@@ -79,9 +77,8 @@ class Where(Form):
 
 
 class Rule(Form):
-    """What every criterion says: what it is about, what it looks at (exactly one of difference, ratio, value), and one target. `about`: a
-    claim about a memory, a control of it, or the instrument (what the plan expected of suites, model and baselines); a file of
-    params/criteria may say it of all of its criteria. A claim against a rival that answers hardly more than a guess is not judged.
+    """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it looks at (exactly
+    one of difference, ratio, value), and one target. A claim against a rival that answers hardly more than a guess is not judged.
 
     | target | met when |
     |---|---|
@@ -133,12 +130,18 @@ class Rule(Form):
     @property
     def metric(self) -> str:
         """The column it is about."""
-        return (self.difference or self.ratio or self.value).metric  # type: ignore[union-attr]
+        return (self.difference or self.ratio or self.value).metric
 
     @property
     def scored(self) -> bool:
         """Whether it is about answers that are right: the score, or that under a policy of abstention (score_calibrated)."""
         return self.metric == "score" or self.metric.startswith("score_")
+
+    @property
+    def sides(self) -> tuple[Any, ...]:
+        """The sides it needs rows of."""
+        pair = self.difference or self.ratio
+        return (pair.a, pair.b) if pair else (self.value.of,)
 
     @property
     def superiority(self) -> bool:
@@ -162,12 +165,6 @@ class Criterion(Rule):
     min_items: int = 0
     min_worlds: int = 0
     needs: str = ""
-
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        """The sides it needs rows of."""
-        pair = self.difference or self.ratio
-        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
 
 
 Values = dict[str, str | int | float | bool]  # of columns
@@ -198,12 +195,6 @@ class TableCriterion(Rule):
     ratio: TablePair | None = None
     value: TableValue | None = None
 
-    @property
-    def sides(self) -> tuple[Values, ...]:
-        """The values of each side."""
-        pair = self.difference or self.ratio
-        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
-
 
 class Criteria(Form):
     """The whole file. `groups` name sides of which the best counts, or groups of such."""
@@ -233,15 +224,14 @@ class Criteria(Form):
         return self
 
     def members(self, side: Side) -> list[Side]:
-        """The sides of which the best stands for a side: those of its group, and of the groups in that, else itself. Overrides of a side
-        that names a group are those of all its members."""
+        """The sides of which the best stands for a side: those of its group and of the groups in it, with its overrides; else itself."""
         if side.preset not in self.groups:
             return [side]
         shared = {"stage": side.stage, "step": side.step, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
         return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:
-        """The criteria, one a suite, profile and kind of worlds; where a criterion names several, they are added to its id."""
+        """The criteria, one a suite, profile and kind of worlds; of several, each is added to the id."""
         singles = []
         for criterion in self.criteria:
             lists = (criterion.suites, criterion.profiles, criterion.worlds)
@@ -253,28 +243,21 @@ class Criteria(Form):
 
 
 def load_criteria(folder: Path | None = None) -> Criteria:
-    """All criteria of a folder (default: params/criteria): `shared.yaml` has the margins and the groups, every other file criteria, and
-    groups of its own where it needs any. A criterion that names an `experiment` is one of that experiment's table."""
+    """All criteria of a folder (default: params/criteria): `shared.yaml` has margins and groups, every other file criteria, and perhaps
+    groups. A criterion that names an `experiment` is one of that experiment's table."""
     folder = folder or root() / "params" / "criteria"
     files = sorted(path for path in folder.glob("*.yaml") if path.name != "shared.yaml")
-    whole: dict[str, Any] = {"criteria": [], **_read(folder / "shared.yaml")}
+    whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
     for path in files:
-        part = _read(path)
+        part = read_mapping(path)
         if wrong := sorted(part.keys() - {"about", "criteria", "groups"}):
             raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: about, criteria, groups (margins stand in shared.yaml)")
         if about := part.pop("about", None):
             part["criteria"] = [{"about": about, **one} if isinstance(one, dict) else one for one in part.get("criteria", [])]
-        _checked(path, {**whole, **part, "groups": {**whole["groups"], **part.get("groups", {})}})
-        whole["criteria"] = [*whole["criteria"], *part.get("criteria", [])]
-        whole["groups"] = {**whole["groups"], **part.get("groups", {})}
+        groups = {**whole["groups"], **part.get("groups", {})}
+        _checked(path, {**whole, **part, "groups": groups})
+        whole |= {"criteria": [*whole["criteria"], *part.get("criteria", [])], "groups": groups}
     return _checked(folder, whole)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    values = read_mapping(path)
-    if "uses_window" in values:
-        raise LabError(f"{path}: remove `uses_window`; a method that uses the window says `ignores_window = False` in its class")
-    return values
 
 
 def _checked(path: Path, values: dict[str, Any]) -> Criteria:

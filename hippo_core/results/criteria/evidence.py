@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,13 @@ LEAST_ABOVE_CHANCE = 0.05  # of a rival's score: a claim to be better than one t
 @dataclass(frozen=True)
 class Evidence:
     """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
-    remarks for the reason. `a` and `b`: the sides that were compared, of a group the one that stands for it. `rival_shows`: of the best rag
-    as side b, the share of the gold facts that it shows on validation worlds. `says_nothing`: why a claim is not judged by it."""
+    remarks for the reason. `a`, `b`: the sides that were compared. `rival_shows`: the share of the gold facts that the best rag as side b
+    shows on validation worlds. `says_nothing`: why a claim is not judged by it."""
 
     interval: Interval
     comparison: Comparison | None = None
     cells: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
     rival_shows: float = math.nan
     a: str = ""
     b: str = ""
@@ -41,7 +41,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
         raise NotJudged(because(criterion, f"no measurement of {criterion.metric} in this run"))
     sides, names, remarks, confidence, rival_shows = [], [], [], 0.95, math.nan
     for side, there in zip(criterion.sides, options, strict=True):
-        picked = pick(criteria, criterion, side, there, pool, validation)
+        picked = pick(criterion, side, there, pool, validation)
         sides.append(_with_own_metric(criterion, side, picked.rows))
         names.append(str(picked.side))
         rival_shows = picked.shows  # of the last side: b of a difference
@@ -55,12 +55,8 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
         remarks += [_policy(criterion, name, side) for name, side in zip(names, sides, strict=True)]
     known = sides[0]["world"][sides[0][criterion.metric].notna()]
     check_size(criteria, criterion, len(known), len(set(known)))
-    evidence = _measure(criterion, sides, confidence)
-    cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
-    a, b = [*names, ""][:2]
-    shows = rival_shows if criterion.difference else math.nan
-    says_nothing = at_chance(criterion, sides[1], b) if b else ""
-    return replace(evidence, cells=cells, remarks=tuple(remarks), rival_shows=shows, a=a, b=b, says_nothing=says_nothing)
+    evidence = measured(criterion, sides, names, confidence)
+    return replace(evidence, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan)
 
 
 def _with_own_metric(criterion: Criterion, side: Side, rows: Frame) -> Frame:
@@ -72,9 +68,9 @@ def _with_own_metric(criterion: Criterion, side: Side, rows: Frame) -> Frame:
     return rows.assign(**{criterion.metric: rows[side.metric]})
 
 
-def at_chance(criterion: Rule, rival: Frame, name: str) -> str:
-    """That the rival of a claim answers hardly more than a guess, so that to be above it says nothing; empty where it answers more. The
-    answers decide, also where a claim is about costs or ranks; without a column `chance` a guess is right in no case."""
+def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
+    """That the rival of a claim answers hardly more than a guess; empty where it answers more. The answers decide, also where a claim is
+    about costs or ranks; without a column `chance` a guess is never right."""
     column = criterion.metric if criterion.scored else "score"
     if criterion.about != "claim" or column not in rival:
         return ""
@@ -92,7 +88,7 @@ def _policy(criterion: Criterion, name: str, side: pd.DataFrame) -> str:
 
 
 def _conservative(criterion: Criterion, side: Side) -> bool:
-    """Whether taking the highest mean on the test rows makes the criterion harder to meet: b of a difference, or a value at most x."""
+    """Whether taking the highest mean makes the criterion harder to meet: b of a difference, or a value at most x."""
     if criterion.value:
         return criterion.rule in ("at_most", "at_most_chance_plus")
     return criterion.difference is not None and side is criterion.sides[1] and criterion.rule != "within"
@@ -118,8 +114,8 @@ def common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, least: int = LEAST_WORLDS) -> None:
-    """A claim rests on enough scored items and worlds; a claim per rung on at least 200 and 20, any on `least`: as many worlds as an
-    interval takes. Raises NotJudged for fewer."""
+    """Raise NotJudged where a claim rests on too few scored items or worlds: of any `least` worlds, of a rung the items and worlds of
+    params/criteria/shared.yaml."""
     by_rung = bool(criterion.where.rung)
     items = max(criterion.min_items, criteria.rung_items if by_rung else 0)
     worlds = max(criterion.min_worlds, criteria.rung_worlds if by_rung else 0, least)
@@ -127,24 +123,34 @@ def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, 
         raise NotJudged(f"{n} items in {n_worlds} worlds are too few: at least {items} items and {worlds} worlds")
 
 
-def _interval_of_value(criterion: Criterion, side: pd.DataFrame, confidence: float) -> Interval:
-    """The mean of a column, less the items' chance where that is the bar; a column that leaves 0 to 1 has no bounds."""
-    values = side[criterion.metric].to_numpy(dtype=float)
-    inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))
-    chance = side["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
-    return cluster_interval(values, side["world"], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
-
-
-def _measure(criterion: Criterion, sides: Sequence[pd.DataFrame], confidence: float) -> Evidence:
+def measured(
+    criterion: Rule,
+    sides: Sequence[pd.DataFrame],
+    names: Sequence[str],
+    confidence: float = 0.95,
+    key: str = "item_id",
+    cluster: str = "world",
+) -> Evidence:
+    """What a criterion looks at, measured on the rows of its sides of these names. `key`, `cluster`: the columns that say which rows pair,
+    and by what intervals go."""
+    cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
+    a, b = [*names, ""][:2]
     if criterion.value:
-        return Evidence(_interval_of_value(criterion, sides[0], confidence))
+        values = sides[0][criterion.metric].to_numpy(dtype=float)
+        if criterion.rule == "at_most_chance_plus" and "chance" not in sides[0]:
+            raise NotJudged("no measurement of chance in this run")
+        inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))  # else the column has no bounds
+        chance = sides[0]["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
+        interval = cluster_interval(values, sides[0][cluster], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
+        return Evidence(interval, cells=cells, a=a)
+    pairs = paired(*sides, metric=criterion.metric, key=key, cluster=cluster)
+    says_nothing = _at_chance(criterion, sides[1], b)
     if criterion.same:
-        pairs = paired(*sides, metric=criterion.metric)
         same = (pairs["a"] - pairs["b"]).abs() <= criterion.tolerance if criterion.tolerance else pairs["a"] == pairs["b"]
-        equal = same.to_numpy(dtype=float)
-        return Evidence(cluster_interval(equal, pairs["cluster"], confidence, bounds=(0.0, 1.0)))
-    comparison = compare(*sides, metric=criterion.metric, confidence=confidence)
-    if criterion.difference:
-        return Evidence(Interval(comparison.difference, comparison.low, comparison.high, comparison.n, comparison.n_worlds), comparison)
-    pairs = paired(*sides, metric=criterion.metric)
-    return Evidence(ratio_interval(pairs["a"], pairs["b"], pairs["cluster"], confidence), comparison)
+        interval = cluster_interval(same.to_numpy(dtype=float), pairs["cluster"], confidence, bounds=(0.0, 1.0))
+        return Evidence(interval, cells=cells, a=a, b=b, says_nothing=says_nothing)
+    found = compare(*sides, metric=criterion.metric, key=key, cluster=cluster, confidence=confidence)
+    interval = Interval(found.difference, found.low, found.high, found.n, found.n_worlds)
+    if criterion.ratio:
+        interval = ratio_interval(pairs["a"], pairs["b"], pairs["cluster"], confidence)
+    return Evidence(interval, found, cells, a=a, b=b, says_nothing=says_nothing)

@@ -5,8 +5,9 @@ interval is too wide or p too large. not judged: nothing could be compared, or a
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,14 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
-from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion, load_criteria
+from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
-from hippo_core.results.criteria.tables import TableRows, gather_table, tables_of
+from hippo_core.results.criteria.tables import TableRows, gather_table
 from hippo_core.results.policies import SCORES, with_policies
 from hippo_core.results.statistics.paired import holm
-from hippo_core.results.verdicts import VERDICTS, Word
-
-__all__ = ["VERDICTS", "Criteria", "Criterion", "Verdict", "judge", "judge_tables", "load_criteria", "read_criteria", "write_criteria"]
+from hippo_core.results.verdicts import Word
 
 NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
@@ -32,12 +31,16 @@ OF_PAIR = ("mean_a", "mean_b", "p_mcnemar", "p_mid", "only_a", "only_b", "harmed
 
 @dataclass(frozen=True)
 class Verdict:
-    """One criterion judged for one model. `p` is the world-level permutation test of the difference (of a ratio: of its two sides),
-    `p_holm` the same adjusted over the criteria of the family that claim superiority and could be judged. `met_when`: the rule in words.
-    `a` and `b`: the sides that were compared; `cells` are those of a, then those of b; `only_a` and `only_b` count the items on which the
-    one or the other has more of the `metric`, `harmed` is the share of items of the latter (95% interval by world). `rung`: the one kind of
-    cue that it is about. `rival_shows`: where the best rag is side b, the share of the gold facts that it shows on validation worlds. What
-    does not exist is NaN, None or empty."""
+    """One criterion judged for one model. What does not exist is NaN, None or empty.
+
+    Args:
+        p, p_holm: the permutation test by world of the two sides, and the same adjusted over the claims of the family that were judged.
+        met_when: the rule in words.
+        a, b: the sides that were compared; `cells` are those of a, then those of b.
+        only_a, only_b: the items on which the one or the other has more of the `metric`; `harmed`: the share of the latter.
+        rung: the one kind of cue that it is about.
+        rival_shows: where the best rag is side b, the share of the gold facts that it shows on validation worlds.
+    """
 
     id: str
     question: str
@@ -80,12 +83,14 @@ class Verdict:
 
 
 def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | None = None, declared: Sequence[Claim] = ()) -> list[Verdict]:
-    """A verdict for every model, apart, and every criterion that its rows are asked, in the order of the files. `rows` are all item rows of
-    a run with the columns of its cells (NEEDED; optional: encoder, preset_overrides, suite_overrides). Seeds are pooled, worlds of
-    different seeds are different clusters. `validation` are rows of the same form on validation worlds: they decide which rag is the best
-    one; without them the highest on the test rows stands for it, with the interval widened (Bonferroni) where that would make a claim
-    easier. They calibrate "unknown", too (results/policies.py), unless the rows have its columns already. `declared` are the claims that
-    were said before the run to rest on too few worlds: one of them that only its p stands against is not judged."""
+    """A verdict for every model, apart, and every criterion that its rows are asked, in the order of the files. Seeds are pooled.
+
+    Args:
+        rows: all item rows of a run with the columns of its cells (NEEDED; optional: encoder, preset_overrides, suite_overrides).
+        validation: the same on validation worlds. They choose the best rag, and calibrate "unknown" unless the rows have its columns.
+            Without them the highest on the test rows is the best, with a wider interval (Bonferroni) where that makes a claim easier.
+        declared: claims that were said before the run to rest on too few worlds: where only its p stands against one it is not judged.
+    """
     missing = [column for column in NEEDED if column not in rows]
     if missing:
         raise LabError(f"the rows of a run need the columns {', '.join(missing)}")
@@ -97,102 +102,77 @@ def judge(criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame | Non
     verdicts = []
     for model in sorted(rows["model"].unique()) or [""]:
         excused = {claim.id: claim for claim in declared if claim.model == model}
-        verdicts += _judge_model(criteria, rows.loc[rows["model"] == model], tuning.loc[tuning["model"] == model], str(model), excused)
+        pool, validated = Pool(rows.loc[rows["model"] == model]), Pool(tuning.loc[tuning["model"] == model])
+        measure = partial(gather, criteria, pool=pool, validation=validated)
+        verdicts += _judged(criteria, criteria.single(), measure, str(model), excused)
     return verdicts
 
 
 def judge_tables(criteria: Criteria, tables: Sequence[TableRows]) -> list[Verdict]:
     """A verdict for every criterion of the experiments whose tables these are, in the order of the files."""
-    evidence: dict[str, Evidence | str] = {}
-    for criterion in criteria.tables:
-        if not (table := tables_of(criterion, tables)):
-            continue
-        try:
-            evidence[criterion.id] = gather_table(criterion, table)
-        except (NotJudged, LabError) as reason:
-            evidence[criterion.id] = str(reason)
-    judged = [criterion for criterion in criteria.tables if criterion.id in evidence]
-    claims = _claims(judged, evidence)
-    corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
-    return [_verdict(criteria, criterion, "", evidence[criterion.id], corrected.get(criterion.id, NAN), None) for criterion in judged]
+    return _judged(criteria, criteria.tables, partial(gather_table, tables=tables), "", {})
 
 
-def _judge_model(
-    criteria: Criteria, rows: pd.DataFrame, validation: pd.DataFrame, model: str, declared: Mapping[str, Claim]
+def _judged(
+    criteria: Criteria, asked: Sequence[Rule], measure: Callable[[Any], Evidence], model: str, declared: Mapping[str, Claim]
 ) -> list[Verdict]:
-    singles, evidence = criteria.single(), {}
-    pool, tuning = Pool(rows), Pool(validation)
-    for criterion in singles:
+    evidence: dict[str, Evidence | str] = {}
+    for criterion in asked:
         try:
-            evidence[criterion.id] = gather(criteria, criterion, pool, tuning)
+            evidence[criterion.id] = measure(criterion)
         except NotAsked:
             continue
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             evidence[criterion.id] = str(reason)
-    singles = [criterion for criterion in singles if criterion.id in evidence]
-    claims = _claims(singles, evidence)
-    corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
-    return [
-        _verdict(criteria, criterion, model, evidence[criterion.id], corrected.get(criterion.id, NAN), declared.get(criterion.id))
-        for criterion in singles
-    ]
-
-
-def _claims(singles: Sequence[Rule], evidence: Mapping[str, Evidence | str]) -> dict[str, dict[str, float]]:
+    asked = [criterion for criterion in asked if criterion.id in evidence]
     claims: dict[str, dict[str, float]] = {}
-    for criterion in singles:
+    for criterion in asked:
         seen = evidence[criterion.id]
         if criterion.superiority and isinstance(seen, Evidence) and seen.comparison and not seen.says_nothing:
             claims.setdefault(criterion.family, {})[criterion.id] = seen.comparison.p_permutation
-    return claims
+    corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
+    return [
+        _verdict(criteria, criterion, model, evidence[criterion.id], corrected.get(criterion.id, NAN), declared.get(criterion.id))
+        for criterion in asked
+    ]
 
 
 def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
-    scope, rungs = _place(criterion), criterion.where.rung if isinstance(criterion, Criterion) else ()
-    scope["model"] = model
-    what: dict[str, Any] = {
-        name: getattr(criterion, name) for name in ("id", "question", "text", "family", "about", "metric", "rule", "target")
-    }
-    what |= {"met_when": met_when(criteria, criterion), "rung": rungs[0] if len(rungs) == 1 else ""}
+    names = ("id", "question", "text", "family", "about", "metric", "rule", "target")
+    what: dict[str, Any] = {name: getattr(criterion, name) for name in names}
+    what |= {"model": model, "met_when": met_when(criteria, criterion)}
+    if isinstance(criterion, TableCriterion):
+        what |= {"suite": criterion.experiment, "profile": "default", "regime": ""}
+    if isinstance(criterion, Criterion):
+        rungs = criterion.where.rung
+        what |= {"suite": criterion.suites[0], "profile": criterion.profiles[0], "regime": criterion.regime}
+        what |= {"worlds": criterion.worlds[0], "rung": rungs[0] if len(rungs) == 1 else ""}
     if isinstance(evidence, str):
-        return Verdict(**what, **scope, verdict="not judged", reason=evidence)
+        return Verdict(**what, verdict="not judged", reason=evidence)
     seen, pair = evidence.interval, evidence.comparison
     decided = _decide(criteria, criterion, evidence, p_holm, declared)
     verdict, reason = ("not judged", evidence.says_nothing) if evidence.says_nothing else decided
-    tests: dict[str, Any] = {} if pair is None else {
-        "p": pair.p_permutation, **{name: getattr(pair, name) for name in OF_PAIR},
-    }  # fmt: skip
+    if pair:
+        what |= {"p": pair.p_permutation, **{name: getattr(pair, name) for name in OF_PAIR}}
     return Verdict(
-        **what, **scope, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
+        **what, verdict=verdict, reason="; ".join([reason, *evidence.remarks]), value=seen.mean, low=seen.low, high=seen.high,
         n=seen.n, n_worlds=seen.n_worlds, p_holm=p_holm, a=evidence.a, b=evidence.b, cells=evidence.cells,
-        rival_shows=evidence.rival_shows, **tests,
+        rival_shows=evidence.rival_shows,
     )  # fmt: skip
 
 
-def _place(criterion: Rule) -> dict[str, Any]:
-    """Where a criterion looks: at a suite, or at an experiment's table."""
-    if isinstance(criterion, TableCriterion):
-        return {"suite": criterion.experiment, "profile": "default", "regime": "", "worlds": ""}
-    assert isinstance(criterion, Criterion)
-    return {
-        "suite": criterion.suites[0],
-        "profile": criterion.profiles[0],
-        "regime": criterion.regime,
-        "worlds": criterion.worlds[0],
-    }
-
-
 def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
-    """The verdict by the table in `Criterion`, and why. A claim that only its p stands against is not judged where it was `declared`
-    before the run that no data from so few worlds could make that p small enough; it may not rest on more worlds than were planned then.
-    """
+    """The verdict by the table in `Rule`, and why. A claim that only its p stands against is not judged where it was `declared` before the
+    run; it may not rest on more worlds than were planned then."""
     seen = evidence.interval
     if any(map(math.isnan, (seen.mean, seen.low, seen.high))):
         return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
+    target = f"{criterion.target:g}" if not isinstance(criterion.target, tuple) else "{:g} to {:g}".format(*criterion.target)
+    target = f"the target ({criterion.rule.replace('_', ' ')} {target})"
     if not _reached(criterion, seen.mean):
-        return "not met", f"{seen.mean:.3f} does not meet the target ({_target(criterion)})"
-    lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
-    unshown = f"{seen.mean:.3f} meets the target ({_target(criterion)}) but this is not shown: "
+        return "not met", f"{seen.mean:.3f} does not meet {target}"
+    lowest, highest = _support(criteria, criterion)
+    unshown = f"{seen.mean:.3f} meets {target} but this is not shown: "
     if seen.low <= lowest:
         return "not shown", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
     if seen.high >= highest:
@@ -201,12 +181,12 @@ def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: flo
         if declared and seen.n_worlds <= declared.n_worlds:
             return "not judged", f"{unshown}declared before the run: {declared}"
         return "not shown", f"{unshown}p after Holm's correction is {p_holm:.3f}"
-    return "met", f"{seen.mean:.3f} meets the target ({_target(criterion)}) and the interval supports it"
+    return "met", f"{seen.mean:.3f} meets {target} and the interval supports it"
 
 
 def met_when(criteria: Criteria, criterion: Rule) -> str:
     """The rule of a criterion in words: the value that it must reach, then what its interval and p must show."""
-    lowest, highest = _support(criterion, criteria.margin if criterion.margin is None else criterion.margin)
+    lowest, highest = _support(criteria, criterion)
     if criterion.same:
         return f"the same for every item, to {_number(criterion.tolerance)}" if criterion.tolerance else "the same for every item"
     signed = criterion.difference is not None or criterion.rule == "at_most_chance_plus"
@@ -222,15 +202,9 @@ def met_when(criteria: Criteria, criterion: Rule) -> str:
 
 def _number(value: float, sign: bool = False) -> str:
     """A number of a rule, with all the digits that it was written with."""
-    known = f"{abs(value):.10f}".rstrip("0")
-    whole, _, digits = known.partition(".")
+    whole, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
     text = f"{whole}.{digits:0<2}" if digits else whole
     return ("−" if value < 0 else "+" if sign and value else "") + text
-
-
-def _target(criterion: Rule) -> str:
-    words = f"{criterion.target[0]:g} to {criterion.target[1]:g}" if isinstance(criterion.target, tuple) else f"{criterion.target:g}"
-    return f"{criterion.rule.replace('_', ' ')} {words}"
 
 
 def _reached(criterion: Rule, value: float) -> bool:
@@ -240,7 +214,9 @@ def _reached(criterion: Rule, value: float) -> bool:
     return value >= criterion.target - slack if criterion.rule in ("at_least", "not_below", "same") else value <= criterion.target + slack
 
 
-def _support(criterion: Rule, margin: float) -> tuple[float, float]:
+def _support(criteria: Criteria, criterion: Rule) -> tuple[float, float]:
+    """What the lower bound must be above, and the upper bound below."""
+    margin = criteria.margin if criterion.margin is None else criterion.margin
     if isinstance(criterion.target, tuple):
         return criterion.target[0] - margin, criterion.target[1] + margin
     if criterion.same:
@@ -254,16 +230,13 @@ def _support(criterion: Rule, margin: float) -> tuple[float, float]:
 
 def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
     """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
-    criteria = [{name: _plain(value) for name, value in asdict(one).items()} for one in verdicts]
+    criteria = [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in asdict(one).items()}
+        for one in verdicts
+    ]
     write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 
 
 def read_criteria(path: Path) -> pd.DataFrame:
     """The verdicts of such a file, a row each; with all columns where there is none."""
     return pd.DataFrame(read_object(path)["criteria"], columns=[field.name for field in fields(Verdict)])
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return list(value) if isinstance(value, tuple) else value

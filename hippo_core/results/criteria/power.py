@@ -42,9 +42,8 @@ class Claim:
 
 
 def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
-    """The claims that a plan's cells could feed, model by model in the order of the file. `plan` has a row a cell of the test, with the
-    columns that `judge` needs and `n_worlds`; `item_id` and `world` are empty. Claims about some of the items only are left out: how many
-    there will be is not known."""
+    """The claims that a plan's cells could feed, model by model. `plan` has a row a cell of the test, with the columns that `judge` needs
+    and `n_worlds`. Claims about some of the items only are left out: how many there will be is not known."""
     claims = []
     for model in sorted(plan["model"].unique()):
         pool = Pool(plan[plan["model"] == model])
@@ -60,11 +59,11 @@ def planned_claims(criteria: Criteria, plan: Frame) -> list[Claim]:
 
 
 def _size(criteria: Criteria, criterion: Criterion, pool: Pool) -> tuple[int, tuple[str, ...]] | None:
-    """The worlds that a claim rests on, whichever options stand for its sides, and the cells of all; None where it will not be judged."""
+    """The worlds that a claim rests on at most, and the cells of all its options; None where it will not be judged."""
     if not criterion.superiority or any(criterion.where.model_dump().values()):
         return None
     try:
-        options = [[pool.of(criteria, criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
+        options = [[pool.of(criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
         shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
         n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
         check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds, least=2)

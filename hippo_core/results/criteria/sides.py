@@ -25,18 +25,18 @@ class NotAsked(NotJudged):
 
 
 class Pool:
-    """The rows of one model, from which those of a side are taken: looked up by what it names, for many sides of many criteria."""
+    """The rows of one model, looked up by what a side names. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
 
     def __init__(self, rows: Frame) -> None:
-        """Sort the rows of a run by what sides name. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
         named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
-        texts = [_text_column(rows, name) for name in ("suite_overrides", "preset_overrides", "encoder")]
+        nothing = pd.Series("", index=rows.index)
+        texts = [rows.get(name, nothing).fillna("").astype(str) for name in ("suite_overrides", "preset_overrides", "encoder")]
         texts[-1] = texts[-1].replace("own", "")
         self.rows = rows
         self._row_numbers = rows.groupby([*named, *texts], sort=False).indices
         self._frames: dict[tuple, Frame] = {}
 
-    def of(self, criteria: Criteria, criterion: Criterion, side: Side) -> Frame:
+    def of(self, criterion: Criterion, side: Side) -> Frame:
         """A side's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
         regime = side.regime or criterion.regime
         here = self._in_regime(criterion, side, regime)
@@ -59,8 +59,8 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """The one of `options` that stands for a side, with its rows, and whether validation worlds decided which. `shows`: the share of the
-    gold facts that it shows there; NaN where nothing says so."""
+    """The one of `options` that stands for a side, its rows, and whether validation worlds chose it. `shows`: the share of the gold facts
+    that it shows there; NaN where nothing says so."""
 
     rows: pd.DataFrame
     side: Side
@@ -87,39 +87,33 @@ def because(criterion: Criterion, reason: str) -> str:
 
 def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
     """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
-    there = [one for one in criteria.members(side) if len(pool.of(criteria, criterion, one))]
+    there = [one for one in criteria.members(side) if len(pool.of(criterion, one))]
     if not there:
         raise NotAsked(because(criterion, f"no rows of {side}"))
     return rivals(there, [one.encoder for one in there])
 
 
-def pick(criteria: Criteria, criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
-    """The best of the options: of rags by validation worlds, else by the mean on the rows, of the score where costs are judged; of equals
-    the first in the file."""
-    tables = [pool.of(criteria, criterion, one) for one in options]
-    chosen = _by_validation(criteria, criterion, options, validation) if side.preset.startswith("best_rag") else None
+def pick(criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
+    """The best of the options, of equals the first: of rags by validation worlds, else by the mean on the rows, of the score for costs."""
+    tables = [pool.of(criterion, one) for one in options]
+    chosen = _by_validation(criterion, options, validation) if side.preset.startswith("best_rag") else None
     best = _highest(tables, "score" if criterion.ratio else criterion.metric) if chosen is None else chosen  # never the dearest
-    shows = math.nan if chosen is None else _shown(validation.of(criteria, criterion, options[best]))
+    shows = math.nan
+    if chosen is not None:
+        tuned = validation.of(criterion, options[best])
+        most = tuned["n_shown"].max() if "n_shown" in tuned else math.nan
+        column = "" if math.isnan(most) else f"recall_{most:.0f}"
+        shows = float(tuned[column].mean()) if column in tuned else math.nan
     return Pick(tables[best], options[best], options, chosen is not None, shows)
 
 
-def _shown(rows: Frame) -> float:
-    known = rows["n_shown"].max() if "n_shown" in rows and len(rows) else math.nan
-    column = "" if math.isnan(known) else f"recall_{known:.0f}"
-    return float(rows[column].mean()) if column in rows else math.nan
-
-
-def _by_validation(criteria: Criteria, criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
-    """The option with the highest score on all validation worlds of the suite, under the policy of the criterion; None where one of them
-    has no rows of enough worlds."""
+def _by_validation(criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
+    """The option with the highest score on all validation worlds of the suite; None where one of them has too few worlds."""
     whole = criterion.model_copy(update={"where": Where()})
-    tables = [validation.of(criteria, whole, one) for one in options]
+    tables = [validation.of(whole, one) for one in options]
     metric = criterion.metric if criterion.metric in SCORES else "score"
-    return _highest(tables, metric) if all(_n_worlds(table) >= VALIDATION_WORLDS for table in tables) else None
-
-
-def _n_worlds(rows: Frame) -> int:
-    return len(rows[["seed", "world"]].drop_duplicates())
+    worlds = [len(table[["seed", "world"]].drop_duplicates()) for table in tables]
+    return _highest(tables, metric) if all(count >= VALIDATION_WORLDS for count in worlds) else None
 
 
 def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
@@ -127,7 +121,3 @@ def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
     known = [column[~np.isnan(column)] for column in values]
     means = [float(column.mean()) if len(column) else -math.inf for column in known]
     return max(range(len(means)), key=means.__getitem__)
-
-
-def _text_column(rows: Frame, column: str) -> Frame:
-    return rows[column].fillna("").astype(str) if column in rows else pd.Series("", index=rows.index)

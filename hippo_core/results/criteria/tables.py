@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
 import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.results.criteria.criterion import TableCriterion, Values
-from hippo_core.results.criteria.evidence import Evidence, at_chance
-from hippo_core.results.criteria.sides import NotJudged
+from hippo_core.results.criteria.evidence import Evidence, measured
+from hippo_core.results.criteria.sides import NotAsked, NotJudged
 from hippo_core.results.frames import Frame
-from hippo_core.results.statistics.interval import Interval, cluster_interval, ratio_interval
-from hippo_core.results.statistics.paired import compare, paired
 
 
 @dataclass(frozen=True)
@@ -41,34 +38,17 @@ class TableRows:
         return self.rows.assign(cluster_key=cluster, unit_key=cluster + "/" + self.rows[self.unit].astype(str))
 
 
-def tables_of(criterion: TableCriterion, tables: Sequence[TableRows]) -> TableRows | None:
-    """The rows that a criterion is about; None where the run does not hold the experiment."""
+def gather_table(criterion: TableCriterion, tables: Sequence[TableRows]) -> Evidence:
+    """Measure a criterion. Raises NotAsked where its experiment was not run, NotJudged where columns or rows are missing, LabError where
+    rows do not pair."""
     steps = [table for table in tables if table.experiment == criterion.experiment and criterion.step in ("", table.step)]
-    return steps[0] if steps else None
-
-
-def gather_table(criterion: TableCriterion, table: TableRows) -> Evidence:
-    """Measure a criterion. Raises NotJudged where columns or rows are missing, LabError where rows do not pair."""
-    rows = table.keyed()
+    if not steps:
+        raise NotAsked(f"no table of {criterion.experiment}")
+    rows = steps[0].keyed()
     if criterion.metric not in rows:
         raise NotJudged(f"no measurement of {criterion.metric} in this run")
     sides = [_where(rows, values) for values in criterion.sides]
-    cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
-    names = [*(_named(values) for values in criterion.sides), ""][:2]
-    if criterion.value:
-        values, clusters = sides[0][criterion.metric].to_numpy(dtype=float), sides[0]["cluster_key"]
-        inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))
-        return Evidence(cluster_interval(values, clusters, bounds=(0.0, 1.0) if inside else None), cells=cells, a=names[0])
-    keys = {"key": "unit_key", "cluster": "cluster_key"}
-    found = compare(*sides, metric=criterion.metric, **keys)
-    interval = Interval(found.difference, found.low, found.high, found.n, found.n_worlds)
-    pairs = paired(*sides, metric=criterion.metric, **keys)
-    if criterion.same:
-        same = ((pairs["a"] - pairs["b"]).abs() <= criterion.tolerance).to_numpy(dtype=float)
-        return Evidence(cluster_interval(same, pairs["cluster"], bounds=(0.0, 1.0)), cells=cells, a=names[0], b=names[1])
-    if criterion.ratio:
-        interval = ratio_interval(pairs["a"], pairs["b"], pairs["cluster"])
-    return Evidence(interval, found, cells, a=names[0], b=names[1], says_nothing=at_chance(criterion, sides[1], names[1]))
+    return measured(criterion, sides, [_named(values) for values in criterion.sides], key="unit_key", cluster="cluster_key")
 
 
 def _where(rows: Frame, values: Values) -> Frame:

@@ -46,8 +46,7 @@ STYLE: Any = {
 
 
 def png(figure: Figure, told: str = "") -> bytes:
-    """The figure as PNG bytes, with what it shows in words where that is `told`; the same rows give the same bytes, whatever the clock
-    says."""
+    """The figure as PNG bytes, with what it shows in words where that is `told`; the same rows give the same bytes."""
     with matplotlib.rc_context(STYLE), io.BytesIO() as buffer:
         figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None, "Description": told or None})
         return buffer.getvalue()
@@ -66,8 +65,7 @@ class Margins:
 
 
 def abreast(panels: int, body: float, margins: Margins) -> tuple[int, int, float]:
-    """Lines, columns and body of so many panels, of which one alone has this body: side by side where that leaves each wide enough, else
-    one below the other."""
+    """Lines, columns and body of so many panels of this body: side by side where each is wide enough, else one below the other."""
     wide = WIDTH - margins.left - margins.right - margins.gap * (panels - 1)
     if wide >= panels * NARROWEST:
         return 1, panels, body
@@ -136,7 +134,7 @@ def chance_line(panel: Axes, chance: float, upright: bool, beside: bool = False)
 
 def label_points(panel: Axes, x: float, table: Frame) -> None:
     """Names in a column at the right of the panel, each with a hairline to its point."""
-    for name, y in zip(table.index, _beside(panel, [table.loc[name, "mean"] for name in table.index]), strict=True):
+    for name, y in zip(table.index, _beside(panel, table["mean"].tolist()), strict=True):
         panel.plot([table.loc[name, "tokens"], x * 0.995], [table.loc[name, "mean"], y], color=RULE, linewidth=0.7, zorder=1, clip_on=False)
         panel.text(x, y, look(name).label, fontsize=10, va="center", color=_ink(look(name)))
 
@@ -159,12 +157,9 @@ def body_for(names: int, least: float) -> float:
 
 
 def _beside(panel: Axes, heights: list[float]) -> list[float]:
+    """Heights moved apart so that names at them do not collide, kept in order and within the axis."""
     inches = panel.get_window_extent().height / panel.figure.dpi
-    return _spread(heights, LABEL * AXIS / inches)
-
-
-def _spread(heights: list[float], gap: float) -> list[float]:
-    """Heights moved apart to at least `gap`, kept in order and within the axis."""
+    gap = LABEL * AXIS / inches
     order = np.argsort(heights, kind="stable")
     placed = np.array(heights, float)[order]
     for i in range(1, len(placed)):

@@ -26,8 +26,8 @@ def heat_map(table: Frame) -> Figure:
 
 
 def drawn(table: Frame, title: str, across: str, down: str, left: float = 0.85) -> Figure:
-    """A matrix as a heat map: what was learnt from left to right, in as many stages from above (the first row: before all of them); framed
-    where each was learnt. `left`: inches for the names of rows."""
+    """A matrix as a heat map: what was learnt from left to right, after each stage from above (the first row: before all), framed where
+    each was learnt. `left`: inches for the names of rows."""
     values, count = table.to_numpy(dtype=float), table.shape[1]
     figure, [panel] = grid(title, 1, 1, 0.34 * len(values) + 0.75, Margins(left, 0.4, foot=0.55, head=0.1))
     with matplotlib.rc_context(STYLE):

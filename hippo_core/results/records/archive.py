@@ -64,19 +64,15 @@ class Archive:
                 return
             if self._is_folder():
                 put_away(Path(target))
-            elif self._fs.exists(target):
+                with new_folder(Path(target)) as folder:
+                    shutil.copytree(record, folder, dirs_exist_ok=True)
+                if not (record / DONE).exists():
+                    mark(Path(target))  # the copy of a failed cell goes when the cell is done
+                return
+            if self._fs.exists(target):
                 self._fs.rm(target, recursive=True)
-            self._copy(record, target)
-
-    def _copy(self, record: Path, target: str) -> None:
-        if self._is_folder():
-            with new_folder(Path(target)) as folder:
-                shutil.copytree(record, folder, dirs_exist_ok=True)
-            if not (record / DONE).exists():
-                mark(Path(target))  # the copy of a failed cell goes when the cell is done
-            return
-        for name in sorted(files_of(record), key=lambda name: name == DONE):
-            self._fs.put_file(str(record / name), f"{target}/{name}")
+            for name in sorted(files_of(record), key=lambda name: name == DONE):
+                self._fs.put_file(str(record / name), f"{target}/{name}")
 
     def pull(self, names: Iterable[str]) -> None:
         """Bring finished records to `executed/`, each whole or not at all; those that are whole there stay."""
@@ -124,7 +120,10 @@ class Archive:
             return self._write(path, _holder(), mode="create")
         except FileExistsError:
             holder = json.loads(self._fs.cat_file(path))
-        if not _is_gone(holder):
+        gone = time.time() - holder["renewed"] > STALE
+        if holder["host"] == socket.gethostname():
+            gone = not psutil.pid_exists(holder["pid"])
+        if not gone:
             who = f"process {holder['pid']} on {holder['host']}"
             raise LabError(f"another run works on {run_id} at {self.url} ({who}); wait for it, or take another RUN_ID")
         self._write(path, _holder())
@@ -155,11 +154,8 @@ class Archive:
         except (LabError, FileExistsError):
             raise
         except Exception as error:
-            why = in_a_line(error)
-            raise LabError(
-                f"records cannot be kept at {self.url}: {why}; expected a folder, or an address such as s3://bucket/prefix, that this "
-                "machine may read and write"
-            ) from None
+            expected = "expected a folder, or an address such as s3://bucket/prefix, that this machine may read and write"
+            raise LabError(f"records cannot be kept at {self.url}: {in_a_line(error)}; {expected}") from None
 
 
 def _named_in(done: Path, record: str) -> list[str]:
@@ -171,12 +167,6 @@ def _named_in(done: Path, record: str) -> list[str]:
 
 def _holder() -> bytes:
     return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "renewed": time.time()}).encode()
-
-
-def _is_gone(holder: dict[str, Any]) -> bool:
-    if holder["host"] == socket.gethostname():
-        return not psutil.pid_exists(holder["pid"])
-    return time.time() - holder["renewed"] > STALE
 
 
 @contextmanager

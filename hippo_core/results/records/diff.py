@@ -98,26 +98,22 @@ def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
 
 def _notebook(a: Path, b: Path) -> Iterator[str]:
     """The code, the text and the glued scraps; outputs hold times, and the parameters papermill wrote stand in `meta.json` too."""
-    yield from ("the code or the text differs" for _ in [0] if _sources(a) != _sources(b))
-    yield from _values(_scraps(a), _scraps(b), "scraps")
+    (sources, scraps), (other_sources, other_scraps) = map(_told, (a, b))
+    if sources != other_sources:
+        yield "the code or the text differs"
+    yield from _values(scraps, other_scraps, "scraps")
 
 
-def _cells(path: Path) -> list[dict[str, Any]]:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if "injected-parameters" not in cell["metadata"].get("tags", [])]
-
-
-def _sources(path: Path) -> list[str]:
-    return ["".join(cell["source"]) for cell in _cells(path)]
-
-
-def _scraps(path: Path) -> dict[str, Any]:
-    scraps = {}
-    for output in (output for cell in _cells(path) for output in cell.get("outputs", [])):
-        for media, payload in output.get("data", {}).items():
-            if media.startswith("application/scrapbook.scrap"):
-                scraps[payload["name"]] = payload["data"]
-    return scraps
+def _told(notebook: Path) -> tuple[list[str], dict[str, Any]]:
+    """The sources of the cells that papermill did not write, and what they glued, by name."""
+    sources, scraps = [], {}
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if "injected-parameters" in cell["metadata"].get("tags", []):
+            continue
+        sources.append("".join(cell["source"]))
+        media = [one for output in cell.get("outputs", []) for one in output.get("data", {}).items()]
+        scraps |= {payload["name"]: payload["data"] for name, payload in media if name.startswith("application/scrapbook.scrap")}
+    return sources, scraps
 
 
 def _tables(a: Path, b: Path) -> Iterator[str]:

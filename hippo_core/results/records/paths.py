@@ -16,9 +16,8 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 def run_folder(run_id: str) -> Path:
     """The folder of a run. A run's id is a plain folder name; anything else raises."""
     if not _RUN_ID.fullmatch(run_id):
-        raise LabError(
-            f"RUN_ID {run_id!r} is not a plain name: expected at most 80 letters, digits, '-', '_' and '.', the first a letter or digit"
-        )
+        expected = "at most 80 letters, digits, '-', '_' and '.', the first a letter or digit"
+        raise LabError(f"RUN_ID {run_id!r} is not a plain name: expected {expected}")
     return root() / RUNS / run_id
 
 
@@ -29,9 +28,9 @@ def run_names(runs: Path) -> list[str]:
 
 def suite_folder(suite: str) -> str:
     """A suite's name as one folder name: `folder:/data/my-suite` becomes `folder-my-suite`, `package.module:NAME` `package-module-NAME`."""
-    if not suite.startswith("folder:"):
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", suite)
-    return "folder-" + re.sub(r"[^A-Za-z0-9_-]+", "-", Path(suite.removeprefix("folder:")).name)
+    kind = "folder:" if suite.startswith("folder:") else ""
+    name = Path(suite.removeprefix(kind)).name if kind else suite
+    return kind.replace(":", "-") + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
 
 
 def record_folders(folder: Path) -> Iterator[Path]:

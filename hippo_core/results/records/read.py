@@ -5,10 +5,9 @@ import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hippo_core.errors import LabError, shortened
 from hippo_core.files import COMMAND, parse_yaml, read_object, read_yaml
@@ -28,23 +27,23 @@ KEYS = (
 Metas = dict[Path, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class _Finished:
+class _Finished(NamedTuple):
     """The finished records of a run that are what their seals say, each with its `meta.json`, and what is wrong with the others."""
 
-    run: Path | None = None
-    metas: Metas = field(default_factory=dict)
-    damaged: tuple[str, ...] = ()
+    run: Path | None
+    metas: Metas
+    damaged: tuple[str, ...]
 
 
-NOTHING = _Finished()
+KINDS = {dict: "an object", list: "a list of strings", str: "a string"}
+NOTHING = _Finished(None, {}, ())
 _NOW: ContextVar[_Finished] = ContextVar("_NOW", default=NOTHING)
 
 
 @contextmanager
 def as_of_now(run: Path) -> Iterator[None]:
-    """Within it, the finished records of a run are those of its beginning, and each `meta.json` is read once: a report of ten thousand
-    goes through them nine times, and a cell that ends meanwhile is in none of its tables. What is read is not to be changed."""
+    """Within it, the finished records of a run are those of its beginning, and each `meta.json` is read once: a cell that ends meanwhile is
+    in no table of a report. What is read is not to be changed."""
     token = _NOW.set(_finished(run))
     try:
         yield
@@ -77,17 +76,14 @@ def _say_once(run: Path, fault: str) -> None:
 
 
 def damaged(run: Path) -> tuple[str, ...]:
-    """Which finished records of a run are left out of all that is read of it: the path of each below the run, and which file differs."""
+    """Which finished records of a run are left out of all that is read of it: the path of each, and which file differs."""
     return _finished(run).damaged
 
 
 def read_meta(record: Path) -> dict[str, Any]:
-    """The `meta.json` of a record."""
-    known = _NOW.get().metas.get(record)
-    return _meta_of(record) if known is None else known
-
-
-def _meta_of(record: Path) -> dict[str, Any]:
+    """The `meta.json` of a record; LabError where it has another form."""
+    if (known := _NOW.get().metas.get(record)) is not None:
+        return known
     path = record / "meta.json"
     if not path.is_file():
         raise LabError(f"{record} is no record: it has no meta.json")
@@ -104,9 +100,6 @@ def _meta_of(record: Path) -> dict[str, Any]:
     if table["file"] != Path(table["file"]).name or not table["file"].endswith(".csv"):
         raise LabError(f"{path} is damaged: expected table.file to be the name of a CSV file, found {shortened(repr(table['file']))}")
     return meta
-
-
-KINDS = {dict: "an object", list: "a list of strings", str: "a string"}
 
 
 def read_metrics(record: Path) -> dict[str, Any]:
@@ -133,27 +126,22 @@ _parsed = lru_cache(maxsize=1000)(parse_yaml)  # of many records few differ
 
 
 def records_of(run: Path, split: str | None = "test", dry_run: bool = False) -> list[Path]:
-    """The finished records of a run whose rows are items, by path: of one split (None: of all), without dry runs unless asked for."""
+    """The finished records of a run whose rows are items: of one split (None: of all), without dry runs unless asked for."""
     return list(origins_of(run, split, dry_run))
 
 
 def records_with(run: Path, dry_run: bool = False, experiment: str = "", step: str = "") -> list[Path]:
-    """The finished records of a run with rows, sorted by path: of an experiment, or of a step, where it is named; without dry runs unless
-    asked for."""
-
+    """The finished records of a run with rows, by path: of an experiment or step where it is named, without dry runs unless asked for."""
     return list(_metas_with(run, dry_run, experiment, step))
 
 
 def origins_of(run: Path, split: str | None = "test", dry_run: bool = False) -> dict[Path, dict[str, Any]]:
     """The same records as `records_of`, each with its `meta.json`."""
-
-    def wanted(meta: dict[str, Any]) -> bool:
-        return meta["table"]["unit"] == ITEM and (split is None or meta["parameters"].get("split", "test") == split)
-
-    return {record: meta for record, meta in _metas_with(run, dry_run).items() if wanted(meta)}
+    items = {record: meta for record, meta in _metas_with(run, dry_run).items() if meta["table"]["unit"] == ITEM}
+    return {record: meta for record, meta in items.items() if split in (None, meta["parameters"].get("split", "test"))}
 
 
-def _metas_with(run: Path, dry_run: bool, experiment: str = "", step: str = "") -> dict[Path, dict[str, Any]]:
+def _metas_with(run: Path, dry_run: bool, experiment: str = "", step: str = "") -> Metas:
     def wanted(meta: dict[str, Any]) -> bool:
         fits = experiment in ("", meta.get("experiment")) and step in ("", meta.get("step"))
         return "table" in meta and fits and (dry_run or not meta["parameters"].get("dry_run", False))
@@ -162,12 +150,9 @@ def _metas_with(run: Path, dry_run: bool, experiment: str = "", step: str = "") 
 
 
 def read_rows(run: Path, split: str | None = "test", dry_run: bool = False) -> "pd.DataFrame":
-    """All rows of a run's finished records whose rows are items, with the columns `KEYS` that say which cell each comes from.
-
-    `cell` is its id, `record` the path of its folder below the run, `encoder` whose vectors the preset compares, `control` what stands in
-    the place of what it retrieves (each empty for none); the other overrides stand apart in `preset_overrides` and `suite_overrides`,
-    joined by ";". Text is text, all else is a number (NaN where not measured).
-    """
+    """All rows of a run's finished records whose rows are items, with the columns `KEYS` that say which cell each comes from: its id
+    (`cell`), the path of its folder below the run (`record`), the preset's `encoder` and `control` (empty for none), the other overrides
+    joined by ";". Text is text, all else is a number (NaN where not measured)."""
     origins = origins_of(run, split, dry_run)
     if not origins:
         raise LabError(f"no finished record with rows at {run}{_but_damaged(run)}; run a grid first: make grid")
@@ -180,7 +165,7 @@ def _but_damaged(run: Path) -> str:
 
 
 def rows_of(run: Path, origins: Mapping[Path, dict[str, Any]]) -> "pd.DataFrame":
-    """The rows of these records of a run alone, one or more, as `read_rows` gives them: each record with its `meta.json`."""
+    """The rows of these records of a run, each with its `meta.json`, as `read_rows` gives them."""
     import pandas as pd
 
     by_path = sorted(origins.items(), key=lambda one: _below(one[0], run))
@@ -192,8 +177,8 @@ def rows_of(run: Path, origins: Mapping[Path, dict[str, Any]]) -> "pd.DataFrame"
 
 
 def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False) -> "pd.DataFrame":
-    """All rows of an experiment's finished records in a run, of one step where it is named, with its parameters as columns (a parameter
-    that a row has a column for stays that column) and `cell`, `record`. LabError where there are none."""
+    """All rows of an experiment's finished records in a run, or of one step of it, with its parameters (but for those that a column of the
+    table is called like), `cell` and `record` as columns. LabError where there are none."""
     import pandas as pd
 
     records = records_with(run, dry_run, experiment, step)
@@ -207,8 +192,7 @@ def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False
 
 
 def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.DataFrame":
-    """The rows of these records, one after another, each with its record's place among them. A record's own `meta.json` says which of its
-    columns hold text."""
+    """The rows of these records, one after another, each with its record's place among them."""
     import pandas as pd
 
     by_form: dict[tuple[bytes, tuple[str, ...], tuple[str, ...]], dict[int, bytes]] = {}
@@ -243,12 +227,8 @@ def _table(header: bytes, text_columns: Sequence[str], whole: Sequence[str], bod
     empty = {name: [""] for name in names if name not in text_columns}
     text = io.BytesIO(b"\n".join([header, b"".join(bodies.values())]))
     rows = pd.read_csv(text, dtype=types, na_values=empty, keep_default_na=False, lineterminator="\n")
-    return rows.assign(place=np.repeat(list(bodies), list(map(_lines, bodies.values()))))
-
-
-def _lines(text: bytes) -> int:
-    """How many lines a CSV text has: line ends inside quotes do not count."""
-    return sum(part.count(b"\n") for part in text.split(b'"')[::2])
+    counts = [sum(part.count(b"\n") for part in body.split(b'"')[::2]) for body in bodies.values()]  # line ends in quotes do not count
+    return rows.assign(place=np.repeat(list(bodies), counts))
 
 
 def _below(record: Path, run: Path) -> str:
@@ -278,7 +258,7 @@ def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, An
 
 
 def side_of(key: str, of_suite: Container[str]) -> tuple[str, str]:
-    """Whether an override is one of the suite, whose settings are `of_suite`, or of the preset, and the name of the setting. `suite.` or
-    `preset.` before a key says which is meant."""
+    """Whether an override is one of the suite, whose settings are `of_suite`, or of the preset, and its name. `suite.` or `preset.` before
+    a key says which is meant."""
     side, _, name = key.partition(".")
     return (side, name) if side in ("suite", "preset") else ("suite" if key in of_suite else "preset", key)

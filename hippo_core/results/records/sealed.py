@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from hippo_core.errors import LabError, shortened
 from hippo_core.files import parse_json, sha256, write_json
@@ -24,19 +24,14 @@ def sealed_files(done: Path) -> dict[str, str]:
     if not isinstance(checksums, dict) or not checksums:
         raise LabError("its DONE file is damaged: it names no files")
     for name, checksum in checksums.items():
-        if not _is_plain(name) or not isinstance(checksum, str) or not CHECKSUM.fullmatch(checksum):
+        leads_out = any(part[:1] in ("", ".") for part in name.split("/"))
+        if name == DONE or leads_out or not isinstance(checksum, str) or not CHECKSUM.fullmatch(checksum):
             raise LabError(f"its DONE file is damaged: {shortened(repr(name))} is no path below the record with a SHA-256")
     return checksums
 
 
-def _is_plain(name: str) -> bool:
-    """Whether a name is that of a file below a record, as `files_of` gives it: no other way of writing it, none that leads out."""
-    parts = name.split("/")
-    return name != DONE and PurePosixPath(name).as_posix() == name and not any(part[:1] in ("", ".") for part in parts)
-
-
 def is_complete(record: Path) -> bool:
-    """True when DONE is there and every file is there that it names, with the checksum that it gives, and no other."""
+    """Whether the files are those that DONE names, with the checksums that it gives, and no other."""
     return not wrong_with(record)
 
 

@@ -1,6 +1,6 @@
 """A table: what a step of an experiment writes, a row a unit; what its columns are, and which clusters its intervals go by."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,20 +52,15 @@ class Table:
 
     def require(self, where: str) -> None:
         """LabError where it names a column that it does not have, or no plain CSV file."""
+        where, there = f"{where}: step {self.step}", ", ".join(self.columns)
         for role in ("unit", "cluster"):
             if getattr(self, role) not in self.columns:
-                raise LabError(
-                    f"{where}: step {self.step}: the {role} column {getattr(self, role)!r} is none of its columns: {self._listed}"
-                )
+                raise LabError(f"{where}: the {role} column {getattr(self, role)!r} is none of its columns: {there}")
         for role in ("measures", "text", "whole"):
             if missing := [name for name in getattr(self, role) if name not in self.columns]:
-                raise LabError(f"{where}: step {self.step}: {role} names {missing[0]!r}, which is none of its columns: {self._listed}")
+                raise LabError(f"{where}: {role} names {missing[0]!r}, which is none of its columns: {there}")
         if not self.file.endswith(".csv") or "/" in self.file:
-            raise LabError(f"{where}: step {self.step}: expected the name of a CSV file, as metrics.csv, got {self.file!r}")
-
-    @property
-    def _listed(self) -> str:
-        return ", ".join(self.columns)
+            raise LabError(f"{where}: expected the name of a CSV file, as metrics.csv, got {self.file!r}")
 
     def arranged(self, rows: "pd.DataFrame", more: tuple[str, ...] = ()) -> "pd.DataFrame":
         """The rows with their columns in order; LabError where one is missing or is not declared here or in `more`."""
@@ -73,9 +68,8 @@ class Table:
         if missing := [name for name in declared if name not in rows]:
             raise LabError(f"rows of step {self.step} lack the column {missing[0]!r}; they have: {', '.join(map(str, rows.columns))}")
         if strangers := [name for name in rows if name not in declared]:
-            raise LabError(
-                f"rows of step {self.step} have the column {strangers[0]!r}, which nobody declares; declared: {', '.join(declared)}"
-            )
+            of_step = f"rows of step {self.step} have the column {strangers[0]!r}"
+            raise LabError(f"{of_step}, which nobody declares; declared: {', '.join(declared)}")
         arranged: Frame = rows[declared]
         return arranged
 
@@ -96,8 +90,3 @@ def mean_by_cluster(rows: Frame, measure: str, cluster: str) -> dict[str, Any]:
     values = {"mean": interval.mean, "low": interval.low, "high": interval.high}
     known = {name: float(value) if value == value else None for name, value in values.items()}
     return {**known, "n": len(measured), "n_clusters": len(set(clusters))}
-
-
-def table_of(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of its table."""
-    return meta.get("table", {})

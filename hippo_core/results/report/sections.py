@@ -1,8 +1,7 @@
-"""A section of a report: what an experiment says of its rows, as a title, a sentence, a figure and a table. The report gives the page,
-the navigation and the looks."""
+"""A section of a report: what an experiment says of its rows, as a title, a sentence, a figure and a table."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,29 +42,24 @@ def measures(rows: Frame, cluster: str, names: Sequence[str], by: Sequence[str])
         line: dict[str, Any] = dict(zip(by, values if isinstance(values, tuple) else (values,), strict=True))
         for name in names:
             found = mean_by_cluster(group, name, cluster)
-            line |= {name: found["mean"], f"{name}, 95% interval": _span(found)}
+            line |= {name: found["mean"], f"{name}, 95% interval": span(found["low"], found["high"])}
         line |= {"n": len(group), "clusters": int(group[cluster].nunique())}
         lines.append(line)
     return pd.DataFrame(lines)
 
 
-def _span(found: Mapping[str, Any]) -> str:
-    return NONE if found["low"] is None else span(found["low"], found["high"])
-
-
-def view(section: Section, number: int) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """A section as the templates take it, and its picture by file name."""
+def view(section: Section, number: int) -> dict[str, Any]:
+    """A section as the templates take it, with the file name of its picture."""
     name = slug(section.title)
-    file = f"figures/section_{number}_{name}.png"
     table = None
     if section.table is not None:
-        heads = [str(column) for column in section.table.columns]
         numbers = [_numbers(section.table[column]) for column in section.table.columns]
-        rows = [[_shown(value) for value in row] for row in section.table.itertuples(index=False, name=None)]
-        table = {"heads": list(zip(heads, numbers, strict=True)), "rows": [list(zip(row, numbers, strict=True)) for row in rows]}
+        heads = list(zip(map(str, section.table.columns), numbers, strict=True))
+        rows = [list(zip(map(_shown, row), numbers, strict=True)) for row in section.table.itertuples(index=False, name=None)]
+        table = {"heads": heads, "rows": rows}
     shown = {"slug": f"section-{number}-{name}", "title": section.title, "sentence": section.sentence, "table": table}
     shown |= {"findings": list(section.findings), "group": section.group}
-    return {**shown, "figure": file if section.figure else ""}, {file: section.figure} if section.figure else {}
+    return shown | {"figure": f"figures/section_{number}_{name}.png" if section.figure else ""}
 
 
 def _numbers(column: Frame) -> bool:

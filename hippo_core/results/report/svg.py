@@ -1,5 +1,4 @@
-"""A dot with its interval as a small inline SVG, for a table's row. The page's style sheet draws axis, guide and ticks, and lightens the
-colours where the page is dark."""
+"""A dot with its interval as a small inline SVG, for a table's row; the page's style sheet draws axis, guide and ticks."""
 
 from collections.abc import Sequence
 
@@ -9,17 +8,11 @@ from hippo_core.results.formatting import missing
 
 WIDTH, HEIGHT, PAD = 170, 20, 7
 MIDDLE = HEIGHT / 2
+Domain = tuple[float, float]  # the ends of an axis
 
 
 def dot_and_bar(
-    value: float,
-    low: float,
-    high: float,
-    domain: tuple[float, float],
-    colour: str,
-    alt: str,
-    guide: float | None = None,
-    target: object = None,
+    value: float, low: float, high: float, domain: Domain, colour: str, alt: str, guide: float | None = None, target: object = None
 ) -> Markup:
     """A dot at `value` with a bar from `low` to `high` on an axis over `domain`. `guide`: a dashed line (chance, no effect); `target`: a
     tick below the axis, or two; `alt`: what a screen reader says. Values beyond the domain are drawn at its end."""
@@ -29,15 +22,13 @@ def dot_and_bar(
     return _picture(domain, guide, target, alt, [*bar, _dot(_x(value, domain), colour)])
 
 
-def strip(
-    dots: Sequence[tuple[float, str]], domain: tuple[float, float], alt: str, guide: float | None = None, target: object = None
-) -> Markup:
+def strip(dots: Sequence[tuple[float, str]], domain: Domain, alt: str, guide: float | None = None, target: object = None) -> Markup:
     """Several values, each with its colour, as dots on one axis; otherwise like `dot_and_bar`."""
     known = [(value, colour) for value, colour in dots if not missing(value)]
     return _picture(domain, guide, target, alt, [_dot(_x(value, domain), colour, 0.75) for value, colour in known]) if known else Markup("")
 
 
-def _picture(domain: tuple[float, float], guide: float | None, target: object, alt: str, marks: list[str]) -> Markup:
+def _picture(domain: Domain, guide: float | None, target: object, alt: str, marks: list[str]) -> Markup:
     parts = [_line(_x(domain[0], domain), _x(domain[1], domain), 'class="axis"')]
     if not missing(guide):
         at = f"{_x(guide, domain):.1f}"
@@ -54,7 +45,7 @@ def _dot(x: float, colour: str, opacity: float = 1.0) -> str:
     return f'<circle class="mark" style="--c:{colour}" cx="{x:.1f}" cy="{MIDDLE:.1f}" r="4.5"{faint}/>'
 
 
-def _x(value: object, domain: tuple[float, float]) -> float:
+def _x(value: object, domain: Domain) -> float:
     share = (float(value) - domain[0]) / (domain[1] - domain[0])  # type: ignore[arg-type]
     return PAD + min(1.0, max(0.0, share)) * (WIDTH - 2 * PAD)
 

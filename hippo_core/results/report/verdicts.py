@@ -23,6 +23,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
     kind, domain, guide = _scale(verdict)
     signed = kind == "difference"
     value, interval = share(verdict.value, verdict.low, verdict.high, signed), span(verdict.low, verdict.high, signed)
+    alt = f"{kind} {value}, {interval}"
     return {
         "id": verdict.id,
         "criterion": verdict.id,
@@ -35,9 +36,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "domain": domain,
         "guide": guide,
         "ticks": verdict.target,
-        "bar": dot_and_bar(
-            verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], f"{kind} {value}, {interval}", guide, verdict.target
-        ),
+        "bar": dot_and_bar(verdict.value, verdict.low, verdict.high, domain, COLOURS[verdict.verdict], alt, guide, verdict.target),
         "n": count(verdict.n) if verdict.n else NONE,
         "worlds": count(verdict.n_worlds) if verdict.n_worlds else NONE,
         "p": probability(verdict.p if missing(verdict.p_holm) else verdict.p_holm),

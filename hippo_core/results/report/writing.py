@@ -1,5 +1,5 @@
-"""The report of a run: one HTML page that needs no network, markdown beside it, and the verdicts. What its experiments bring stands on it:
-sections of their tables, or pages of their own.
+"""The report of a run: one HTML page that needs no network, markdown beside it, and the verdicts. Experiments bring sections of their
+tables, or pages of their own.
 
     out/index.html, index.md         the report
     out/found.md                     what the run found in a few sentences
@@ -43,8 +43,8 @@ class ExperimentGroup:
 
 @dataclass(frozen=True)
 class PageBlock:
-    """A stretch of the report's page, ready as HTML and as markdown. `links`: its part of the navigation, (anchor, title) each; without an
-    anchor it is a word between links."""
+    """A stretch of the report's page as HTML and as markdown. `links`: its part of the navigation, (anchor, title) each; without an anchor
+    a title is a word between links."""
 
     links: Sequence[tuple[str, str]] = ()
     html: str = ""
@@ -71,15 +71,13 @@ class PagePart:
     invalid: Sequence[str] = ()
 
 
-Pages = Callable[
-    [Path, Path], Sequence[PagePart]
-]  # writes pages of a run (first) below a report's folder; nothing where it has no such records
+# Writes pages of a run (first) below a report's folder; nothing where it has no such records.
+Pages = Callable[[Path, Path], Sequence[PagePart]]
 
 
 def write_report(run_folder: Path, out: Path, groups: Sequence[ExperimentGroup] = (), pages: Sequence[Pages] = ()) -> Path:
-    """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. `groups`: what the
-    experiments of the run bring that are shown in sections; `pages`: what writes the pages of the others. LabError where the run holds
-    neither, or where `out` lies inside the run."""
+    """Write the report of `run_folder` to `out`, in the place of an earlier one, and return the path of its HTML page. LabError where the
+    run holds neither experiments with sections (`groups`) nor with `pages`, or where `out` lies inside the run."""
     if out.resolve().is_relative_to(run_folder.resolve()):
         raise LabError(f"a report cannot lie among the records: {out} is inside {run_folder}; name another folder")
     if not run_folder.is_dir():
@@ -107,10 +105,10 @@ def _written_groups(groups: Sequence[ExperimentGroup], out: Path) -> tuple[list[
     judged = judge_tables(load_criteria(), [table for group in groups for table in group.tables])
     shown = []
     for number, section in enumerate(section for group in groups for section in group.sections):
-        words, pictures = sections.view(section, number + 1)
-        write_pictures(out, pictures)
-        data = {file: base64.b64encode(picture).decode() for file, picture in pictures.items()}
-        shown.append(words | {"data": data.get(words["figure"], "")})
+        words = sections.view(section, number + 1)
+        picture = section.figure or b""
+        write_pictures(out, {words["figure"]: picture} if picture else {})
+        shown.append(words | {"data": base64.b64encode(picture).decode()})
     rows = [list(own) for _, own in groupby(shown, itemgetter("group"))]
     blocks = [(f"group-{own[0]['slug']}", own[0]["group"], own) for own in rows]
     extra = {"sections": shown, "blocks": blocks, "verdicts": verdicts.of_tables(judged)}

@@ -19,9 +19,7 @@ from hippo_core.errors import LabError
 
 LEAST_WORLDS = 10  # for an interval: with fewer its own width is hardly known
 ASSUMED_CORRELATION = 0.1  # of two items of a world, where the data cannot tell because no item deviates
-LEAST_VARIANCE = (
-    0.25  # of a mean, in parts of what as many independent items would have: worlds that are equal by luck do not hide the rest
-)
+LEAST_VARIANCE = 0.25  # of a mean, in parts of that of as many independent items: worlds that are equal by luck do not hide the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +54,12 @@ def cluster_interval(
     """The mean of `values` (n,) with its interval over `clusters` (n,): mean +- t(G-1) * sqrt(V), V = `variance_of_mean`, G worlds, within
     the bounds (the ratio estimator of cluster samples: Cochran 1977, section 9A.1).
 
-    V is at least LEAST_VARIANCE of what independent items would have (of shares the most that their mean allows: it follows from the sums
-    of worlds), and the interval no narrower than `widened` allows where few items
-    deviate or none; both need the `bounds` that a value cannot leave. Without them (None) a mean from which no world deviates has no
-    interval. `chance` (n,): what a guess would score; the mean is then that of the values less their chance, and its interval that of the
-    values, moved by the mean chance. Where the chance differs between items and the values vary, V is that of the values less their chance.
+    V is at least LEAST_VARIANCE of what independent items would have (of shares the most that their mean allows), and the interval no
+    narrower than `widened` allows; both need the `bounds` that a value cannot leave. Without them (None) a mean from which no world
+    deviates has no interval. `chance` (n,): what a guess would score; the mean is then that of the values less their chance, and its
+    interval that of the values, moved by the mean chance. Where the values vary, V is that of the values less their chance.
 
-    NaN values are not scored and left out. Fewer than LEAST_WORLDS give a NaN interval. Raises LabError for values outside the bounds.
+    NaN values are left out. Fewer than LEAST_WORLDS give a NaN interval. Raises LabError for values outside the bounds.
     """
     guessed = np.zeros(len(np.asarray(values))) if chance is None else np.asarray(chance, float)
     values = np.where(np.isnan(guessed), math.nan, np.asarray(values, float))
@@ -122,8 +119,7 @@ def scored(values: ArrayLike, clusters: ArrayLike) -> tuple[NDArray[np.float64],
 
 
 def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
-    """For each the number of its world in the order of the worlds' names, which are compared as text. Small numbers, as worlds have that
-    were numbered before, are not hashed."""
+    """For each the number of its world in the order of the worlds' names as text. Small numbers are not hashed, which is quick."""
     if clusters.dtype.kind in "iu" and len(clusters) and clusters.min() >= 0 and clusters.max() <= len(clusters):
         names = np.flatnonzero(np.bincount(clusters))
         places = np.zeros(names[-1] + 1, np.int64)

@@ -63,9 +63,8 @@ def compare(
     draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two row tables item by item; swapping a and b mirrors the result. `key` names the column that says which rows belong
-    together, `cluster` the one that names the world. LabError, naming the first mismatch, where the tables do not hold the same items once
-    each with the same question, gold answer and world."""
+    """Compare two row tables item by item. `key` names the column that says which rows belong together, `cluster` that of the world.
+    LabError, naming the first mismatch, where they do not hold the same items once each with the same question, answer and world."""
     pairs = paired(a, b, metric, key, cluster)
     return of_pairs(pairs["a"], pairs["b"], pairs["cluster"], confidence, draws, seed)
 
@@ -97,8 +96,8 @@ def of_numbered_pairs(
     return Comparison(
         n=interval.n,
         n_worlds=interval.n_worlds,
-        mean_a=_mean(first),
-        mean_b=_mean(second),
+        mean_a=float(first.mean()) if len(first) else math.nan,
+        mean_b=float(second.mean()) if len(second) else math.nan,
         difference=interval.mean,
         low=interval.low,
         high=interval.high,
@@ -128,8 +127,13 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, metric: str = "score", key: str = "
     for column in dict.fromkeys((cluster, *SAME)):
         if (column in left) != (column in right):
             raise LabError(f"cannot pair: only one of the tables has the column {column!r}")
-        if column in left:
-            _same(left, right, column)
+        if column not in left:
+            continue
+        first, second = left[column].astype(str).to_numpy(), right[column].astype(str).to_numpy()
+        if len(other := np.flatnonzero(first != second)):
+            at = other[0]
+            named = f"item {left.index[at]!r} has the {column} {first[at]!r} in the first table"
+            raise LabError(f"cannot pair: {named}, {second[at]!r} in the second")
     return pd.DataFrame({"cluster": left[cluster].astype(str), "a": left[metric].astype(float), "b": right[metric].astype(float)})
 
 
@@ -141,20 +145,6 @@ def _keyed(rows: pd.DataFrame, name: str, metric: str, key: str, cluster: str) -
     if len(twice):
         raise LabError(f"cannot pair: item {twice[0, 0]!r} stands more than once in the {name} table")
     return rows.set_index(key, drop=False).sort_index()
-
-
-def _same(left: pd.DataFrame, right: pd.DataFrame, column: str) -> None:
-    first, second = left[column].astype(str).to_numpy(), right[column].astype(str).to_numpy()
-    other = np.flatnonzero(first != second)
-    if len(other):
-        at = other[0]
-        raise LabError(
-            f"cannot pair: item {left.index[at]!r} has the {column} {first[at]!r} in the first table, {second[at]!r} in the second"
-        )
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 def permutation_test(differences: ArrayLike, clusters: ArrayLike, draws: int = 10_000, seed: int = 0) -> float:
@@ -210,8 +200,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
 def mcnemar_mid(only_a: int, only_b: int) -> float:
     """Two-sided mid-p of McNemar's test (Fagerland, Lydersen & Laake 2013): the exact p less half the probability of the counts that are as
-    extreme as these, the counts themselves and their mirror. The exact test errs less often than it says; this one hardly. 1 without
-    discordant pairs."""
+    extreme as these, the counts themselves and their mirror. 1 without discordant pairs."""
     if not (n := only_a + only_b):
         return 1.0
     alike = float(scipy.stats.binom.pmf(min(only_a, only_b), n, 0.5)) * (1 if only_a == only_b else 2)

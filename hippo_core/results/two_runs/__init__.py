@@ -4,16 +4,3 @@ from hippo_core.results.two_runs.comparison import BySuite, TwoRuns, compare_run
 from hippo_core.results.two_runs.formats import open_log
 from hippo_core.results.two_runs.logs import Log
 from hippo_core.results.two_runs.writing import as_json, as_markdown, suites_as_json, suites_as_markdown
-
-__all__ = [
-    "BySuite",
-    "Log",
-    "TwoRuns",
-    "as_json",
-    "as_markdown",
-    "compare_runs",
-    "compare_suites",
-    "open_log",
-    "suites_as_json",
-    "suites_as_markdown",
-]

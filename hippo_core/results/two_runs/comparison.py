@@ -13,11 +13,17 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class TwoRuns:
-    """The comparison of `metric` of two logs; `discordant`: a line an item that one did better than the other (item_id, cluster, better,
-    question, answer, pred_a, pred_b, a, b), those that A did better first; `differs`: what the runs say of themselves that is not the same
-    (name -> A's, B's); `costs`: means of what an item cost on either side. `higher_is_better`: which way the metric goes; `result` counts
-    as `only_a` what A did better, its difference is A's mean less B's all the same. `largest`: the cluster that holds most of the items,
-    and its share; `suite`: of a run of this lab; `unscored`: items without a value of the metric on either side."""
+    """The comparison of `metric` of two logs.
+
+    Args:
+        result: its difference is A's mean less B's; `only_a` counts what A did better, whichever way the metric goes.
+        discordant: a line an item that one did better, A's first: item_id, cluster, better, question, answer, pred_a, pred_b, a, b.
+        differs: what the runs say of themselves that is not the same: name -> A's, B's.
+        costs: means of what an item cost on either side.
+        largest: the cluster that holds most of the items, and its share.
+        suite: of a run of this lab.
+        unscored: items without a value of the metric on either side.
+    """
 
     a: Log
     b: Log
@@ -54,9 +60,13 @@ def compare_suites(a: Log, b: Log, metric: str = "") -> BySuite:
 
 
 def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
-    """Compare two logs of one kind. `metric`: one that both have; the first of A's unless named. LabError where they are of two kinds, do
-    not hold the same items once each with the same question and expected answer, or do not share the metric; the question may differ where
-    an item is a document. Runs of several suites are for `compare_suites`."""
+    """Compare two logs of one kind by a metric that both have; the first of A's unless named. Runs of several suites are for
+    `compare_suites`.
+
+    Raises:
+        LabError: they are of two kinds, do not share the metric, or do not hold the same items once each with the same question (unless an
+            item is a document) and expected answer.
+    """
     if a.kind != b.kind:
         raise LabError(f"{a.name} is a log of {a.kind}, {b.name} of {b.kind}; items can be paired within one kind alone")
     if several := next((log for log in (a, b) if len(log.suites) > 1), None):
@@ -90,44 +100,30 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
     names = dict.fromkeys((*a.about, *b.about))
     differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}
-    differs |= _other_prompts(left, right) if a.by_document else {}
-    return TwoRuns(
-        a, b, metric, result, _discordant(left, right, metric, higher), differs, costs, higher, _largest(left), unscored=unscored
-    )
-
-
-def _other_prompts(left: Frame, right: Frame) -> dict[str, tuple[str, str]]:
-    both = left.merge(right, on="item_id", suffixes=("", "_b"))
-    count = int((both["question"] != both["question_b"]).sum())
-    return {"prompts": ("", f"{count:,} of {len(both):,} are not A's")} if count else {}
-
-
-def _largest(rows: Frame) -> tuple[str, float]:
-    shares = rows["cluster"].value_counts(normalize=True)
-    return str(shares.index[0]), float(shares.iloc[0])
+    both: Frame = left.merge(right, on="item_id", suffixes=("", "_b"))
+    if a.by_document and (other := int((both["question"] != both["question_b"]).sum())):
+        differs["prompts"] = ("", f"{other:,} of {len(both):,} are not A's")
+    shares = left["cluster"].value_counts(normalize=True)
+    largest = str(shares.index[0]), float(shares.iloc[0])
+    return TwoRuns(a, b, metric, result, _discordant(both, metric, higher), differs, costs, higher, largest, unscored=unscored)
 
 
 def _same_items(a: Log, b: Log) -> None:
     ours, theirs = (dict.fromkeys(log.rows["item_id"]) for log in (a, b))
     missing = [[item for item in ours if item not in theirs], [item for item in theirs if item not in ours]]
-    if any(missing):
-        told = "; ".join(_only(log, items) for log, items in zip((a, b), missing, strict=True) if items)
-        raise LabError(
-            f"the runs do not hold the same items: {told}. Another seed, limit, split, task or version of the data? Run both alike"
-        )
+    told = []
+    for log, items in zip((a, b), missing, strict=True):
+        named = ", ".join(items[:NAMED]) + (", ..." if len(items) > NAMED else "")
+        told += [f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"] if items else []
+    if told:
+        why = "Another seed, limit, split, task or version of the data? Run both alike"
+        raise LabError(f"the runs do not hold the same items: {'; '.join(told)}. {why}")
 
 
-def _only(log: Log, items: list[str]) -> str:
-    named = ", ".join(items[:NAMED]) + (", ..." if len(items) > NAMED else "")
-    return f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"
-
-
-def _discordant(left: Frame, right: Frame, metric: str, higher: bool) -> Frame:
-    both = left.merge(right, on="item_id", suffixes=("", "_b"))
+def _discordant(both: Frame, metric: str, higher: bool) -> Frame:
+    """The items of both runs on which they differ."""
     difference = both[metric] - both[f"{metric}_b"]
     both = both.assign(difference=difference, better=["a" if (value > 0) == higher else "b" for value in difference])
     both = both[both["difference"].abs() > TOLERANCE].sort_values(["better", "item_id"], kind="stable")
-    names = {"pred": "pred_a", metric: "a", f"{metric}_b": "b"}
-    return both.rename(columns=names)[["item_id", "cluster", "better", "question", "answer", "pred_a", "pred_b", "a", "b"]].reset_index(
-        drop=True
-    )
+    both = both.rename(columns={"pred": "pred_a", metric: "a", f"{metric}_b": "b"}).reset_index(drop=True)
+    return both[["item_id", "cluster", "better", "question", "answer", "pred_a", "pred_b", "a", "b"]]

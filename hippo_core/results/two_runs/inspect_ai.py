@@ -49,7 +49,9 @@ def read(path: Path, cluster: str = "") -> Log:
     for where, sample in samples:
         if sample.get("error"):
             raise LabError(f"{where}: the sample ended with an error; run it again (inspect eval-retry)")
-        row, scores, epoch = _row(where, sample, cluster), _scores(where, sample), id_of(sample.get("epoch", 1))
+        row, epoch = _row(where, sample, cluster), id_of(sample.get("epoch", 1))
+        scored = part(sample, "scores", where).items()
+        scores = {name: value for scorer, score in scored for name, value in _values(where, scorer, score)}
         mine = epochs[row["item_id"]]
         if epoch in mine:
             raise LabError(f"{where}: the item {row['item_id']} stands there twice in epoch {epoch}; expected each once: mend the log")
@@ -59,29 +61,25 @@ def read(path: Path, cluster: str = "") -> Log:
         mine[epoch] = row | {"scores": scores}
         named.append(scores)
     metrics = _metrics(header, named)
-    rows = [_mean(list(mine.values()), metrics) for mine in epochs.values()]
-    about, lower = _about(header, str(path)), frozenset(filter(less_is_better, metrics))
-    notes = tuple(_notes([list(mine.values()) for mine in epochs.values()], metrics))
-    known = table(rows, str(path))
-    return Log(str(path), "inspect_ai", known, metrics, about, clustered=bool(cluster), lower=lower, notes=notes)
-
-
-FIXED = ("item_id", "cluster", "question", "answer", "pred")
+    items = [list(mine.values()) for mine in epochs.values()]
+    rows = table([_mean(mine, metrics) for mine in items], str(path))
+    about, lower, notes = _about(header, str(path)), frozenset(filter(less_is_better, metrics)), tuple(_notes(items, metrics))
+    return Log(str(path), "inspect_ai", rows, metrics, about, clustered=bool(cluster), lower=lower, notes=notes)
 
 
 def _metrics(header: dict[str, Any], named: Sequence[Mapping[str, float | None]]) -> tuple[str, ...]:
-    """All metrics, those of the scorer that the header names first before the others. A scorer that gives several by name, and nothing to
-    some samples, is no metric itself."""
+    """All metrics, in the order in which the header names their scorers. A scorer that gives several by name is no metric itself."""
     made = header.get("eval") or {}
     scorers = [*_listed(made, "scorers"), *_listed(header.get("results") or {}, "scores")]
     order = list(dict.fromkeys(metric_name(str(one.get("scorer") or one.get("name"))) for one in scorers))
     every, known = in_order([list(one) for one in named]), {name for one in named for name, value in one.items() if value is not None}
     kept = [name for name in every if name in known or not any(one.startswith(f"{name}/") for one in every)]
-    return tuple(sorted(kept, key=lambda name: order.index(of) if (of := _scorer(name, order)) in order else len(order)))
 
+    def place(metric: str) -> int:
+        scorer = metric if metric in order else metric.rpartition("/")[0]
+        return order.index(scorer) if scorer in order else len(order)
 
-def _scorer(metric: str, scorers: list[str]) -> str:
-    return metric if metric in scorers else metric.rpartition("/")[0]
+    return tuple(sorted(kept, key=place))
 
 
 def _listed(values: Any, name: str) -> list[dict[str, Any]]:
@@ -105,8 +103,7 @@ def _zipped(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, A
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
         raise LabError(f"{path}: no .eval file of inspect_ai (a zip), or cut off") from None
-    names = archive.namelist()
-    if "header.json" not in names:
+    if "header.json" not in archive.namelist():
         raise LabError(f"{path}: no header.json in it; the evaluation is not finished, or this is another zip")
     entries: dict[str, list[zipfile.ZipInfo]] = defaultdict(list)
     for entry in archive.infolist():
@@ -130,11 +127,11 @@ def _member(archive: zipfile.ZipFile, path: Path, entry: str | zipfile.ZipInfo) 
         data = archive.read(entry)
     except (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, NotImplementedError, RuntimeError) as error:  # the last two: encrypted
         raise LabError(f"{path}: {name} is damaged: {error}") from None
-    return as_object(parse_json(data, f"{path}: {name}"), f"{path}: {name}")
+    return parse_json(data, f"{path}: {name}")
 
 
 def _plain(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    log = as_object(parse_json(path.read_bytes(), str(path)), str(path))
+    log = parse_json(path.read_bytes(), str(path))
     need(log, "eval", f"{path} (a log of inspect_ai)")
     samples = log.get("samples") or []
     if not isinstance(samples, list):
@@ -146,21 +143,20 @@ def _row(where: str, sample: dict[str, Any], cluster: str) -> dict[str, Any]:
     item = id_of(need(sample, "id", where))
     scores = part(sample, "scores", where)
     answers = [text_of(score.get("answer")) for score in scores.values() if isinstance(score, dict) and score.get("answer")]
+    asked = sample.get("input")
+    if isinstance(asked, list):  # the messages of a chat
+        asked = "\n".join(text_of(message.get("content")) for message in asked if isinstance(message, dict))
     return {
         "item_id": item,
         "cluster": str(need(part(sample, "metadata", where), cluster, f"{where}: metadata")) if cluster else item,
-        "question": _input(sample.get("input")),
+        "question": text_of(asked),
         "answer": text_of(sample.get("target")),
         "pred": answers[0] if answers else text_of(part(sample, "output", where).get("completion")),
     }
 
 
-def _scores(where: str, sample: dict[str, Any]) -> dict[str, float | None]:
-    """Each metric of a sample, None where it has no value."""
-    return {name: value for scorer, score in part(sample, "scores", where).items() for name, value in _values(where, scorer, score)}
-
-
 def _values(where: str, scorer: str, score: Any) -> Iterator[tuple[str, float | None]]:
+    """Each metric of a sample that a scorer gives, None where it has no value."""
     value = score.get("value") if isinstance(score, dict) else score
     parts = {f"{scorer}/{name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
     for name, one in parts.items():
@@ -178,17 +174,11 @@ def _of_text(value: str) -> float | None:
     return written if math.isfinite(written) else None
 
 
-def _input(value: Any) -> str:
-    """The question: text, or what the messages of a chat say."""
-    if isinstance(value, list):
-        return "\n".join(text_of(message.get("content")) for message in value if isinstance(message, dict))
-    return text_of(value)
-
-
 def _mean(rows: list[dict[str, Any]], metrics: tuple[str, ...]) -> dict[str, Any]:
     """One row of an item's epochs: the text of the first, the mean of each metric over those that have it."""
     known = {name: [row["scores"][name] for row in rows if row["scores"].get(name) is not None] for name in metrics}
-    return {**{name: rows[0][name] for name in FIXED}, **{name: fmean(values) if values else None for name, values in known.items()}}
+    first = {name: value for name, value in rows[0].items() if name != "scores"}
+    return first | {name: fmean(values) if values else None for name, values in known.items()}
 
 
 def _about(header: dict[str, Any], where: str) -> dict[str, str]:

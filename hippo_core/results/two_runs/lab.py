@@ -3,7 +3,6 @@
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -19,23 +18,21 @@ ABOUT = ("suite", "profile", "suite_overrides", "n", "seed", "split", "model", "
 
 
 def read(folder: Path, condition: str = "", cluster: str = "", split: str = "test", suite: str = "") -> Log:
-    """The rows of a run, or of the records below a folder, on worlds of one split and, where it is named, of one suite. `condition`: a
-    preset, with its settings in brackets where several share it, or a pattern, and `@suite` or `@suite/regime` behind it where it ran on
-    several. Worlds are the clusters unless another column is named."""
+    """The rows of a run, or of the records below a folder, of one split and perhaps one suite. `condition`: a preset, with its settings in
+    brackets, or a pattern, and perhaps `@suite` or `@suite/regime`. Worlds are the clusters unless another column is named."""
     rows: Frame = read_rows(folder, split=None)
     rows = _chosen(rows.assign(split=rows["split"].fillna("test")), "split", split, folder)
     rows = _chosen(rows, "suite", suite, folder) if suite else rows
-    labels = [
-        _label(*one)
-        for one in rows[["preset", "encoder", "preset_overrides", "suite", "suite_overrides", "regime"]].itertuples(index=False)
-    ]
+    told = rows[["preset", "encoder", "preset_overrides", "suite", "suite_overrides", "regime"]]
+    labels = [_label(*one) for one in told.itertuples(index=False)]
     rows = rows.assign(label=labels)
     if condition:
         rows = rows[[_matches(label, condition) for label in labels]]
     conditions = list(dict.fromkeys(rows["label"]))
     if not conditions:
         raise LabError(f"{folder}: no rows of {condition!r}; there are: {', '.join(sorted(set(labels)))}")
-    rows = rows.assign(item_id=_item(rows), answer=rows["answer"].fillna(""))
+    items = _suite(rows, whole=True) + "/" + rows["seed"].astype(str) + "/" + rows["item_id"]
+    rows = rows.assign(item_id=items, answer=rows["answer"].fillna(""))
     if rows["item_id"].duplicated().any():
         raise LabError(f"{folder}: the same items were asked under several conditions; choose one, as RUN:PRESET: {', '.join(conditions)}")
     if cluster and cluster not in rows:
@@ -55,15 +52,18 @@ def _chosen(rows: Frame, column: str, wanted: str, folder: Path) -> Frame:
 
 
 def _log(name: str, rows: Frame) -> Log:
-    about = {one: _several(rows, one) for one in ABOUT}
+    told = {one: rows[one].fillna("").drop_duplicates() for one in ABOUT if one in rows}
+    about = {one: ", ".join(filter(None, map(str, values))) for one, values in told.items()}
     metrics = tuple(one for one in METRICS if one in rows and rows[one].notna().any())
-    return Log(name, "this lab", rows, metrics, {k: v for k, v in about.items() if v}, tuple(c for c in COSTS if c in rows), True)
+    costs = tuple(one for one in COSTS if one in rows)
+    return Log(name, "this lab", rows, metrics, {one: words for one, words in about.items() if words}, costs, clustered=True)
 
 
-def _suite(rows: Frame) -> Frame:
-    """The name of each row's suite, with its profile and settings in brackets where they are not the default."""
-    named: Any = rows[["suite", "profile", "suite_overrides"]].fillna("").itertuples(index=False)
-    return pd.Series([condition_name(suite, profile.replace("default", ""), told) for suite, profile, told in named], index=rows.index)
+def _suite(rows: Frame, whole: bool = False) -> Frame:
+    """The name of each row's suite, with its profile and settings in brackets; the default profile only where `whole`."""
+    told: Frame = rows[["suite", "profile", "suite_overrides"]].fillna("")
+    told = told if whole else told.replace({"profile": {"default": ""}})
+    return pd.Series([condition_name(*one) for one in told.itertuples(index=False)], index=rows.index)
 
 
 def _label(preset: str, encoder: str, overrides: str, suite: str, worlds: str, regime: str) -> str:
@@ -76,14 +76,3 @@ def _matches(label: str, condition: str) -> bool:
     wanted, _, where = condition.partition("@")
     named = wanted in (name, name.split("/", 1)[-1]) or fnmatch(name, wanted)
     return named and (not where or where in (place, place.rpartition("/")[0]) or fnmatch(place, where))
-
-
-def _item(rows: Frame) -> Frame:
-    names: Any = rows[["suite", "profile", "suite_overrides"]].fillna("").itertuples(index=False)
-    suites: Frame = pd.Series([condition_name(*one) for one in names], index=rows.index)
-    return suites + "/" + rows["seed"].astype(str) + "/" + rows["item_id"]
-
-
-def _several(rows: Frame, name: str) -> str:
-    values: Frame = rows[name].fillna("").drop_duplicates() if name in rows else pd.Series(dtype=object)
-    return ", ".join(filter(None, map(str, values)))

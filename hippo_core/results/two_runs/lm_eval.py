@@ -16,7 +16,6 @@ from typing import Any
 from hippo_core.errors import LabError
 from hippo_core.results.two_runs.logs import (
     Log,
-    as_object,
     id_of,
     in_order,
     less_is_better,
@@ -108,19 +107,19 @@ def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...
     first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
     known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
     item = f"{id_of(need(line, 'doc_id', where))}/{str(known)[:12]}"
+    said = line.get("filtered_resps")
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
-        "pred": text_of(_first(line.get("filtered_resps"))),
+        "pred": text_of(said[0] if isinstance(said, list) and len(said) == 1 else said),
         **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 
 
 def _value(metric: str, logged: Any, where: str) -> float | None:
-    """A metric's value of an item; of a logged log-likelihood (never above 0) or [log-likelihood, words or bytes] what is lost, in nats,
-    of `bits_per_byte` in bits."""
+    """A metric's value of an item; of a log-likelihood, or [log-likelihood, words or bytes], what is lost in nats or bits."""
     if not ("perplexity" in metric or metric == "bits_per_byte"):
         return number(logged, where)
     parts = logged if isinstance(logged, list) else [logged, 1]
@@ -130,14 +129,10 @@ def _value(metric: str, logged: Any, where: str) -> float | None:
     return lost / math.log(2) if metric == "bits_per_byte" and isinstance(logged, list) else lost
 
 
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
 def _results(path: Path) -> Mapping[str, Any]:
     """The results file of the same date, where it lies beside."""
     file = path.with_name(f"results_{_named(path)[1]}.json")
-    return as_object(parse_json(file.read_bytes(), str(file)), str(file)) if file.is_file() else {}
+    return parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
 
 
 def _about(made: Mapping[str, Any], where: str) -> dict[str, str]:

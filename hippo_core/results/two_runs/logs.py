@@ -22,12 +22,17 @@ LOWER = frozenset({"nll", "ppl", "brier", "brier_score", "ter", "wer", "cer", "m
 
 @dataclass(frozen=True)
 class Log:
-    """The items of a run. `rows`: a line an item with item_id, cluster, question, answer (the expected one), pred and a column a metric;
-    `metrics`: these, what the format is judged by first; `about`: what the run says of itself; `costs`: columns that say what an item cost;
-    `clustered`: whether the format names groups of items that are not independent, or each item stands for itself; `lower`: the metrics of
-    which less is better; `by_document`: whether an item's id says which document was asked about, so that prompts may differ; `suites`: of
-    a run of this lab a log of each suite, by name; `folder`: where its records lie; `notes`: what a reader of the comparison must know of
-    the log, a sentence each."""
+    """The items of a run.
+
+    Args:
+        rows: a line an item with item_id, cluster, question, answer (the expected one), pred and a column a metric.
+        metrics: these, what the format is judged by first; `lower`: those of which less is better.
+        about: what the run says of itself; `notes`: what a reader of a comparison must know of the log, a sentence each.
+        costs: columns that say what an item cost.
+        clustered: whether items come in groups, or each stands for itself.
+        by_document: whether an item's id is that of a document, so that prompts may differ.
+        suites: of a run of this lab a log of each suite, by name; `folder`: where its records lie.
+    """
 
     name: str
     kind: str
@@ -43,11 +48,13 @@ class Log:
     notes: tuple[str, ...] = ()
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
-    """What a JSON text holds, halves of characters replaced; LabError with line and column."""
+def parse_json(text: bytes, where: str) -> dict[str, Any]:
+    """The object that a JSON text holds, halves of characters replaced; LabError with line and column."""
     try:
         value = json.loads(text)
-        return json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))) if _has_half(text) else value
+        if b"\\ud" in text.lower():  # no file and no terminal takes half of a character
+            value = json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+        return as_object(value, where)
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
         raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
@@ -57,18 +64,13 @@ def parse_json(text: str | bytes, where: str) -> Any:
         raise LabError(f"{where}: no JSON text: {str(error).partition(';')[0]}") from None
 
 
-def _has_half(text: str | bytes) -> bool:
-    """Whether a JSON text may hold half of a character, which no file and no terminal takes."""
-    return ("\\ud" in text.lower()) if isinstance(text, str) else (b"\\ud" in text.lower())
-
-
 def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(file and line, object) of each line of a JSONL file that is not empty."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 where = f"{path}, line {number}"
-                yield where, as_object(parse_json(line, where), where)
+                yield where, parse_json(line, where)
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
@@ -110,18 +112,18 @@ def id_of(value: Any) -> str:
 
 
 def in_order(named: Sequence[Sequence[str]], first: Sequence[str] = ()) -> tuple[str, ...]:
-    """All metrics that items name, in the order of `first`, which is what the log's head says, then in that of the item that has most."""
+    """All metrics that items name: those of `first`, what the log's head says, then in the order of the item that has most."""
     names = dict.fromkeys(name for one in sorted(named, key=len, reverse=True) for name in one)
     return tuple(dict.fromkeys([*(name for name in first if name in names), *names]))
 
 
 def metric_name(told: str) -> str:
-    """The name of a metric: another one where a column of each item is called so, as inspect_ai's scorer `answer` is."""
+    """The name of a metric; another one where a column of each item is called so."""
     return f"{told} (score)" if told in TAKEN else told
 
 
 def less_is_better(metric: str) -> bool:
-    """Whether a metric is by its name one of which less is better; of `scorer/name` the name counts."""
+    """Whether less of a metric is better, by its name; of `scorer/name` the name counts."""
     name = metric.rpartition("/")[2].lower()
     return name in LOWER or any(part in name for part in ("perplexity", "loss", "bits_per"))
 

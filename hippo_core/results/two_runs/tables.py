@@ -5,7 +5,7 @@ from pathlib import Path
 from hippo_core.errors import LabError
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
-from hippo_core.results.two_runs.logs import LOWER, Log
+from hippo_core.results.two_runs.logs import Log, less_is_better
 
 PLACE = ("run_id", "record_dir", "threads", "dry_run", "step")  # parameters that two runs need not share
 
@@ -17,9 +17,8 @@ def read(folder: Path, condition: str = "") -> Log:
     metas = [read_meta(record) for record in records_with(folder, step=step)]
     kinds = sorted({(meta["experiment"], meta["step"]) for meta in metas})
     if len(kinds) != 1:
-        raise LabError(
-            f"{folder} holds {', '.join(f'{name} (step={one})' for name, one in kinds) or 'no table'}; choose a step: RUN:step=..."
-        )
+        there = ", ".join(f"{name} (step={one})" for name, one in kinds) or "no table"
+        raise LabError(f"{folder} holds {there}; choose a step: RUN:step=...")
     [(experiment, step)], form = kinds, metas[0]["table"]
     rows: Frame = read_table(folder, experiment, step)
     for name, value in chosen.items():
@@ -35,8 +34,9 @@ def read(folder: Path, condition: str = "") -> Log:
         raise LabError(f"{folder}: its cells differ in {', '.join(differing) or 'nothing'}; {told}")
     about = {name: str(rows[name].iloc[0]) for name in metas[0]["parameters"] if name not in PLACE and name in rows}
     name = f"{folder.name}:{condition}" if condition else folder.name
-    lower = frozenset(one for one in form["measures"] if one in LOWER or "perplexity" in one or "loss" in one)
-    return Log(name, "this lab's tables", rows, tuple(form["measures"]), {"experiment": experiment, "step": step, **about}, (), True, lower)
+    about |= {"experiment": experiment, "step": step}
+    lower = frozenset(filter(less_is_better, form["measures"]))
+    return Log(name, "this lab's tables", rows, tuple(form["measures"]), about, clustered=True, lower=lower)
 
 
 def _assigned(folder: Path, part: str) -> tuple[str, str]:

@@ -36,33 +36,26 @@ def suites_as_json(by_suite: BySuite) -> str:
 
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
-    """The page: what differs between the runs, the difference with its interval and tests, and at most so many discordant items a side."""
+    """The page: what differs between the runs, the difference with its tests, and at most so many discordant items a side."""
     result, of = two.result, f"{in_markdown(two.metric)} of {two.result.n:,} items"
+    found = {
+        "A − B": share(result.difference, result.low, result.high, sign=True),
+        "95% interval": span(result.low, result.high, sign=True),
+        "clusters": f"{result.n_worlds:,}",
+        "p, whole clusters permuted": probability(result.p_permutation),
+        "McNemar's exact p": probability(result.p_mcnemar),
+        "mid-p": probability(result.p_mid),
+        "A alone better": f"{result.only_a:,}",
+        "B alone better": f"{result.only_b:,}",
+        "harmed": share_and_span(result.harmed, result.harmed_low, result.harmed_high),
+    }
     head = [
         in_markdown(f"# {two.a.name} (A) against {two.b.name} (B)" + (f": {two.suite}" if two.suite else "")),
         _table(("", "A", "B"), [(name, *values) for name, values in two.differs.items()])
         if two.differs
         else "The runs say the same of themselves.",
         f"## {of}: A {share(result.mean_a)}, B {share(result.mean_b)}",
-        _table(
-            (
-                *("A − B", "95% interval", "clusters", "p, whole clusters permuted", "McNemar's exact p", "mid-p"),
-                *("A alone better", "B alone better", "harmed"),
-            ),
-            [
-                (
-                    share(result.difference, result.low, result.high, sign=True),
-                    span(result.low, result.high, sign=True),
-                    f"{result.n_worlds:,}",
-                    probability(result.p_permutation),
-                    probability(result.p_mcnemar),
-                    probability(result.p_mid),
-                    f"{result.only_a:,}",
-                    f"{result.only_b:,}",
-                    share_and_span(result.harmed, result.harmed_low, result.harmed_high),
-                )
-            ],
-        ),
+        _table(tuple(found), [tuple(found.values())]),
         in_markdown(_remarks(two)),
     ]
     costs = [(name, quantity(a), quantity(b), quantity(a / b) if b else NONE) for name, (a, b) in two.costs.items() if not missing(a)]
@@ -71,7 +64,10 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
 
 
 def _remarks(two: TwoRuns) -> str:
-    result, remarks = two.result, [_direction(two), "Harmed: the share of items that B alone does better, with its 95% interval."]
+    result, way = two.result, "higher" if two.higher_is_better else "lower"
+    ahead = result.difference if two.higher_is_better else -result.difference
+    better = "A has the better mean" if ahead > 0 else "B has the better mean" if ahead < 0 else "neither mean is better"
+    remarks = [f"{two.metric}: {way} is better; {better}.", "Harmed: the share of items that B alone does better, with its 95% interval."]
     if two.largest[1] > LARGE:
         name, part = two.largest
         remarks.append(
@@ -95,23 +91,14 @@ def _remarks(two: TwoRuns) -> str:
     return " ".join(remarks)
 
 
-def _direction(two: TwoRuns) -> str:
-    """Which way the metric goes, and which side has the better mean."""
-    ahead = two.result.difference if two.higher_is_better else -two.result.difference
-    better = "A has the better mean" if ahead > 0 else "B has the better mean" if ahead < 0 else "neither mean is better"
-    return f"{two.metric}: {'higher' if two.higher_is_better else 'lower'} is better; {better}."
-
-
 def _discordant(two: TwoRuns, most: int) -> list[str]:
     parts = []
     for side, name in (("a", "A"), ("b", "B")):
         items = two.discordant[two.discordant["better"] == side]
         if len(items):
             shown = "" if len(items) <= most else f", {most} of them"
-            rows = [
-                (one["item_id"], one["question"], one["answer"], one["pred_a"], one["pred_b"])
-                for one in items.head(most).to_dict("records")
-            ]
+            columns = ["item_id", "question", "answer", "pred_a", "pred_b"]
+            rows = list(items.head(most)[columns].itertuples(index=False, name=None))
             parts += [f"## {name} alone better: {len(items):,}{shown}", _table(("item", "question", "expected", "A", "B"), rows)]
     return parts
 

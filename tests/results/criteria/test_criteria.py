@@ -225,9 +225,3 @@ def test_verdicts_on_disk_are_strict_json(tmp_path):
     absent = next(one for one in told["criteria"] if one["id"] == "rag_exact/episodic")
     assert absent["value"] is None and absent["p_holm"] is None and absent["cells"] == []
     assert {"text", "value", "low", "high", "n", "target", "verdict", "cells", "question", "reason"} <= set(absent)
-
-
-def test_judging_twice_gives_the_same_verdicts(tmp_path):
-    for name in ("a", "b"):
-        write_criteria(tmp_path / name, judge(load_criteria(), _run()))
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

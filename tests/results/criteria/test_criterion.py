@@ -123,14 +123,3 @@ def test_files_add_up_and_a_file_brings_groups_but_no_margins(tmp_path):
     (tmp_path / "e.yaml").write_text(yaml.safe_dump({"alpha": 0.5}))
     with pytest.raises(LabError, match=r"e\.yaml: unknown key 'alpha'; legal: about, criteria, groups"):
         load_criteria(tmp_path)
-
-
-@pytest.mark.parametrize("file", ["shared.yaml", "c.yaml"])
-def test_a_file_that_still_lists_who_uses_the_window_is_refused_with_the_way_out(tmp_path, file):
-    write(tmp_path, c=[ONE])
-    with (tmp_path / file).open("a") as more:
-        more.write("uses_window: [baselines/core]\n")
-    with pytest.raises(LabError) as error:
-        load_criteria(tmp_path)
-    way_out = "remove `uses_window`; a method that uses the window says `ignores_window = False` in its class"
-    assert str(error.value) == f"{tmp_path / file}: {way_out}"

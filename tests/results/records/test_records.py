@@ -39,21 +39,10 @@ def rows(count: int = 12, timing: float = 3.0) -> pd.DataFrame:
 
 
 def make(folder, timing: float = 3.0, **told):
-    parameters = {
-        "run_id": folder.parts[-6],
-        "suite": "episodic",
-        "preset": "baselines/core",
-        "model": "m",
-        "n": 12,
-        "seed": 1,
-        "split": "test",
-    }
-    parameters |= {"regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
-    records.begin_record(
-        folder,
-        {"parameters": {"n": 12}},
-        {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()},
-    )
+    parameters = {"run_id": folder.parts[-6], "suite": "episodic", "preset": "baselines/core", "model": "m", "n": 12, "seed": 1}
+    parameters |= {"split": "test", "regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
+    meta = {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()}
+    records.begin_record(folder, {"parameters": {"n": 12}}, meta)
     table = rows(timing=timing)
     records.finish_record(folder, table, asked_metrics(table, "episodic", 12, 1, "baselines/core", timing), {"seconds": timing})
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": ["1"], "outputs": []}]}))

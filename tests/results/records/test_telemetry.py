@@ -63,11 +63,6 @@ def test_without_a_gate_nothing_was_weighed_and_all_is_kept():
     assert found["pr_auc"] is None and set(found["S"]["quantiles"].values()) == {None}
 
 
-def test_a_memory_that_may_not_write_keeps_nothing():
-    found = gate(taught("rr", "10"))
-    assert (found["write_rate"], found["recall"], found["precision"]) == (0.0, 0.0, None)
-
-
 def test_a_replay_says_what_it_changed():
     rows = pd.DataFrame(
         {"cycle": [1, 1, 2, 2], "trace_id": [1, 2, 1, 3], "recalled": [1.0, 0.0, 1.0, 1.0], "ms": 1.0,

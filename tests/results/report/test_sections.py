@@ -90,13 +90,8 @@ def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
 def test_findings_are_what_is_found_and_a_group_of_sections_shares_one_link(tmp_path):
     run = tmp_path / "trial"
     run.mkdir()
-    first = Section("What is left", "How to read it.", findings=["Half is <left>.", "Best: one."])
-    told = [
-        first,
-        Section("a", "As a.", PIXEL, group="All of them"),
-        Section("b", "As b.", group="All of them"),
-        Section("Last one", "Said."),
-    ]
+    told = [Section("What is left", "How to read it.", findings=["Half is <left>.", "Best: one."])]
+    told += [Section("a", "As a.", PIXEL, group="All of them"), Section("b", "As b.", group="All of them"), Section("Last one", "Said.")]
     page = write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), told)])
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Half is <left>.\n- Best: one.\n"
@@ -146,13 +141,8 @@ def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
     def one(rival, verdict="met", about="claim"):
         return {"about": about, "verdict": verdict, "b": rival}
 
-    told = [
-        one("baselines/rag_sum"),
-        one("baselines/rag_bm25 (k=1)", "not shown"),
-        one("baselines/longctx", "not met"),
-        one("helped/rag_paths"),
-        one(""),
-    ]
+    told = [one("baselines/rag_sum"), one("baselines/rag_bm25 (k=1)", "not shown"), one("baselines/longctx", "not met")]
+    told += [one("helped/rag_paths"), one("")]
     told += [one("controls/oracle"), one("memory/smpd (spatial.macros=false)", "not met"), one("ablations/gate_random")]
     others = [one("baselines/rag_sum", about="control"), one("baselines/core", "not judged"), one("baselines/core", about="instrument")]
     assert rivals_of_claims(told + others) == (
@@ -213,7 +203,7 @@ def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster
 def test_columns_of_numbers_stand_at_the_right_however_they_are_written():
     numbers = {"n": [1, 2], "by": ["+0.13", "–"], "p": ["< 0.001", "0.04"]}
     table = pd.DataFrame({**numbers, "who": ["a", "b"], "span": ["0.1 to 0.2", "–"], "none": "–"})
-    shown, _ = view(Section("t", table=table), 1)
+    shown = view(Section("t", table=table), 1)
     assert {name for name, number in shown["table"]["heads"] if number} == set(numbers)
 
 
