@@ -1,7 +1,7 @@
 """delivery: kv: the traces' keys and values lie in the cache before the question, each as if it alone stood after the beginning.
 
-Nothing is trained. With one trace this is the plain prompt; the order of several means nothing. Block-encoded context: Ma et al. 2024
-(arXiv 2409.15355, section 2), where blocks keep their place in the text; here all start at the same one.
+The order of several means nothing. Block-encoded context: Ma et al. 2024 (arXiv 2409.15355, section 2), where blocks keep their place in
+the text; here all start at the same one.
 """
 
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import ask_blocks
+from hippo_core.models.ask import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import HeldKV
 from hippo_core.models.kv_storage import MB, KVStorage
@@ -22,37 +22,23 @@ from hippo_core.models.prompt import Decoding, blocks_of, prefix_of, render, spl
 
 @dataclass(frozen=True)
 class Ready:
-    """Questions made ready for a pass of the model.
+    """Questions made ready for a pass of the model."""
 
-    Args:
-        prompts: the prompt of each question without traces.
-        tails: the tokens of each question that are run behind its traces.
-        traces: the KV of each question's traces, as they are kept.
-        trace_tokens: how many tokens each question's traces have.
-        computed_tokens, latency_ms: a question's share of the tokens and milliseconds that the traces took.
-    """
-
-    prompts: list[str]
-    tails: list[list[int]]
-    traces: list[tuple[HeldKV, ...]]
-    trace_tokens: list[int]
-    computed_tokens: float
-    latency_ms: float
+    prompts: list[str]  # of each question, without traces
+    tails: list[list[int]]  # the tokens of each question that are run behind its traces
+    traces: list[tuple[HeldKV, ...]]  # the KV of each question's traces, as they are kept
+    trace_tokens: list[int]  # how many each question has
+    computed_tokens: float  # a question's share of what the traces took
+    latency_ms: float  # the same in milliseconds
 
     def delivered(self, answers: Sequence[Generation]) -> list[Delivered]:
         """The answers, with the cost of their traces added."""
-        return [
-            Delivered(
-                **vars(answer)
-                | {
-                    "computed_tokens": answer.computed_tokens + self.computed_tokens,
-                    "latency_ms": answer.latency_ms + self.latency_ms,
-                    "prompt": prompt,
-                    "trace_tokens": tokens,
-                }
-            )
-            for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True)
-        ]
+        delivered = []
+        for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True):
+            computed, latency = answer.computed_tokens + self.computed_tokens, answer.latency_ms + self.latency_ms
+            costs = {"computed_tokens": computed, "latency_ms": latency, "prompt": prompt, "trace_tokens": tokens}
+            delivered.append(Delivered(**vars(answer) | costs))
+        return delivered
 
 
 class KVDelivery:
@@ -64,8 +50,10 @@ class KVDelivery:
         self.decoding: Decoding = decoding
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts. LabError for a question
-        or trace that is too long."""
+        """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts.
+
+        LabError for a question or trace that is too long.
+        """
         parts = self._parts(questions)
         return [answer for part in parts for answer in self._ask(part, max_new_tokens, batch_size, masked)]
 
@@ -77,8 +65,7 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
-        """See `Delivery`. What does not fit into memory beside the first questions' traces is run when it is asked for, and counts to who
-        asks."""
+        """See `Delivery`. What does not fit into memory beside the first questions' traces counts to who asks for it."""
         begin, tokens = time.perf_counter(), 0
         if self.passage_kv.storage.store != "none" and (parts := self._parts(questions)):
             texts = list(dict.fromkeys(text for question in parts[0] for text in question.blocks))

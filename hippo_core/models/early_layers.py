@@ -20,8 +20,7 @@ class _Enough(Exception):
 def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int], batch_size: int = 64) -> list[Tensor]:
     """What goes into each of `blocks` (0: the embeddings), side by side: a text's states [T, len(blocks) * D], fp32, on the CPU.
 
-    Each text is opened by a special token, whose states are left out: in trained models the first position is a sink that says
-    nothing about the words. A text without a token gives T = 0.
+    A special token opens each text; its states are left out, as the first position says nothing of the words.
     LabError for a block that the model does not have.
     """
     layers = lm.model.get_decoder().layers

@@ -1,7 +1,6 @@
 """What a provider's output says: the answer's text and its tokens. A number that is not there is None, never 0.
 
-Providers count differently. OpenAI, Codex and Gemini count cached tokens within the tokens of the prompt; Anthropic counts them apart, so
-they are added here: `tokens_in` is always the whole prompt.
+Anthropic counts cached tokens beside those of the prompt, the others within: `tokens_in` is always the whole prompt.
 """
 
 import json

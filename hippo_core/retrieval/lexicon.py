@@ -1,11 +1,11 @@
-"""Sparse codes of a text's words, or of the character n-grams of its words.
+"""Sentences, and sparse codes of a text's words or of the character n-grams of its words.
 
-A term weighs idf * (1 + log count), with idf = log(1 + (N - n + .5) / (n + .5)) for a term that n of N texts contain, as in BM25 (Robertson
-and Zaragoza 2009, section 3.1). So a term that many texts share counts little. A text's row is scaled to length 1 and rounded to integer
-multiples of 1 / SCALE, so that all rows are compared on one scale.
+A term weighs idf * (1 + log count), with the idf of BM25 (Robertson and Zaragoza 2009, section 3.1). A text's row is scaled to length 1 and
+rounded to integer multiples of 1 / SCALE.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +17,15 @@ from hippo_core.text import words
 
 SCALE = 4095  # integer steps per unit; products of two rows fit easily into 32 bits
 SIZES = (3, 4)  # characters per n-gram
+# Behind a full stop, a question mark or an exclamation mark, closing quotes and brackets with it, before what begins a sentence.
+BORDER = re.compile(r"(?<=[.!?])(?P<closing>[\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9])")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, in order; the whole text where it has one or none."""
+    starts = [0, *(match.end() for match in BORDER.finditer(text))]
+    parts = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [part for part in parts if part] or [text]
 
 
 def grams(text: str) -> list[str]:

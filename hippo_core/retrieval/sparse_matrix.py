@@ -11,19 +11,12 @@ Ints = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """Sparse codes as rows.
+    """Sparse codes as rows."""
 
-    Args:
-        indices: `(rows, K)`, int32, padded with -1.
-        values: `(rows, K)`, int16.
-        dims: how many dimensions the space has.
-        unit: the length of every row, if rows are parts of longer ones. None computes the length of each row from its values.
-    """
-
-    indices: NDArray[np.int32]
-    values: NDArray[np.int16]
+    indices: NDArray[np.int32]  # [rows, K], padded with -1
+    values: NDArray[np.int16]  # [rows, K]
     dims: int
-    unit: float | None = None
+    unit: float | None = None  # the length of every row, if rows are parts of longer ones; None: that of its values
 
     def one(self, row: int) -> "SparseMatrix":
         """The matrix of this row alone."""
@@ -39,22 +32,12 @@ class SparseMatrix:
         return lengths(self.values) if self.unit is None else np.full(len(self.values), self.unit)
 
     def cosines(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """The cosine of each of `rows` with the one code of `cue`. The cue's length may count terms that this space does not have.
-
-        Returns:
-            `(len(rows),)`, float64.
-        """
+        """The cosine of each of `rows` with the one code of `cue` [rows]. The cue's length may count terms that this space lacks."""
         dots = (self._laid(cue)[self.indices[rows]] * self.values[rows]).sum(1)
         return dots / (self.norms[rows] * cue.norms[0])
 
     def covered(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """The share of the cue's squared length in dimensions where a row has a positive value.
-
-        Further content of a row does not lower this share. It would lower a cosine.
-
-        Returns:
-            One share for each of `rows`, `(len(rows),)`, float64.
-        """
+        """The share of the cue's squared length in dimensions where a row has a positive value, float64 [rows]."""
         there = np.where(self.values[rows] > 0, self._laid(cue)[self.indices[rows]] ** 2, 0).sum(1)
         return there / cue.norms[0] ** 2
 

@@ -1,8 +1,4 @@
-"""Many more words for lessons than the suites have, each group of one meaning; none of them is a word of the suites.
-
-With the suites' thirty things and thirty places a model learns their synonyms by heart, and takes every other one for a thing that
-nobody spoke of. With so many it must go by what it knows of the language, which is what it is asked for at a test.
-"""
+"""Many more words for lessons than the suites have, each group of one meaning; none of them is a word of the suites."""
 
 from hippo_core.suites.lexicon import Group, Pools, verb_group
 

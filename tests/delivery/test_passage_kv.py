@@ -7,8 +7,7 @@ from safetensors.torch import save
 from hippo_core.delivery.kv import KVDelivery
 from hippo_core.delivery.types import Question
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import encode_blocks
-from hippo_core.models.kv import inputs, restored, tokens_of
+from hippo_core.models.kv import encode_blocks, inputs, restored, tokens_of
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.passage_kv import PassageKV, checksum
 from hippo_core.models.prompt import prefix_of, split

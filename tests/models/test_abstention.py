@@ -9,8 +9,8 @@ import torch
 from hippo_core.errors import LabError
 from hippo_core.models.abstention import ALWAYS, NEVER, first_tokens, unknown_tokens
 from hippo_core.models.ask import Ask, ask
-from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import generate
+from hippo_core.models.kv import encode_blocks
 from hippo_core.models.language_model import UnknownTokens
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render, split

@@ -12,8 +12,7 @@ from torch.nn.functional import silu
 
 from hippo_core.errors import LabError
 from hippo_core.models.generate import generate
-from hippo_core.models.llama2c import Header, convert, read_checkpoint
-from hippo_core.models.llama2c_tokenizer import Piece, read_pieces
+from hippo_core.models.llama2c import Header, Piece, convert, read_checkpoint, read_pieces
 from hippo_core.models.load import load
 from hippo_core.models.score import text_loss
 from hippo_core.models.spec import load_spec

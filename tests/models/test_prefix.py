@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from transformers import Lfm2Config, Lfm2ForCausalLM
 
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import generate
+from hippo_core.models.kv import encode_blocks
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import A_PASS, _common, plan
 from hippo_core.models.prompt import render

@@ -10,11 +10,10 @@ from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
-from hippo_core.training import guidance
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 from hippo_core.training.train import right_answers
-from recipes import tiny
+from recipes import guidance, tiny
 
 RECIPE = tiny.Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
 LESSON = Lesson(

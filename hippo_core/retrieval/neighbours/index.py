@@ -1,7 +1,7 @@
 """An index of dense vectors by a sparse code that is learnt from them: rows are added and removed, and the nearest are recalled.
 
 A row wins WINS units, a cue `probes` of them. Of the rows that share a unit with the cue the `compared` whose signs differ least from its
-own are compared with it, number by number. So of a million rows a cue reads a fiftieth, 48 bytes each, and a few hundred of them whole.
+own are compared with it, number by number.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,10 @@ class Nearest(NamedTuple):
 
 
 class NeighbourIndex:
-    """Vectors int8 [N, width], numbered from 0 as they are added, for good; a removed row keeps its number and is not recalled any more.
+    """Vectors int8 [N, width], numbered from 0 as they are added; a removed row keeps its number and is not recalled any more.
 
-    Recalls change nothing and may run side by side; nothing may run beside `add` and `remove`. Where fewer than LEARN rows may be recalled,
-    all of them are looked at. The add that brings LEARN rows, or AGAIN times as many as the last time, learns the units anew and codes all
-    rows once more.
+    Recalls may run side by side; nothing may run beside `add` and `remove`. Where fewer than LEARN rows may be recalled, all are looked at.
+    The add that brings LEARN rows, or AGAIN times as many as the last time, learns the units anew and codes all rows once more.
 
     Args:
         width: numbers of a vector, of which the direction alone counts.

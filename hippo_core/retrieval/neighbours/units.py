@@ -1,7 +1,6 @@
 """Units learnt from vectors: each becomes the mean direction of the vectors that it wins (spherical k-means: Dhillon and Modha 2001).
 
-One round from some of the vectors is enough: three and five rounds find no more of the nearest ten (reports/LOG.md). Sums of whole numbers
-below 2^24 are exact in float32 in whatever order, so every machine learns the same units.
+Sums of whole numbers below 2^24 are exact in float32 in whatever order, so every machine learns the same units.
 """
 
 import numpy as np
