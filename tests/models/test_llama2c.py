@@ -22,27 +22,8 @@ from tests.texts import needs
 PRETRAINED = ("stories260K-model", "stories260K-tokenizer")
 CHARACTERS = " \u2019" + string.ascii_letters + string.digits + ".,!?'-\n"
 UNIONS = (
-    "he",
-    " t",
-    " the",
-    "in",
-    "er",
-    " a",
-    "an",
-    " an",
-    " and",
-    "ed",
-    " w",
-    "as",
-    " was",
-    "th",
-    " th",
-    "ing",
-    "re",
-    "on",
-    "  ",
-    ".\n",
-    "\n\n",
+    *("he", " t", " the", "in", "er", " a", "an", " an", " and", "ed", " w", "as", " was", "th", " th", "ing", "re", "on"),
+    *("  ", ".\n", "\n\n"),
 )
 VOCABULARY = 3 + 256 + len(CHARACTERS) + len(UNIONS)
 TIED = Header(dim=32, hidden_dim=44, n_layers=3, n_heads=4, n_kv_heads=2, vocab_size=VOCABULARY, seq_len=96)

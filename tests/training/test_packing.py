@@ -93,12 +93,6 @@ def test_a_block_sees_the_beginning_and_itself_and_all_blocks_start_together(enc
     assert row.positions[row.part.index(1)] == start + longest
 
 
-def test_labels_are_the_answer_and_the_end_of_the_turn(tokenizer, encoder):
-    row = encoder.row(LESSON)
-    labelled = [label for label, owner in zip(row.labels, row.part, strict=True) if owner == 2 and label != IGNORE]
-    assert tokenizer.decode(labelled).strip() == "Friday<|end|>"
-
-
 def test_the_answers_that_are_judged_are_the_labels(tokenizer, encoder):
     [batch] = encoder.batches([LESSON], [], 1)
     assert [tokenizer.decode(batch.labels[row, places]).strip() for row, places, _ in batch.skills] == ["Carla<|end|>", "Friday<|end|>"]
