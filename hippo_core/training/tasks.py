@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from random import Random
 from typing import Any
 
+from hippo_core.files import read_yaml, root
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
@@ -12,7 +14,6 @@ from hippo_core.training import babi_lessons as rooms
 from hippo_core.training import related
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, keep, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
-from hippo_core.training.wide_words import WIDE
 
 N_QUESTIONS, N_RESTATEMENTS = 8, 4
 Drill = Callable[[Random, int, Split], Lesson]
@@ -30,6 +31,14 @@ HELD_OUT_YES_NO_FORM = "Can one say that {plain}{rest}?"
 NOTES = ("", "", "", "", " Please remember this.", " It was a great success.")
 
 
+@cache
+def wide() -> lexicon.Pools:
+    """Many more words than the suites have, none of which is a word of the suites."""
+    told = {name: tuple(map(tuple, groups)) for name, groups in read_yaml(root() / "data/lessons/words.yaml").items()}
+    actions, motions = (tuple(lexicon.verb_group(*group) for group in told[name]) for name in ("actions", "motions"))
+    return lexicon.Pools(actions, motions, told["things"], told["places"])
+
+
 def slots(random: Random, n_facts: int, split: Split) -> Lesson:
     """Who did what, where and when: asked on all four rungs, with yes and no, and with restatements."""
     return _events(random, n_facts, split, motion=False)
@@ -42,7 +51,7 @@ def journeys(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def wide_slots(random: Random, n_facts: int, split: Split) -> Lesson:
     """Events and now and then motions in far more words than the suites have."""
-    return _events(random, n_facts, split, motion=random.random() < 0.15, pools=WIDE)
+    return _events(random, n_facts, split, motion=random.random() < 0.15, pools=wide())
 
 
 def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lexicon.Pools = lexicon.POOLS) -> Lesson:
@@ -76,7 +85,7 @@ def other_words(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def wide_other_words(random: Random, n_facts: int, split: Split) -> Lesson:
     """The same in far more words than the suites have."""
-    return _in_other_words(random, n_facts, split, WIDE)
+    return _in_other_words(random, n_facts, split, wide())
 
 
 def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.Pools) -> Lesson:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.retrieval.neighbours import cells
 from hippo_core.retrieval.neighbours import index as module
-from hippo_core.retrieval.neighbours.index import NeighbourIndex
-from hippo_core.retrieval.neighbours.units import learn_units, nearest_unit
+from hippo_core.retrieval.neighbours.index import NeighbourIndex, learn_units, nearest_unit
 from hippo_core.retrieval.vectors import lengths_of, quantised
 
 WIDTH, FAMILY, ROWS = 70, 25, 20_000  # a width that fills no number of 64 signs

@@ -13,7 +13,6 @@ from hippo_core.suites.relations import make_world
 from hippo_core.training import lessons, mixture, tasks
 from hippo_core.training import related as related_lessons
 from hippo_core.training.lessons import UNKNOWN
-from hippo_core.training.wide_words import WIDE
 
 pytestmark = pytest.mark.usefixtures("made_up_texts")
 CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
@@ -115,10 +114,10 @@ def words_of(pools: lexicon.Pools) -> list[str]:
 
 
 def test_wide_words_have_one_meaning_and_are_none_of_the_suites():
-    wide = words_of(WIDE)
+    wide = words_of(tasks.wide())
     assert len(wide) == len(set(wide))
     assert not set(wide) & (set(words_of(lexicon.POOLS)) | lexicon.HELD_OUT)
-    assert all(len(group) > 1 for pool in WIDE for group in pool)
+    assert all(len(group) > 1 for pool in tasks.wide() for group in pool)
 
 
 def test_only_plain_questions_are_left_without_an_answer():

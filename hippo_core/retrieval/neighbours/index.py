@@ -10,16 +10,17 @@ from math import log2, sqrt
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import grown
 from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
 from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, emptied, look_at_all, put, search, signs_of
-from hippo_core.retrieval.neighbours.units import AT_ONCE, learn_units
 from hippo_core.retrieval.vectors import lengths_of
 
 LEARN, AGAIN = 16_384, 2  # rows from which units are learnt, and again when there are so many times as many
+AT_ONCE = 4096  # vectors that are coded together
 WINS, SAMPLE = 2, 8  # units that a row wins; rows a unit that it is learnt from
 
 
@@ -137,3 +138,31 @@ class NeighbourIndex:
 def units_of(table: NDArray[np.int8]) -> Units:
     """Units int8 [U, D] as kernels read them."""
     return Units(table, lengths_of(table), signs_of(table))
+
+
+def learn_units(vectors: NDArray[np.int8], count: int) -> NDArray[np.int8]:
+    """`count` units int8 [U, D] for vectors [N, D] in an order that says nothing; a unit that wins none stays as it was.
+
+    Each becomes the mean direction of the vectors that it wins (spherical k-means: Dhillon and Modha 2001). Sums of whole numbers below
+    2^24 are exact in float32 in whatever order, so every machine learns the same units.
+    """
+    units = vectors[:count].copy()
+    won = nearest_unit(vectors, units)
+    order = np.argsort(won, kind="stable")
+    winners, starts = np.unique(won[order], return_index=True)
+    units[winners] = scaled(np.add.reduceat(vectors[order].astype(np.int64), starts, axis=0))
+    return units
+
+
+def scaled(sums: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Sums [U, D] as directions of which the largest number is 127."""
+    largest = np.maximum(np.abs(sums).max(1, keepdims=True), 1)
+    return np.rint(sums * (127 / largest)).astype(np.int8)
+
+
+def nearest_unit(vectors: NDArray[np.int8], units: NDArray[np.int8]) -> NDArray[np.int64]:
+    """The unit that each vector wins."""
+    table = torch.from_numpy(units).float()
+    lengths = table.square().sum(1).sqrt().clamp(min=1)
+    parts = (torch.from_numpy(vectors[start : start + AT_ONCE]).float() for start in range(0, len(vectors), AT_ONCE))
+    return torch.cat([((part @ table.T) / lengths).argmax(1) for part in parts]).numpy()
