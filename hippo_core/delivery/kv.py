@@ -50,10 +50,8 @@ class KVDelivery:
         self.decoding: Decoding = decoding
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts.
-
-        LabError for a question or trace that is too long.
-        """
+        """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts. LabError for a question
+        or trace that is too long."""
         parts = self._parts(questions)
         return [answer for part in parts for answer in self._ask(part, max_new_tokens, batch_size, masked)]
 

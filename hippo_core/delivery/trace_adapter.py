@@ -75,9 +75,7 @@ class AdapterSettings(BaseModel):
 
 class TraceAdapter(nn.Module):
     """The trained part: gates and low-rank updates, neutral when new. `seed` draws the halves of the updates that do not start at 0.
-
-    LabError where the model's block type is not supported, it does not have one of the blocks, or a block is named twice.
-    """
+    LabError where the model's block type is not supported, it does not have one of the blocks, or a block is named twice."""
 
     def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
         super().__init__()

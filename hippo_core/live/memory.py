@@ -172,10 +172,8 @@ class LiveMemory:
         return taught
 
     def tell(self, observations: Sequence[Observation]) -> Iterator[list[TeachResult]]:
-        """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks.
-
-        Sentences are numbered in the order of their telling, and all lie in one world, whatever the observations say.
-        """
+        """Tell what a teller says, block by block, as the iterator is drawn from; it may be left between two blocks. Sentences are numbered
+        in the order of their telling, and all lie in one world, whatever the observations say."""
         observations = self._checked(observations)
         self._finish()
         for start in range(0, len(observations), BLOCK):
@@ -200,10 +198,8 @@ class LiveMemory:
 
     @contextmanager
     def _all_stores(self, begun: Mapping[str, Any] | None = None) -> Iterator[None]:
-        """What is written to the stores within is on the disk when the block ends, none of it after an error.
-
-        A kill can come between the commits of two stores: `begun` says what is done, so that `_finish` can end it; `_end` says that it is.
-        """
+        """What is written to the stores within is on the disk when the block ends, none of it after an error. A kill can come between the
+        commits of two stores: `begun` says what is done, so that `_finish` can end it; `_end` says that it is."""
         assert self.folder is not None
         with ExitStack() as blocks:
             for store in self.stores.values():
@@ -282,10 +278,8 @@ class LiveMemory:
         return store.meta["calibration"]
 
     def ask(self, question: str, tokens: int = OWN_ANSWER_TOKENS, recall: bool = True) -> Answer:
-        """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from.
-
-        `recall` False: the memory is off, and the model answers from what sleep has put into it, if anything.
-        """
+        """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
+        is off, and the model answers from what sleep has put into it, if anything."""
         question = arguments.sentence(question, "the question", "a question")
         tokens = arguments.whole(tokens, "tokens", most=self._lm.spec.context_limit)
         arguments.flag(recall, "recall")
@@ -300,10 +294,8 @@ class LiveMemory:
         return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.whole(k, "k"))
 
     def _world(self, consolidated: bool = False) -> OpenWorld:
-        """The traces as they stand now, opened by the method and kept until a store changes.
-
-        The consolidated model has a method of its own, as keys and values of traces are others there.
-        """
+        """The traces as they stand now, opened by the method and kept until a store changes. The consolidated model has a method of its
+        own, as keys and values of traces are others there."""
         state = (*((name, store.changes) for name, store in self.stores.items()), self._learnt.version if consolidated else None)
         known = self._opened.get(consolidated)
         if known is None or known[0] != state:

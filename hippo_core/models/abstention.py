@@ -34,9 +34,7 @@ def _spellings(lm: LanguageModel) -> Iterator[tuple[int, ...]]:
 
 def unknown_margins(lm: LanguageModel, logprobs: Tensor) -> Tensor:
     """How much likelier an answer begins with "unknown" than with anything else, [B], in nats, less the penalty of the model's spec.
-
-    `logprobs` [B, V] are as in `first_tokens`; above 0 the model says "unknown".
-    """
+    `logprobs` [B, V] are as in `first_tokens`; above 0 the model says "unknown"."""
     first = list((lm.unknown or unknown_tokens(lm)).first)
     others = logprobs.clone()
     others[:, first] = -math.inf

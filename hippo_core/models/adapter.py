@@ -20,10 +20,8 @@ ABOUT = {"task_type", "base_model_name_or_path", "inference_mode", "lora_dropout
 
 
 def merge(model: Any, adapter: Path, base: Path) -> Any:
-    """`model`, loaded from `base` in float32, with the adapter's update in its weights.
-
-    LabError where the adapter is not whole, is no plain LoRA, holds pickles, or belongs to another base.
-    """
+    """`model`, loaded from `base` in float32, with the adapter's update in its weights. LabError where the adapter is not whole, is no
+    plain LoRA, holds pickles, or belongs to another base."""
     from peft import get_peft_model, get_peft_model_state_dict  # seconds of imports, which a model without an adapter need not wait for
 
     check_whole(adapter)

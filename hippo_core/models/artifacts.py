@@ -88,10 +88,8 @@ def digest_of(lm: LanguageModel | Owner, part: str, folder: Path | None = None) 
 
 
 def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, Any]], Module], folder: Path | None = None) -> Module:
-    """The module that `make` builds of a part's settings, with the part's tensors, to be used and not trained.
-
-    LabError where the part is missing or damaged, was fitted on other weights, or has other tensors than the module.
-    """
+    """The module that `make` builds of a part's settings, with the part's tensors, to be used and not trained. LabError where the part is
+    missing or damaged, was fitted on other weights, or has other tensors than the module."""
     made, path = read_part(lm, part, folder), (folder or folder_of(lm)) / f"{part}.safetensors"
     again = f"fit it again: `{_command(lm, part)}`"
     check_seal(path, made.get("tensors"), again)

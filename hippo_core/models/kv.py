@@ -21,10 +21,8 @@ HeldKV = KV | Int8KV  # as it is kept
 
 @torch.inference_mode()
 def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None, first: int = 0) -> list[KV]:
-    """The KV of each row of token ids, run by itself after `before`; an empty row gives KV of 0 tokens.
-
-    `first`: the position of the first token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0.
-    """
+    """The KV of each row of token ids, run by itself after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
+    token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0."""
     start = first if before is None else tokens_of(before)
     width = max(1, *map(len, rows))
     ids = torch.tensor([row + [lm.tokenizer.pad_token_id] * (width - len(row)) for row in rows], device=lm.device)
@@ -50,10 +48,8 @@ class Blocks(NamedTuple):
 def encode_blocks(
     lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32, before: KV | None = None
 ) -> Blocks:
-    """Run `prefix` once (not where `before` is its KV already) and each of `blocks` after it, rows of token ids as `split` makes them.
-
-    A block sees the prefix and itself and starts at position len(prefix). LabError for a model that keeps more of a text than KV.
-    """
+    """Run `prefix` once (not where `before` is its KV already) and each of `blocks` after it, rows of token ids as `split` makes them. A
+    block sees the prefix and itself and starts at position len(prefix). LabError for a model that keeps more of a text than KV."""
     if not keeps_kv_only(lm):
         raise LabError(f"model {lm.spec.name} does not keep texts as keys and values alone: facts cannot be blocks; give them as text")
     if before is None:
@@ -92,10 +88,8 @@ def inputs(
 
 
 def lay(rows: Sequence[Sequence[HeldKV]], room: int) -> tuple[DynamicCache, Tensor]:
-    """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token.
-
-    All rows end at the same place, before room for `room` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`.
-    """
+    """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token. All rows
+    end at the same place, before room for `room` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
     lengths = [sum(map(tokens_of, row)) for row in rows]
     width = max(lengths)
     kind: Any = next(kv for row in rows for kv in row)
@@ -129,10 +123,8 @@ def restored(kv: HeldKV, dtype: torch.dtype) -> KV:
 
 
 class Roomy(DynamicLayer):
-    """A layer of a cache with memory set aside for the tokens to come, so that growing copies only these.
-
-    `keys` and `values` are [rows, H, T, D], of which the first `held` tokens are there already.
-    """
+    """A layer of a cache with memory set aside for the tokens to come, so that growing copies only these. `keys` and `values` are [rows, H,
+    T, D], of which the first `held` tokens are there already."""
 
     def __init__(self, keys: Tensor, values: Tensor, held: int) -> None:
         super().__init__()

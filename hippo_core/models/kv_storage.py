@@ -12,10 +12,8 @@ MB = 2**20
 
 @dataclass(frozen=True)
 class KVStorage:
-    """How the KV of passages are kept: nowhere, in memory while their world is asked about, or on disk for other processes too.
-
-    LabError for an unknown store or precision, or a limit below 1 MiB.
-    """
+    """How the KV of passages are kept: nowhere, in memory while their world is asked about, or on disk for other processes too. LabError
+    for an unknown store or precision, or a limit below 1 MiB."""
 
     store: StoreKV = "memory"
     precision: Precision = "int8"  # whatever the store, so that answers do not depend on it; int8: see int8_kv.py
@@ -42,10 +40,8 @@ class KVShape:
     dtype_bytes: int = 4
 
     def kv_bytes(self, tokens: int, precision: Precision, layers: int | None = None) -> int:
-        """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens values.
-
-        In int8 each channel of the keys and each token of the values has scale and centre, of 2 bytes each.
-        """
+        """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens values. In int8 each channel of
+        the keys and each token of the values has scale and centre, of 2 bytes each."""
         heads = (self.layers if layers is None else layers) * self.kv_heads
         values = 2 * heads * self.head_width * tokens
         if precision == "int8":

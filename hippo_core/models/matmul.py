@@ -35,10 +35,8 @@ def _is_exact() -> bool:
 
 
 def half_products(device: torch.device | str, wanted: bool = True) -> torch.autocast:
-    """A context in which a model's products are of bfloat16, where that is wanted and the device has instructions for it.
-
-    A processor without them takes fifteen times as long as for float32 (AVX2).
-    """
+    """A context in which a model's products are of bfloat16, where that is wanted and the device has instructions for it. A processor
+    without them takes fifteen times as long as for float32 (AVX2)."""
     kind = torch.device(device).type
     return torch.autocast(kind, torch.bfloat16, enabled=wanted and (kind != "cpu" or multiplies_bfloat16()))
 

@@ -43,10 +43,8 @@ def pieces(text: str, device: str = "cpu") -> int:
 
 
 def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
-    """Unit vectors of texts [N, D], fp32, on the CPU, in the order given.
-
-    The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
-    """
+    """Unit vectors of texts [N, D], fp32, on the CPU, in the order given. The encoder is loaded once a process and device. LabError where
+    its files are missing or are not the published ones."""
     _, model = _loaded(home() / FOLDER, device)
     vectors = torch.empty(len(texts), model.config.hidden_size)
     for batch, states, mask in _run(texts, device, batch_size):

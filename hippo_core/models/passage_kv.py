@@ -114,10 +114,8 @@ class PassageKV:
 
     @torch.inference_mode()
     def read(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The loss of each token of each row, in nats, behind the beginning.
-
-        Keys and values stay in this process as those of `get` do; they go to the disk only once they are told to `keep`.
-        """
+        """The loss of each token of each row, in nats, behind the beginning. Keys and values stay in this process as those of `get` do;
+        they go to the disk only once they are told to `keep`."""
         for row in rows:
             self._require_room(row)
         before, first = self.prefix[:, :, :, :-1], self.prefix_ids[-1]

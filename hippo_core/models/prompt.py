@@ -24,10 +24,8 @@ class FittedPrompt(NamedTuple):
 
 
 class PromptPieces(NamedTuple):
-    """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
-
-    The first `question_tokens` tokens of the tail are the question. `exact`: one behind the other the rows are the tokens of the prompt.
-    """
+    """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them. The
+    first `question_tokens` tokens of the tail are the question. `exact`: one behind the other the rows are the tokens of the prompt."""
 
     prefix: list[int]
     blocks: list[list[int]]
@@ -55,10 +53,8 @@ def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: D
 
 
 def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> PromptPieces:
-    """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions.
-
-    The prefix is the same for all questions. LabError where the chat template changes the words of the user's turn.
-    """
+    """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions. The prefix is the same
+    for all questions. LabError where the chat template changes the words of the user's turn."""
     lines = [as_text(lm.tokenizer, f"{text}\n") for text in context]
     question = as_text(lm.tokenizer, question)
     opening = question if decoding == "short" else _plain((), question)
@@ -89,10 +85,8 @@ def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
 
 
 def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> FittedPrompt:
-    """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens.
-
-    Each line is tokenised once for an estimate; the prompt decides. LabError where the question alone is too long.
-    """
+    """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens. Each line is
+    tokenised once for an estimate; the prompt decides. LabError where the question alone is too long."""
     limit = lm.spec.context_limit - max_new_tokens
     whole = _measure(lm, texts, question, decoding, 0)
     if whole.tokens <= limit:
@@ -110,10 +104,8 @@ def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decodi
 
 
 def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_new_tokens: int) -> list[int]:
-    """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer.
-
-    A token has a byte or more, so lines with fewer bytes than there is room for tokens are not tokenised.
-    """
+    """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer. A token has a byte or
+    more, so lines with fewer bytes than there is room for tokens are not tokenised."""
     limit = lm.spec.context_limit - max_new_tokens
     room = limit - _measure(lm, (), "?", decoding, 0).tokens
     unsure = [index for index, text in enumerate(texts) if len(text.encode()) > room]

@@ -45,10 +45,8 @@ class TextLoss:
 
 
 def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Sequence[str], batch_size: int = 16) -> list[Likelihood]:
-    """log p(continuation | context) of each pair, in order.
-
-    Both are tokenised as one text; spaces that end the context count to the continuation. An empty context becomes what opens a text.
-    """
+    """log p(continuation | context) of each pair, in order. Both are tokenised as one text; spaces that end the context count to the
+    continuation. An empty context becomes what opens a text."""
     return token_likelihood(lm, [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)], batch_size)
 
 
@@ -77,10 +75,8 @@ def token_likelihood(lm: LanguageModel, pairs: Sequence[tuple[list[int], list[in
 def log_likelihood_behind(
     lm: LanguageModel, before: Sequence[Sequence[KV]], starts: Sequence[int], rows: Sequence[list[int]], batch_size: int = 64
 ) -> list[list[float]]:
-    """log p, in nats, of every token of a row but its first, behind the KV of `before`; the row's first token stands at `starts`.
-
-    The first token is the last one of the context, read again so that the token after it is predicted too.
-    """
+    """log p, in nats, of every token of a row but its first, behind the KV of `before`; the row's first token stands at `starts`. The first
+    token is the last one of the context, read again so that the token after it is predicted too."""
     nats: list[list[float]] = []
     for start in range(0, len(rows), batch_size):
         here = slice(start, start + batch_size)

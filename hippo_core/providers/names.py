@@ -32,10 +32,8 @@ def reached(name: str, key_env: str = "") -> Reached:
 
 
 def load_provider(name: str, policy: RetryPolicy | None = None, key_env: str = "", check: bool = True) -> Provider:
-    """The provider of a name. `check`: whether its command, its key or its model must be there now, which a dry run does not need.
-
-    LabError where there is no such provider, or it is not there; the message says what is legal.
-    """
+    """The provider of a name. `check`: whether its command, its key or its model must be there now, which a dry run does not need. LabError
+    where there is no such provider, or it is not there; the message says what is legal."""
     from hippo_core.providers.command import COMMANDS, CommandProvider
     from hippo_core.providers.endpoint import EndpointProvider, OllamaProvider
 

@@ -113,10 +113,8 @@ def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
 
 
 def codes_of(vectors: NDArray[np.int8]) -> SparseMatrix:
-    """The sparse codes of vectors [N, D], expanded at random, the strongest units winning, by which fitted weights know them.
-
-    The product of two codes follows the cosine of the vectors (Charikar 2002, section 3; Dasgupta, Stevens and Navlakha 2017).
-    """
+    """The sparse codes of vectors [N, D], expanded at random, the strongest units winning, by which fitted weights know them. The product
+    of two codes follows the cosine of the vectors (Charikar 2002, section 3; Dasgupta, Stevens and Navlakha 2017)."""
     unit = normalize(torch.from_numpy(vectors).float(), dim=-1)
     code = kwta(unit @ _expansion(vectors.shape[1]), WINNERS)
     return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)

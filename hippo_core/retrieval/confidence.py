@@ -77,10 +77,8 @@ def fit(rows: Sequence[Mapping[str, float]], right: NDArray[np.float64], weight:
 def load_confidence(
     owner: LanguageModel | Owner, channels: Sequence[str], required: bool = False, folder: Path | None = None
 ) -> Confidence | None:
-    """The confidence that was fitted for the sum of these channels, None where there is none.
-
-    LabError where there is none and it is `required`, or it was fitted on other weights.
-    """
+    """The confidence that was fitted for the sum of these channels, None where there is none. LabError where there is none and it is
+    `required`, or it was fitted on other weights."""
     if not required and not ((folder or folder_of(owner)) / f"{PART}.json").is_file():
         return None
     fitted = read_part(owner, PART, folder)["fitted"]

@@ -30,10 +30,8 @@ def private() -> Iterator[None]:
 
 
 def kept(encoder: str, texts: Sequence[str], encode: "Callable[[], Mapping[str, Tensor]]") -> "Mapping[str, Tensor]":
-    """The named tensors that `encode` makes of the texts, read from disk if they are there.
-
-    `encoder` names the encoder and its weights; empty: nothing is read from disk or written.
-    """
+    """The named tensors that `encode` makes of the texts, read from disk if they are there. `encoder` names the encoder and its weights;
+    empty: nothing is read from disk or written."""
     if not encoder or len(texts) < LEAST or _private.get():
         return encode()
     from safetensors import SafetensorError

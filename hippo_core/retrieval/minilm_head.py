@@ -40,10 +40,8 @@ PIECES = pieces_part_of(SEEDS[0])  # the projection that is used
 
 
 def head_encoder(part: str, expansion: int, winners: int | None, device: str = "cpu", pieces: bool = False) -> KeyEncoder:
-    """The encoder of keys by a head, with MiniLM's vectors, and with its pieces where they are compared.
-
-    LabError where MiniLM, the head or the projection is missing, or belongs to another.
-    """
+    """The encoder of keys by a head, with MiniLM's vectors, and with its pieces where they are compared. LabError where MiniLM, the head or
+    the projection is missing, or belongs to another."""
     model = KeyModel(MiniLMStates(device), load_head(owner(), part))
     name = f"{minilm.identity()} head {artifacts.digest_of(owner(), part)} {expansion} {winners} with vectors"
     if not pieces:

@@ -60,10 +60,7 @@ class PieceHead(nn.Module):
 
 def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
     """For each piece of a cue [P, width] the highest cosine with a piece of each of `count` texts, [P, count]; -1 for a text without a
-    piece.
-
-    `table` [T, width] has the pieces of all texts, `owner` [T] the number of the text of each; rows have length 1.
-    """
+    piece. `table` [T, width] has the pieces of all texts, `owner` [T] the number of the text of each; rows have length 1."""
     alike = cue @ table.T
     return alike.new_full((len(cue), count), -1.0).scatter_reduce(1, owner.expand(len(cue), -1), alike, "amax")
 

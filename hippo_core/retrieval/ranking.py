@@ -40,10 +40,8 @@ def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
 def latest_first(
     index: WorldIndex, taught: tuple[str, ...], question: str, order: list[int], scores: np.ndarray, recency: float | None
 ) -> list[int]:
-    """All positions, best first, after the recency rule is applied to the best `AMONG` of `order`.
-
-    `scores` are standardised; `recency` is how much a unit of `superseded` is subtracted (None or 0: nothing).
-    """
+    """All positions, best first, after the recency rule is applied to the best `AMONG` of `order`. `scores` are standardised; `recency` is
+    how much a unit of `superseded` is subtracted (None or 0: nothing)."""
     if not recency:
         return order
     best, terms = sorted(order[:AMONG]), _terms(index, taught)

@@ -78,10 +78,8 @@ class Recaller:
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, codes: Codes | None = None) -> Recall:
-        """The best traces for a cue, ranked; none where the cue has nothing in common with any.
-
-        `sources`: only traces of these statements may be recalled (None: all). `codes`: the cue's, where they were made before.
-        """
+        """The best traces for a cue, ranked; none where the cue has nothing in common with any. `sources`: only traces of these statements
+        may be recalled (None: all). `codes`: the cue's, where they were made before."""
         begin = time.perf_counter()
         if not self.index.traces:
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)

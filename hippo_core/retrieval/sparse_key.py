@@ -18,10 +18,8 @@ WIDEST = 2**31 - 1  # the most dimensions that an int32 can number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseKey:
-    """A sparse key with K active dimensions. Its arrays are read-only.
-
-    LabError where indices or values are no such numbers, or there are none.
-    """
+    """A sparse key with K active dimensions. Its arrays are read-only. LabError where indices or values are no such numbers, or there are
+    none."""
 
     indices: NDArray[np.int32]  # [K], ascending, from 0 to dims - 1
     values: NDArray[np.int8]  # [K], none of them 0
@@ -100,10 +98,8 @@ def _check(indices: NDArray[np.int32], values: NDArray[np.int8], dims: int) -> N
 
 
 def cosines(left: Sequence[SparseKey], right: Sequence[SparseKey]) -> NDArray[np.float64]:
-    """The cosines of all pairs of keys of one space [left, right], float64, rounded to 12 decimals.
-
-    LabError where the keys have different numbers of dimensions.
-    """
+    """The cosines of all pairs of keys of one space [left, right], float64, rounded to 12 decimals. LabError where the keys have different
+    numbers of dimensions."""
     if not left or not right:
         return np.zeros((len(left), len(right)))
     return np.round((_rows(left) @ _rows(right).T).toarray(), 12)

@@ -60,10 +60,8 @@ class Codes:
 
 @dataclass(frozen=True)
 class KeyEncoder:
-    """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active).
-
-    Where it reads MiniLM's output, MiniLM's vector and pieces come with the key from one run.
-    """
+    """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active). Where it reads MiniLM's
+    output, MiniLM's vector and pieces come with the key from one run."""
 
     model: KeyModel
     expansion: int
@@ -175,10 +173,8 @@ def joined(parts: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]
 
 
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
-    """The payload of each text: its tokens as a line, and the codes of its sentences.
-
-    Each sentence is run once, all together, or its codes come from disk.
-    """
+    """The payload of each text: its tokens as a line, and the codes of its sentences. Each sentence is run once, all together, or its codes
+    come from disk."""
     if not texts:
         return []
     parts, starts = joined([sentences(text) for text in texts])

@@ -87,11 +87,8 @@ class TraceIndex:
         return self.encoder.cost(text) if self.encoder and ENCODED & set(self.channels) else 0.0
 
     def likeness(self, cue: Cue) -> dict[str, Scores]:
-        """How like the cue each trace is, by channel, float64 [N].
-
-        Of words and n-grams it is the share of the cue that the trace holds, of keys and vectors the cosine, of pieces
-        `PieceChannel.scores`.
-        """
+        """How like the cue each trace is, by channel, float64 [N]. Of words and n-grams it is the share of the cue that the trace holds, of
+        keys and vectors the cosine, of pieces `PieceChannel.scores`."""
         found = {
             name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
         }

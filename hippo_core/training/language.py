@@ -59,10 +59,8 @@ class Sentiment:
 
 
 def sst2(lm: LanguageModel, n: int = 200) -> Sentiment:
-    """The sentiment of the first `n` test sentences (at most 200), by the log-probabilities of the labels, each summed over its tokens.
-
-    The threshold is the median margin of the 100 calibration sentences, half of them positive.
-    """
+    """The sentiment of the first `n` test sentences (at most 200), by the log-probabilities of the labels, each summed over its tokens. The
+    threshold is the median margin of the 100 calibration sentences, half of them positive."""
     sentences, calibration = reviews("test"), reviews("calibration")
     if not 1 <= n <= len(sentences):
         raise LabError(f"SST-2: n must be 1 to {len(sentences)} sentences, got {n}")
@@ -88,10 +86,8 @@ def judged(sentences: Sequence[tuple[str, bool]], margins: np.ndarray, calibrati
 
 
 def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
-    """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), as one text in the file's tokenised form.
-
-    Windows of 1,024 tokens, or of the model's context limit, do not overlap. Perplexities compare on this form and tokenizer only.
-    """
+    """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), as one text in the file's tokenised form. Windows of
+    1,024 tokens, or of the model's context limit, do not overlap. Perplexities compare on this form and tokenizer only."""
     texts = wikipedia("valid")
     if articles is not None and not 1 <= articles <= len(texts):
         raise LabError(f"WikiText-2: articles must be 1 to {len(texts)}, got {articles}")
@@ -129,10 +125,8 @@ def measure(
     paragraphs: int | None = None,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """The measures as plain numbers, for a card: accuracies in [0, 1], losses in nats, `perplexity` = exp(nats a token).
-
-    A line is said of each measure whose files are not there.
-    """
+    """The measures as plain numbers, for a card: accuracies in [0, 1], losses in nats, `perplexity` = exp(nats a token). A line is said of
+    each measure whose files are not there."""
     source = {"sha256": manual_sha256(), "python": platform.python_version()}
     if source["sha256"] != MANUAL_SHA256:
         say(f"the manual of Python {source['python']} is another text than that of 3.11.7: its loss is another measure")
@@ -158,10 +152,8 @@ def plain(loss: TextLoss) -> dict[str, Any]:
 
 
 def against(now: Mapping[str, Any], base: Mapping[str, Any]) -> Frame:
-    """A row a measure that both results of `measure` have: measure, now, base, limit (the worst that passes) and holds.
-
-    An accuracy may fall by 2 points, a perplexity may rise by 5 %. LabError where the two were not measured on the same texts.
-    """
+    """A row a measure that both results of `measure` have: measure, now, base, limit (the worst that passes) and holds. An accuracy may
+    fall by 2 points, a perplexity may rise by 5 %. LabError where the two were not measured on the same texts."""
     shared = [name for name in ("sst2", "wikitext2", "python_manual") if name in now and name in base]
     for name, key in (("sst2", "n"), ("wikitext2", "tokens"), ("python_manual", "tokens"), ("python_manual", "sha256")):
         if name in shared and now[name][key] != base[name][key]:

@@ -62,10 +62,8 @@ class PackedLesson(NamedTuple):
 
 
 class LessonEncoder:
-    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention.
-
-    LabError where the template ends an answer by no special token.
-    """
+    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention. LabError where
+    the template ends an answer by no special token."""
 
     def __init__(self, tokenizer, template: Template, guided: bool = False, restate: bool = False, device: torch.device = CPU):
         self.backend = tokenizer.backend_tokenizer

@@ -148,10 +148,8 @@ def nothing_said(random: Random, n_facts: int, split: Split) -> Lesson:
 
 
 def plainly_unsaid(random: Random, n_facts: int, split: Split) -> Lesson:
-    """The same where only questions in the facts' own words are left without an answer, half of these.
-
-    A model that has also seen other questions left unanswered says "unknown" to any synonym that it does not know.
-    """
+    """The same where only questions in the facts' own words are left without an answer, half of these. A model that has also seen other
+    questions left unanswered says "unknown" to any synonym that it does not know."""
     whole = random.choice((slots, wide_slots, wide_slots, journeys))(random, n_facts + 2, split)
     plain = sorted({branch.gold[0] for branch in whole.branches if branch.skill in ("exact", "partial")})
     gone = set(random.sample(plain, (len(plain) + 1) // 2))

@@ -82,10 +82,8 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
 
 @contextmanager
 def keep_freed_memory() -> Iterator[None]:
-    """While it lasts, glibc keeps what large tensors leave behind instead of faulting it in again at every step.
-
-    Nothing happens where the C library has no `mallopt`.
-    """
+    """While it lasts, glibc keeps what large tensors leave behind instead of faulting it in again at every step. Nothing happens where the
+    C library has no `mallopt`."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         yield

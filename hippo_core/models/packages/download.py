@@ -23,10 +23,8 @@ class Unreachable(LabError):
 
 
 def download(pin: Package, folder: Path) -> Path:
-    """Fetch the wheel of `pin` into `folder`, whole, with the pinned SHA-256, or not at all.
-
-    LabError where no index has it, it is another file, or the disk is full; Unreachable where an index does not answer.
-    """
+    """Fetch the wheel of `pin` into `folder`, whole, with the pinned SHA-256, or not at all. LabError where no index has it, it is another
+    file, or the disk is full; Unreachable where an index does not answer."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".pip-", dir=folder) as made:
         mark(temporary := Path(made))

@@ -72,10 +72,8 @@ def put(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages,
 
 @compiled
 def near(units: NDArray, signs: NDArray, cells: Cells, pages: Pages, allowed: NDArray, count: int) -> NDArray:
-    """Rows in the cells of these units [K] whose signs differ least from `signs` uint64 [W], at least `count` where there are so many.
-
-    They come in no order, and twice where two cells have them. `allowed` bool [N] says which may be found.
-    """
+    """Rows in the cells of these units [K] whose signs differ least from `signs` uint64 [W], at least `count` where there are so many. They
+    come in no order, and twice where two cells have them. `allowed` bool [N] says which may be found."""
     total = 0
     for unit in units:
         total += cells.counts[unit]
@@ -131,10 +129,8 @@ def ones(word: np.uint64) -> np.int64:
 
 @compiled
 def best(table: NDArray, lengths: NDArray, rows: NDArray, cue: NDArray, ids: NDArray, scores: NDArray) -> None:
-    """Put the best of `rows` into `ids` and `scores` [top], best first, of equals the lower row first; free places have -1 and -inf.
-
-    A score is the product of a cue int16 [D] with a row of `table` int8 [N, D] over its length.
-    """
+    """Put the best of `rows` into `ids` and `scores` [top], best first, of equals the lower row first; free places have -1 and -inf. A
+    score is the product of a cue int16 [D] with a row of `table` int8 [N, D] over its length."""
     for row in rows:
         total = np.int32(0)
         for dim in range(cue.size):

@@ -85,10 +85,8 @@ class NeighbourIndex:
     def recall(
         self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, exact: bool = False
     ) -> Nearest:
-        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues.
-
-        `mask` bool [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed.
-        """
+        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues. `mask` bool
+        [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed."""
         self._check(cues, "cues")
         if top < 1:
             raise LabError(f"recall expects top of at least 1, got {top}")

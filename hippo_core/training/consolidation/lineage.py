@@ -35,10 +35,8 @@ class Consolidated:
 
 
 class Consolidation:
-    """What sleep puts into a model `lm` (or a `LazyModel`); `folder` is where what is learnt lies, there yet or not.
-
-    Several may share a model: one is attached at a time, and lets go when another one is asked.
-    """
+    """What sleep puts into a model `lm` (or a `LazyModel`); `folder` is where what is learnt lies, there yet or not. Several may share a
+    model: one is attached at a time, and lets go when another one is asked."""
 
     def __init__(self, lm: Any, folder: Path) -> None:
         self._lm, self.folder = lm, folder

@@ -53,10 +53,8 @@ class UpdateRule(ABC):
         """Leave the model as it was found, bit for bit."""
 
     def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:  # noqa: B027
-        """A look at what will be consolidated, before training: texts, and of each the questions that are rehearsed.
-
-        The first `known` texts are of earlier sleeps: what was learnt of them stays.
-        """
+        """A look at what will be consolidated, before training: texts, and of each the questions that are rehearsed. The first `known`
+        texts are of earlier sleeps: what was learnt of them stays."""
 
     def fits(self, questions: Sequence[str]) -> list[bool]:
         """Which questions the update is for; the model answers the others as it was."""

@@ -50,11 +50,8 @@ class InputGate:
 
 
 def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> InputGate:
-    """The gate of these texts and of the questions that were rehearsed of each.
-
-    The threshold tells rehearsed questions from those of strangers: each trace is indexed with every other question of its own, and judged
-    by the rest.
-    """
+    """The gate of these texts and of the questions that were rehearsed of each. The threshold tells rehearsed questions from those of
+    strangers: each trace is indexed with every other question of its own, and judged by the rest."""
     lexicon = Lexicon.of([*(" ".join((text, *own)) for text, own in zip(texts, questions, strict=True)), *strangers], grams)
 
     def gate(step: int, threshold: float) -> InputGate:
