@@ -45,7 +45,11 @@ class KVDelivery:
     """Answers questions with their traces in the cache; `passage_kv` keeps the traces' KV of these blocks (None: all)."""
 
     def __init__(self, lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
-        check_passage_kv(lm, passage_kv, decoding, blocks)
+        if passage_kv.blocks != (None if blocks is None else list(blocks)):
+            raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
+        if passage_kv.prefix_ids != prefix_of(lm, decoding):
+            behind = f"the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})"
+            raise LabError(f"the traces' KV do not stand behind {behind}")
         self.lm, self.passage_kv = lm, passage_kv
         self.decoding: Decoding = decoding
 
@@ -95,20 +99,17 @@ def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path
     return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), storage, folder), decoding)
 
 
-def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
-    """LabError where the kept KV are of other blocks (None: all), or were made behind another beginning than the prompts have."""
-    if passage_kv.blocks != (None if blocks is None else list(blocks)):
-        raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
-    if passage_kv.prefix_ids != prefix_of(lm, decoding):
-        raise LabError(f"the traces' KV do not stand behind the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})")
-
-
 def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
     """Questions and traces as token ids, with the KV of the traces; those that are not kept yet are run."""
     lm, begin = passage_kv.lm, time.perf_counter()
     pieces = [split(lm, question.blocks, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
-        _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
+        tokens = len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens  # traces share positions
+        if tokens > lm.spec.context_limit:
+            raise LabError(
+                f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "
+                f"{lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
+            )
     encoded = passage_kv.get([block for piece in pieces for block in piece.blocks])
     traces, share = iter(encoded.traces), max(1, len(questions))
     return Ready(
@@ -119,12 +120,3 @@ def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Deco
         encoded.computed_tokens / share,
         (time.perf_counter() - begin) * 1000 / share,
     )
-
-
-def _check_length(lm: LanguageModel, question: Question, tokens: int) -> None:
-    """LabError for a question that is too long with its longest trace: traces take the same positions."""
-    if tokens > lm.spec.context_limit:
-        raise LabError(
-            f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "
-            f"{lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
-        )

@@ -27,9 +27,10 @@ class TextDelivery:
             prompts = [one.prompt for one in fitted]
             penalties = [question.penalty for question in questions]
             answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding), penalties)
+        bare = [len(self.lm.encode(render(self.lm, (), question.text, self.decoding))) for question in questions]
         return [
-            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - self._bare(question), dropped=one.dropped)
-            for answer, question, one in zip(answers, questions, fitted, strict=True)
+            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - tokens, dropped=one.dropped)
+            for answer, one, tokens in zip(answers, fitted, bare, strict=True)
         ]
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
@@ -38,9 +39,6 @@ class TextDelivery:
 
     def forget(self) -> None:
         """Nothing is kept."""
-
-    def _bare(self, question: Question) -> int:
-        return len(self.lm.encode(render(self.lm, (), question.text, self.decoding)))
 
     def _hidden(
         self, shown: Sequence[tuple[str, ...]], questions: Sequence[Question], max_new_tokens: int, batch_size: int

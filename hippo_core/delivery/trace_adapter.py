@@ -79,7 +79,9 @@ class TraceAdapter(nn.Module):
 
     def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
         super().__init__()
-        check_understood(lm)
+        if (kind := lm.config.model_type) not in UNDERSTOOD:
+            known = f"known: {', '.join(UNDERSTOOD)}"
+            raise LabError(f"delivery=adapter does not know the blocks of model type {kind!r} ({known}); use delivery=kv or delivery=text")
         wrong = [block for block in settings.blocks if not 0 <= block < lm.config.num_hidden_layers]
         if wrong or len(set(settings.blocks)) != len(settings.blocks):
             legal = f"different ones from 0 to {lm.config.num_hidden_layers - 1}"
@@ -143,16 +145,6 @@ class TraceBlock(nn.Module):
             out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
         return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
-
-
-def check_understood(lm: LanguageModel) -> None:
-    """Raise LabError if the model's attention may do more to a query than project and rotate it."""
-    kind = lm.config.model_type
-    if kind not in UNDERSTOOD:
-        legal = ", ".join(UNDERSTOOD)
-        raise LabError(
-            f"delivery=adapter does not know the blocks of model type {kind!r} (known: {legal}); use delivery=kv or delivery=text"
-        )
 
 
 def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:

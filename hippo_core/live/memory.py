@@ -99,17 +99,12 @@ class LiveMemory:
             held.callback(self._stores.clear)
             for name, writer in self._writers.items():
                 self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
-            if not read_only:
-                self._tidy()
+            if not read_only:  # put right what a kill has left
+                remove_unwritten(self.folder / BEGUN)
+                self._finish()
+                self._learnt.tidy()
             self._held = held.pop_all()
         return self
-
-    def _tidy(self) -> None:
-        """Put right what a kill has left."""
-        assert self.folder is not None
-        remove_unwritten(self.folder / BEGUN)
-        self._finish()
-        self._learnt.tidy()
 
     def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
         path = store_path(folder, SESSION, writer.algorithm())

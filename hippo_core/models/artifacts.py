@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import nn
 
 from hippo_core.errors import LabError
 from hippo_core.files import check_seal, read_sealed, require_checkout, root, seal, sha256, write_bytes, write_sealed
@@ -99,14 +99,10 @@ def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, An
     if wrong := sorted(name for name in shapes.keys() | got.keys() if shapes.get(name) != got.get(name)):
         name = wrong[0]
         raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; {again}")
-    if bad := sorted(name for name, tensor in tensors.items() if not _finite(tensor)):
+    if bad := sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()):
         raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; {again}")
     module.load_state_dict(tensors)
     return module.eval().requires_grad_(False)
-
-
-def _finite(tensor: Tensor) -> bool:
-    return bool(tensor.isfinite().all())
 
 
 def _named(base: Any) -> str:

@@ -148,8 +148,9 @@ def continue_greedily(lm: LanguageModel, running: DecodingState, max_new_tokens:
             running.keep(unfinished)
             alive = [alive[row] for row in unfinished]
         running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
-        running.token = _next_token(lm, running)
-        running.position = running.position + 1
+        ids, positions, cache = running.token[:, None], running.position[:, None], running.cache
+        out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=cache, use_cache=True)
+        running.token, running.position = out.logits[:, -1].float().argmax(-1), running.position + 1
     return produced
 
 
@@ -175,12 +176,6 @@ def to_generation(
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
     """The size in MiB of the keys and values of `tokens` tokens of one sequence."""
     return shape_of(config, bytes_per_value).kv_bytes(tokens, "model") / MB
-
-
-def _next_token(lm: LanguageModel, running: DecodingState) -> Tensor:
-    ids, positions = running.token[:, None], running.position[:, None]
-    out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=running.cache, use_cache=True)
-    return out.logits[:, -1].float().argmax(-1)
 
 
 def _decode(lm: LanguageModel, tokens: list[int]) -> str:

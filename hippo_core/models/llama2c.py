@@ -84,7 +84,10 @@ def convert(checkpoint: Path, tokenizer: Path, out: Path) -> Path:
 
 def read_checkpoint(path: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and named weights of a llama2.c checkpoint; LabError unless the file is exactly as long as its header says."""
-    data = _bytes(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LabError(f"cannot read {path}: {error.strerror}") from None
     if len(data) < HEADER.size:
         raise LabError(f"{path} is no llama2.c checkpoint: {len(data)} bytes, the header alone takes {HEADER.size}")
     header = Header(*HEADER.unpack_from(data))
@@ -110,13 +113,6 @@ def _check(header: Header, path: Path) -> None:
     if header.dim % header.n_heads or header.head_dim % 2 or header.n_heads % header.n_kv_heads:
         shape = f"{header.dim} dimensions, {header.n_heads} heads, {header.n_kv_heads} key/value heads"
         raise LabError(f"{path} is no llama2.c version 0 checkpoint: {shape} do not go together")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LabError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _config(header: Header) -> LlamaConfig:

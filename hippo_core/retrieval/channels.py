@@ -104,12 +104,7 @@ def index_of(rows: SparseMatrix) -> SparseIndex:
 
 def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
     """Keys of one space as rows."""
-    width = max((len(key.indices) for key in keys), default=1)
-    indices = np.full((len(keys), width), -1, dtype=np.int32)
-    values = np.zeros((len(keys), width), dtype=np.int16)
-    for row, key in enumerate(keys):
-        indices[row, : len(key.indices)], values[row, : len(key.values)] = key.indices, key.values
-    return SparseMatrix(indices, values, keys[0].dims if keys else 1)
+    return SparseMatrix.of([(key.indices, key.values) for key in keys], keys[0].dims if keys else 1)
 
 
 def codes_of(vectors: NDArray[np.int8]) -> SparseMatrix:

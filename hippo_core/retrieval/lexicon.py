@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.text import words
 
@@ -54,18 +52,13 @@ class Lexicon:
     def rows(self, texts: Sequence[str]) -> SparseMatrix:
         """The texts as rows of a sparse code. A term outside the lexicon has no dimension, but counts for the row's length."""
         coded = [self._coded(text) for text in texts]
-        width = max(1, *map(len, coded)) if coded else 1
-        indices = np.full((len(coded), width), -1, dtype=np.int32)
-        values = np.zeros((len(coded), width), dtype=np.int16)
-        for row, code in enumerate(coded):
-            indices[row, : len(code)] = [column for column, _ in code]
-            values[row, : len(code)] = [value for _, value in code]
-        return SparseMatrix(indices, values, len(self.columns), float(SCALE))
+        return SparseMatrix.of(coded, len(self.columns), float(SCALE))
 
-    def _coded(self, text: str) -> list[tuple[int, int]]:
-        """The known terms of a text as pairs (dimension, integer value), sorted by dimension."""
+    def _coded(self, text: str) -> tuple[list[int], list[int]]:
+        """The dimensions of the known terms of a text, ascending, and their integer values."""
         counts = Counter(self.terms(text))
         weights = {term: self.idf.get(term, self.unseen) * (1 + math.log(count)) for term, count in counts.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         known = {self.columns[term]: round(SCALE * weight / length) for term, weight in weights.items() if term in self.columns}
-        return sorted((column, value) for column, value in known.items() if value)
+        columns = sorted(column for column, value in known.items() if value)
+        return columns, [known[column] for column in columns]

@@ -44,7 +44,8 @@ def latest_first(
     how much a unit of `superseded` is subtracted (None or 0: nothing)."""
     if not recency:
         return order
-    best, terms = sorted(order[:AMONG]), _terms(index, taught)
+    terms = index.once(("recency", taught), lambda: [frozenset(grams(index.passages[source].text)) for source in taught])
+    best = sorted(order[:AMONG])
     adjusted = scores[best] - recency * superseded(frozenset(grams(question)), [terms[position] for position in best])
     return [*(best[position] for position in np.argsort(-np.round(adjusted, 6), kind="stable")), *order[AMONG:]]
 
@@ -53,8 +54,3 @@ def supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
     """How much a fact looks as if this later one replaced it, from 0 to 1 (`superseded`)."""
     matches, both = cue & fact, fact & later
     return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** ALIKE if matches else 0.0
-
-
-def _terms(index: WorldIndex, taught: tuple[str, ...]) -> list[Set[str]]:
-    """The character n-grams of each taught passage."""
-    return index.once(("recency", taught), lambda: [frozenset(grams(index.passages[source].text)) for source in taught])

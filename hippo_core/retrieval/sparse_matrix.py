@@ -1,7 +1,9 @@
 """Texts as rows of a sparse integer code, and their similarity to a cue's code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,16 @@ class SparseMatrix:
     values: NDArray[np.int16]  # [rows, K]
     dims: int
     unit: float | None = None  # the length of every row, if rows are parts of longer ones; None: that of its values
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Sequence[int] | Ints, Sequence[int] | Ints]], dims: int, unit: float | None = None) -> Self:
+        """The matrix of rows, each the indices and the values of a code."""
+        width = max(1, max((len(indices) for indices, _ in rows), default=1))
+        padded_indices = np.full((len(rows), width), -1, dtype=np.int32)
+        padded_values = np.zeros((len(rows), width), dtype=np.int16)
+        for row, (indices, values) in enumerate(rows):
+            padded_indices[row, : len(indices)], padded_values[row, : len(values)] = indices, values
+        return cls(padded_indices, padded_values, dims, unit)
 
     def one(self, row: int) -> "SparseMatrix":
         """The matrix of this row alone."""

@@ -113,11 +113,6 @@ def python_manual(lm: LanguageModel, paragraphs: int | None = None) -> TextLoss:
     return text_loss(lm, ["\n".join(texts[:paragraphs])], min(WINDOW, lm.spec.context_limit))
 
 
-def manual_sha256() -> str:
-    """The checksum of the manual's text. It differs between versions of Python: losses on two texts do not compare."""
-    return sha256("\n".join(manual()).encode()).hexdigest()
-
-
 def measure(
     lm: LanguageModel,
     n: int = 200,
@@ -127,7 +122,8 @@ def measure(
 ) -> dict[str, Any]:
     """The measures as plain numbers, for a card: accuracies in [0, 1], losses in nats, `perplexity` = exp(nats a token). A line is said of
     each measure whose files are not there."""
-    source = {"sha256": manual_sha256(), "python": platform.python_version()}
+    text = "\n".join(manual())  # it differs between versions of Python: losses on two texts do not compare
+    source = {"sha256": sha256(text.encode()).hexdigest(), "python": platform.python_version()}
     if source["sha256"] != MANUAL_SHA256:
         say(f"the manual of Python {source['python']} is another text than that of 3.11.7: its loss is another measure")
     measures: dict[str, Any] = {"python_manual": plain(python_manual(lm, paragraphs)) | source}

