@@ -16,6 +16,7 @@ SHIPPED = (
         "params/gates/*.yaml",
         "data/paired/**/*",
         "data/notes/*.yaml",
+        "data/lessons/*.yaml",
         "data/reworded/*.yaml",
         "data/relations/**/*.yaml",
     ),

@@ -20,8 +20,7 @@ from hippo_core.models.matmul import half_products
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, TokenStates, padded
 from hippo_core.suites import episodic, lexicon, multi, settings_for, wording
 from hippo_core.suites.types import WorldSpec
-from hippo_core.training.tasks import NOTES, rephrased
-from hippo_core.training.wide_words import WIDE
+from hippo_core.training.tasks import NOTES, rephrased, wide
 
 RUNGS = ("exact", "partial", "paraphrase", "paraphrase", "paraphrase", "noisy")
 OPENED = 0.2  # of the facts begin as a correction does
@@ -69,7 +68,7 @@ def draw_room(random: Random, recipe: KeyRecipe) -> Room:
     """A train world: events, journeys, or what people say of themselves; two of three with words that the suites do not have."""
     if random.random() < 0.15:
         return _draw_statements(random, recipe)
-    pools, motion = random.choice((lexicon.POOLS, WIDE, WIDE)), random.random() < 0.2
+    pools, motion = random.choice((lexicon.POOLS, wide(), wide())), random.random() < 0.2
     settings = episodic.EpisodicSettings(n_facts=recipe.facts, n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
     events = episodic.make_events(random, settings, WorldSpec("train", 0, 0), motion, pools)
     words = [wording.choose_words(random, event) for event in events]

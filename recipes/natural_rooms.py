@@ -17,8 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from hippo_core.models import minilm
-from hippo_core.retrieval.lexicon import words
-from hippo_core.retrieval.sentences import sentences
+from hippo_core.retrieval.lexicon import sentences, words
 from hippo_core.suites.natural import squad
 from hippo_core.suites.wording import misspell
 from hippo_core.text_files import read_text

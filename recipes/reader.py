@@ -15,10 +15,11 @@ from torch.nn.functional import kl_div
 
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.matmul import half_products
-from hippo_core.training import guidance, tasks
+from hippo_core.training import tasks
 from hippo_core.training.mixture import SHARES, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_RELATIONS, SHARES_WIDE, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
 from hippo_core.training.train import Log, answer_loss, set_rates
+from recipes import guidance
 from recipes.replay_text import FILES, Rehearsal
 from recipes.validation import examine
 

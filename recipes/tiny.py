@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hippo_core.models.template import template_for
-from hippo_core.training import guidance, tasks
+from hippo_core.training import tasks
 from hippo_core.training.mixture import SHARES_FROM_NOTHING, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
 from hippo_core.training.stories import STORIES, training_stories
 from hippo_core.training.train import Log, answer_loss, set_rates, share_of_rate
+from recipes import guidance
 from recipes.tokenizer import SPECIAL
 from recipes.validation import examine
 

@@ -23,12 +23,12 @@ from hippo_core.results.rankings import score_ranking
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
+from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.minilm_head import MINILM_HEAD, PIECES, owner
 from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.pieces import PieceIndex, load_pieces, pieces_of
 from hippo_core.retrieval.recall import RecallConfig, Recaller
-from hippo_core.retrieval.sentences import joined, sentences
-from hippo_core.retrieval.text_encoder import Codes, KeyEncoder
+from hippo_core.retrieval.text_encoder import Codes, KeyEncoder, joined
 from hippo_core.retrieval.trace_index import Channel, TraceIndex
 from hippo_core.retrieval.vectors import quantised
 from hippo_core.store.trace import Trace

@@ -17,7 +17,7 @@ from typing import get_args
 
 import torch
 
-from hippo_core.models.blocks import ask_blocks
+from hippo_core.models.ask import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import KV, HeldKV, inputs, restored, tokens_of
 from hippo_core.models.kv_storage import MB, KVStorage, Precision

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from recall import CUES, TOP, ask_all, seconds, shared, unit, vectors, without_peers
 
 from hippo_core.files import home
-from hippo_core.retrieval.sentences import sentences
+from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.vectors import quantised
 from hippo_core.text_files import read_text
 

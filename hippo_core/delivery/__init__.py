@@ -44,8 +44,8 @@ def load_delivery(
     storage: KVStorage = DEFAULT,
     folder: Path | None = None,
 ) -> "Delivery":
-    """The delivery of this name for a loaded model; `storage` says how passages' KV are kept, and `folder` where those on disk are
-    (`PassageKV`; text has none). LabError for an unknown name, and for adapter where the model has none."""
+    """The delivery of this name for a loaded model; `storage` and `folder` say how and where passages' KV are kept (`PassageKV`). LabError
+    for an unknown name, and for adapter where the model has none."""
     module = module_of(name)
     if name not in DELIVERIES:
         found = imported(name, "delivery")

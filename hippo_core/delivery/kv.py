@@ -1,7 +1,7 @@
 """delivery: kv: the traces' keys and values lie in the cache before the question, each as if it alone stood after the beginning.
 
-Nothing is trained. With one trace this is the plain prompt; the order of several means nothing. Block-encoded context: Ma et al. 2024
-(arXiv 2409.15355, section 2), where blocks keep their place in the text; here all start at the same one.
+The order of several means nothing. Block-encoded context: Ma et al. 2024 (arXiv 2409.15355, section 2), where blocks keep their place in
+the text; here all start at the same one.
 """
 
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import ask_blocks
+from hippo_core.models.ask import ask_blocks
 from hippo_core.models.generate import Generation
 from hippo_core.models.kv import HeldKV
 from hippo_core.models.kv_storage import MB, KVStorage
@@ -22,44 +22,34 @@ from hippo_core.models.prompt import Decoding, blocks_of, prefix_of, render, spl
 
 @dataclass(frozen=True)
 class Ready:
-    """Questions made ready for a pass of the model.
+    """Questions made ready for a pass of the model."""
 
-    Args:
-        prompts: the prompt of each question without traces.
-        tails: the tokens of each question that are run behind its traces.
-        traces: the KV of each question's traces, as they are kept.
-        trace_tokens: how many tokens each question's traces have.
-        computed_tokens, latency_ms: a question's share of the tokens and milliseconds that the traces took.
-    """
-
-    prompts: list[str]
-    tails: list[list[int]]
-    traces: list[tuple[HeldKV, ...]]
-    trace_tokens: list[int]
-    computed_tokens: float
-    latency_ms: float
+    prompts: list[str]  # of each question, without traces
+    tails: list[list[int]]  # the tokens of each question that are run behind its traces
+    traces: list[tuple[HeldKV, ...]]  # the KV of each question's traces, as they are kept
+    trace_tokens: list[int]  # how many each question has
+    computed_tokens: float  # a question's share of what the traces took
+    latency_ms: float  # the same in milliseconds
 
     def delivered(self, answers: Sequence[Generation]) -> list[Delivered]:
         """The answers, with the cost of their traces added."""
-        return [
-            Delivered(
-                **vars(answer)
-                | {
-                    "computed_tokens": answer.computed_tokens + self.computed_tokens,
-                    "latency_ms": answer.latency_ms + self.latency_ms,
-                    "prompt": prompt,
-                    "trace_tokens": tokens,
-                }
-            )
-            for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True)
-        ]
+        delivered = []
+        for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True):
+            computed, latency = answer.computed_tokens + self.computed_tokens, answer.latency_ms + self.latency_ms
+            costs = {"computed_tokens": computed, "latency_ms": latency, "prompt": prompt, "trace_tokens": tokens}
+            delivered.append(Delivered(**vars(answer) | costs))
+        return delivered
 
 
 class KVDelivery:
     """Answers questions with their traces in the cache; `passage_kv` keeps the traces' KV of these blocks (None: all)."""
 
     def __init__(self, lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding = "short", blocks: Sequence[int] | None = None) -> None:
-        check_passage_kv(lm, passage_kv, decoding, blocks)
+        if passage_kv.blocks != (None if blocks is None else list(blocks)):
+            raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
+        if passage_kv.prefix_ids != prefix_of(lm, decoding):
+            behind = f"the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})"
+            raise LabError(f"the traces' KV do not stand behind {behind}")
         self.lm, self.passage_kv = lm, passage_kv
         self.decoding: Decoding = decoding
 
@@ -77,8 +67,7 @@ class KVDelivery:
         return ready.delivered(answers)
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
-        """See `Delivery`. What does not fit into memory beside the first questions' traces is run when it is asked for, and counts to who
-        asks."""
+        """See `Delivery`. What does not fit into memory beside the first questions' traces counts to who asks for it."""
         begin, tokens = time.perf_counter(), 0
         if self.passage_kv.storage.store != "none" and (parts := self._parts(questions)):
             texts = list(dict.fromkeys(text for question in parts[0] for text in question.blocks))
@@ -110,20 +99,17 @@ def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path
     return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), storage, folder), decoding)
 
 
-def check_passage_kv(lm: LanguageModel, passage_kv: PassageKV, decoding: Decoding, blocks: Sequence[int] | None) -> None:
-    """LabError where the kept KV are of other blocks (None: all), or were made behind another beginning than the prompts have."""
-    if passage_kv.blocks != (None if blocks is None else list(blocks)):
-        raise LabError(f"expected the traces' KV of blocks {blocks or 'all'}, got those of {passage_kv.blocks or 'all'}")
-    if passage_kv.prefix_ids != prefix_of(lm, decoding):
-        raise LabError(f"the traces' KV do not stand behind the beginning of {decoding} prompts: make it with prefix_of(lm, {decoding!r})")
-
-
 def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
     """Questions and traces as token ids, with the KV of the traces; those that are not kept yet are run."""
     lm, begin = passage_kv.lm, time.perf_counter()
     pieces = [split(lm, question.blocks, question.text, decoding) for question in questions]
     for question, piece in zip(questions, pieces, strict=True):
-        _check_length(lm, question, len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens)
+        tokens = len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens  # traces share positions
+        if tokens > lm.spec.context_limit:
+            raise LabError(
+                f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "
+                f"{lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
+            )
     encoded = passage_kv.get([block for piece in pieces for block in piece.blocks])
     traces, share = iter(encoded.traces), max(1, len(questions))
     return Ready(
@@ -134,12 +120,3 @@ def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Deco
         encoded.computed_tokens / share,
         (time.perf_counter() - begin) * 1000 / share,
     )
-
-
-def _check_length(lm: LanguageModel, question: Question, tokens: int) -> None:
-    """LabError for a question that is too long with its longest trace: traces take the same positions."""
-    if tokens > lm.spec.context_limit:
-        raise LabError(
-            f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "
-            f"{lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
-        )

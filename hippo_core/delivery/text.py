@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.models.ask import Ask, ask
-from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import Generation, generate
+from hippo_core.models.kv import encode_blocks
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import Decoding, fit, render, split, stops
 
@@ -18,8 +18,7 @@ class TextDelivery:
         self.decoding: Decoding = decoding
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """See `Delivery`. Masked, the whole prompt is run and the lines' tokens are hidden. LabError for a question that is too
-        long."""
+        """See `Delivery`. Masked, the whole prompt is run and the lines' tokens are hidden. LabError for a question that is too long."""
         fitted = [fit(self.lm, question.passages, question.text, self.decoding, max_new_tokens) for question in questions]
         shown = [question.passages[one.dropped :] for question, one in zip(questions, fitted, strict=True)]
         if masked:
@@ -28,9 +27,10 @@ class TextDelivery:
             prompts = [one.prompt for one in fitted]
             penalties = [question.penalty for question in questions]
             answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding), penalties)
+        bare = [len(self.lm.encode(render(self.lm, (), question.text, self.decoding))) for question in questions]
         return [
-            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - self._bare(question), dropped=one.dropped)
-            for answer, question, one in zip(answers, questions, fitted, strict=True)
+            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - tokens, dropped=one.dropped)
+            for answer, one, tokens in zip(answers, fitted, bare, strict=True)
         ]
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
@@ -39,9 +39,6 @@ class TextDelivery:
 
     def forget(self) -> None:
         """Nothing is kept."""
-
-    def _bare(self, question: Question) -> int:
-        return len(self.lm.encode(render(self.lm, (), question.text, self.decoding)))
 
     def _hidden(
         self, shown: Sequence[tuple[str, ...]], questions: Sequence[Question], max_new_tokens: int, batch_size: int

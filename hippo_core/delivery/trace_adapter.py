@@ -4,10 +4,9 @@ After block b with output h, it computes
 
     y = h + o(g * attention(rotated q(norm(h)), K, V)),    g = tanh(gate)
 
-norm, q and o are those of block b. K and V are the keys and values that block b computed for the traces' tokens (models/passage_kv.py).
-q and o get low-rank updates (LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 the adapter changes nothing, like a gated layer of
-Flamingo (Alayrac et al. 2022, arXiv 2204.14198, section 2.2). Unlike in Flamingo, no layer starts from random weights. The base model is
-never changed: forward hooks are set for a batch and removed after it.
+norm, q and o are those of block b, K and V what it computed for the traces' tokens (models/passage_kv.py). q and o get low-rank updates
+(LoRA: Hu et al. 2021, arXiv 2106.09685). With gate 0 the adapter changes nothing, like a gated layer of Flamingo (Alayrac et al. 2022,
+arXiv 2204.14198, section 2.2). The base model is never changed: forward hooks are set for a batch and removed after it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,17 +29,11 @@ from hippo_core.models.spec import validated
 
 @dataclass
 class Traces:
-    """The traces that the rows of a batch attend to.
+    """The traces that the rows of a batch attend to."""
 
-    Args:
-        layers: keys and values of each of the adapter's blocks, both `(batch, kv_heads, trace_tokens, head_dim)`.
-        mask: which trace tokens a row sees, `(batch, trace_tokens)`, bool.
-        offset: how many positions later a row's question is rotated than it is without traces, `(batch,)`, int64.
-    """
-
-    layers: list[tuple[Tensor, Tensor]]
-    mask: Tensor
-    offset: Tensor
+    layers: list[tuple[Tensor, Tensor]]  # keys and values of each of the adapter's blocks [batch, kv_heads, trace_tokens, head_dim]
+    mask: Tensor  # which trace tokens a row sees, bool [batch, trace_tokens]
+    offset: Tensor  # how many positions later a row's question is rotated, int64 [batch]
 
     def keep(self, index: Tensor) -> None:
         """Keep only these rows."""
@@ -51,13 +44,8 @@ class Traces:
 def lay_traces(rows: Sequence[Sequence[HeldKV]], like: KV, masked: bool = False) -> Traces:
     """Put the traces of each row side by side and pad them to one length.
 
-    Args:
-        rows: the KV of each row's traces, of the adapter's blocks only.
-        like: any such KV. It gives shape and dtype where rows have no traces.
-        masked: keep the traces in place but hide them from every row.
-
-    Returns:
-        `Traces` for a batch of `len(rows)`.
+    `rows` hold the KV of each row's traces, of the adapter's blocks only; `like`, any such KV, gives shape and dtype where rows have none.
+    `masked` keeps the traces in place but hides them from every row.
     """
     lengths = [sum(map(tokens_of, row)) for row in rows]
     layers, _, heads, _, size = like.shape
@@ -76,33 +64,24 @@ UNDERSTOOD = ("llama", "mistral", "phi3", "qwen2")  # model types whose attentio
 
 
 class AdapterSettings(BaseModel):
-    """The shape of a trace adapter.
-
-    Args:
-        blocks: the blocks that the adapter runs after, counted from 0.
-        rank: the rank of the low-rank updates.
-        gate: "scalar" for one gate per block, "head" for one gate per head.
-    """
+    """The shape of a trace adapter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    blocks: Annotated[tuple[int, ...], Field(min_length=1)]
-    rank: Annotated[int, Field(ge=1)] = 16
-    gate: Literal["scalar", "head"] = "head"
+    blocks: Annotated[tuple[int, ...], Field(min_length=1)]  # that the adapter runs after, counted from 0
+    rank: Annotated[int, Field(ge=1)] = 16  # of the low-rank updates
+    gate: Literal["scalar", "head"] = "head"  # one gate per block, or per head
 
 
 class TraceAdapter(nn.Module):
-    """The trained part: gates and low-rank updates.
-
-    A new adapter is neutral. `seed` draws the halves of the updates that do not start at zero.
-
-    Raises:
-        LabError: the model's block type is not supported, the model does not have one of the blocks, or a block is named twice.
-    """
+    """The trained part: gates and low-rank updates, neutral when new. `seed` draws the halves of the updates that do not start at 0.
+    LabError where the model's block type is not supported, it does not have one of the blocks, or a block is named twice."""
 
     def __init__(self, lm: LanguageModel, settings: AdapterSettings, seed: int = 0) -> None:
         super().__init__()
-        check_understood(lm)
+        if (kind := lm.config.model_type) not in UNDERSTOOD:
+            known = f"known: {', '.join(UNDERSTOOD)}"
+            raise LabError(f"delivery=adapter does not know the blocks of model type {kind!r} ({known}); use delivery=kv or delivery=text")
         wrong = [block for block in settings.blocks if not 0 <= block < lm.config.num_hidden_layers]
         if wrong or len(set(settings.blocks)) != len(settings.blocks):
             legal = f"different ones from 0 to {lm.config.num_hidden_layers - 1}"
@@ -113,10 +92,7 @@ class TraceAdapter(nn.Module):
 
     @contextmanager
     def attached(self, lm: LanguageModel, traces: Traces) -> Iterator[Traces]:
-        """Let the model's forward passes attend to these traces inside the `with` block.
-
-        Rows that leave the batch must also be dropped from `traces`.
-        """
+        """Let the model's forward passes attend to these traces; rows that leave the batch must also be dropped from `traces`."""
         decoder = lm.model.get_decoder()
         hooks = [
             decoder.layers[block].register_forward_hook(self._hook(decoder.rotary_emb, number, traces), with_kwargs=True)
@@ -154,17 +130,11 @@ class TraceBlock(nn.Module):
             nn.init.normal_(down, std=down.shape[1] ** -0.5, generator=random)
 
     def forward(self, block: Any, hidden: Tensor, turn: tuple[Tensor, Tensor], keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """Attend to the traces.
+        """The term that is added to `hidden`, the block's output [batch, tokens, hidden].
 
-        Args:
-            block: the model's block, whose norm, q and o are used.
-            hidden: the block's output, `(batch, tokens, hidden)`.
-            turn: cosine and sine of the question's rotation, both `(batch, tokens, rotary_dim)`.
-            keys, values: those of the traces, both `(batch, kv_heads, trace_tokens, head_dim)`.
-            mask: which trace tokens a row sees, `(batch, trace_tokens)`, bool.
-
-        Returns:
-            The term that is added to `hidden`, `(batch, tokens, hidden)`.
+        `block` is the model's, whose norm, q and o are used; `turn` cosine and sine of the question's rotation [batch, tokens, rotary_dim];
+        `keys` and `values` those of the traces [batch, kv_heads, trace_tokens, head_dim]; `mask` the trace tokens seen, bool [batch,
+        trace_tokens].
         """
         attention, x = block.self_attn, block.input_layernorm(hidden)
         width = self.q_up.shape[0]
@@ -175,16 +145,6 @@ class TraceBlock(nn.Module):
             out, _ = trace_attention(q, keys.to(q.dtype), values.to(q.dtype), mask, impl=impl)
         gated = (out * self.gate.tanh().to(out.dtype).expand(self.heads)[:, None, None]).transpose(1, 2).flatten(2)
         return _own_output(attention, gated) + _update(gated, self.o_down, self.o_up)
-
-
-def check_understood(lm: LanguageModel) -> None:
-    """Raise LabError if the model's attention may do more to a query than project and rotate it."""
-    kind = lm.config.model_type
-    if kind not in UNDERSTOOD:
-        legal = ", ".join(UNDERSTOOD)
-        raise LabError(
-            f"delivery=adapter does not know the blocks of model type {kind!r} (known: {legal}); use delivery=kv or delivery=text"
-        )
 
 
 def _own_queries(attention: Any, x: Tensor, width: int) -> Tensor:
@@ -213,17 +173,10 @@ PART = "adapter"
 
 
 def save_adapter(adapter: TraceAdapter, lm: LanguageModel, folder: Path, made: dict[str, Any]) -> None:
-    """Write the adapter's tensors and its JSON file.
-
-    The JSON file holds the adapter's shape, its base model and `made` (recipe, command, date, results).
-    """
+    """Write the adapter's tensors, and its shape, base model and `made` (recipe, command, date, results) as JSON."""
     artifacts.save_part(lm, PART, {"settings": adapter.settings.model_dump(mode="json"), **made}, adapter, folder)
 
 
 def load_adapter(lm: LanguageModel, folder: Path | None = None) -> TraceAdapter:
-    """Load the adapter of a loaded model from `folder` (default: the model's folder).
-
-    Raises:
-        LabError: there is no adapter, it is damaged, it was fitted on other weights, or its tensors do not fit its settings.
-    """
+    """Load a model's adapter from `folder` (default: the model's). LabError where it is missing, damaged, or fitted on other weights."""
     return artifacts.load_part(lm, PART, lambda told: TraceAdapter(lm, validated(AdapterSettings, told, f"{PART}.json")), folder)

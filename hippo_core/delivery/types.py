@@ -11,14 +11,12 @@ from hippo_core.text import on_one_line
 
 @dataclass(frozen=True)
 class Question:
-    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides. `penalty`:
-    how far "unknown" is held back as its answer (`first_tokens` in models/abstention.py); None: as the model's spec says. `together`: the
-    traces are one text in this order, which is run as one where each is otherwise run by itself."""
+    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides."""
 
     text: str
     traces: tuple[Trace, ...] = ()
-    penalty: float | None = None
-    together: bool = False
+    penalty: float | None = None  # how far "unknown" is held back (`first_tokens` in models/abstention.py); None: as the model's spec says
+    together: bool = False  # the traces are one text, which is run as one
 
     @classmethod
     def of_texts(cls, text: str, passages: Iterable[str] = (), penalty: float | None = None) -> Self:
@@ -38,14 +36,15 @@ class Question:
 
 @dataclass(frozen=True)
 class Delivered(Generation):
-    """An answer with passages. `prompt`: the text that was run as the item's own; `trace_tokens`: tokens of the passages that lay before
-    the model, seen or masked; `dropped`: the first passages, which had no room. `prompt_tokens` are all that the answer could see,
-    `computed_tokens` what was run for it: passages that had to be run are divided among the questions asked together, as is their time in
-    `latency_ms`; the beginning that all prompts share counts in neither."""
+    """An answer with passages. `prompt_tokens` are all that the answer could see, `computed_tokens` what was run for it.
 
-    prompt: str
-    trace_tokens: int
-    dropped: int = 0
+    Passages that had to be run are divided among the questions asked together, as is their time in `latency_ms`; the beginning that all
+    prompts share counts in neither.
+    """
+
+    prompt: str  # the text that was run as the item's own
+    trace_tokens: int  # of the passages before the model, seen or masked
+    dropped: int = 0  # the first passages, which had no room
 
 
 class Once(NamedTuple):
@@ -59,8 +58,8 @@ class Delivery(Protocol):
     """A way for passages to reach a loaded model."""
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
-        """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a passage and the question starts right
-        after the prompt's beginning: the answers are those without passages, token for token."""
+        """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a passage: the answers are those without
+        passages, token for token."""
         ...
 
     def make_ready(self, questions: Sequence[Question]) -> "Once":

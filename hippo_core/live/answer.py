@@ -23,27 +23,18 @@ FUNCTION_WORDS = frozenset(  # of questions and sentences: all else is content
 
 @dataclass(frozen=True, slots=True)
 class TeachResult:
-    """What became of a sentence.
+    """What became of a sentence."""
 
-    Args:
-        id: its number, by which it can be forgotten.
-        action: insert, aggregate (it was known in the same words, which are more certain now), route (it is recalled by
-            itself, and joined with others when there is more evidence) or refuse (the gate let it go).
-        salience: S of the gate, which `terms` add up to; 0 without a gate.
-        terms: what each term of the gate contributes.
-    """
-
-    id: int
+    id: int  # its number, by which it can be forgotten
     text: str
-    action: Action
-    salience: float
-    terms: Mapping[str, float]
+    action: Action  # insert, aggregate (known in the same words), route (recalled by itself until there is more evidence), refuse
+    salience: float  # S of the gate; 0 without a gate
+    terms: Mapping[str, float]  # of the salience
 
 
 @dataclass(frozen=True, slots=True)
 class Slept:
-    """A sleep: how many traces were rehearsed in how many cycles, how many of them were recalled from a noisy cue, and how many were merged
-    with one of the same words."""
+    """A sleep: what was rehearsed, recalled from a noisy cue, and merged with a trace of the same words."""
 
     rehearsed: int
     cycles: int
@@ -54,25 +45,15 @@ class Slept:
 
 @dataclass(frozen=True, slots=True)
 class RecalledTrace:
-    """A recalled trace.
+    """A recalled trace; `who`, `when` and `provenance` are as it was taught."""
 
-    Args:
-        id: the number of the sentence.
-        score: by which it is ranked; None where the method gives none.
-        terms: what the score is made of: each channel and rule, by name; empty where the method does not say.
-        shown: whether it reaches the model, in its own words or as that on which a program's words rest.
-        rank_before: its rank before completion judged it; None where nothing was judged.
-        shared: the content words that it has in common with the question.
-        who, when, provenance: as it was taught.
-    """
-
-    id: int
+    id: int  # the number of the sentence
     text: str
-    score: float | None
-    terms: Mapping[str, float]
-    shown: bool
-    rank_before: int | None
-    shared: tuple[str, ...]
+    score: float | None  # by which it is ranked; None where the method gives none
+    terms: Mapping[str, float]  # of the score, by channel and rule
+    shown: bool  # whether it reaches the model, in its own words or behind those of a program
+    rank_before: int | None  # before completion judged it; None where nothing was judged
+    shared: tuple[str, ...]  # content words that it has in common with the question
     who: str = ""
     when: str = ""
     provenance: str = ""
@@ -82,23 +63,15 @@ class RecalledTrace:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """What was recalled for a question: the best traces, best first, and why they stand so.
-
-    Args:
-        size: how many traces there were.
-        confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
-        ms: milliseconds of the stages `recall` and `completion`, and of `encode`, in which traces met for the first time were run.
-        off: whether the memory was off, so that nothing was looked for.
-        replaced: what tells the matter of the best traces and holds no longer.
-    """
+    """What was recalled for a question, best first, and why."""
 
     question: str
     traces: tuple[RecalledTrace, ...]
-    size: int
-    confidence: float | None
-    ms: Mapping[str, float]
-    off: bool = False
-    replaced: tuple[RecalledTrace, ...] = ()
+    size: int  # how many traces there were
+    confidence: float | None  # that what is shown holds the answer, 0 to 1; None where the method does not say
+    ms: Mapping[str, float]  # of the stages `recall`, `completion`, and `encode` (traces met for the first time)
+    off: bool = False  # the memory was off
+    replaced: tuple[RecalledTrace, ...] = ()  # what tells the matter of the best traces and holds no longer
 
     @property
     def why(self) -> str:
@@ -123,34 +96,20 @@ class RecallResult:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer and where it comes from.
+    """An answer and where it comes from."""
 
-    Args:
-        text: what the model says, greedily; "unknown" where it does not know.
-        traces: those that reached the model, or on which the words rest that a program wrote for it (`read` says which).
-        recall: the whole ranking, and why it stands so.
-        prompt: what was run as the question's own; keys and values of traces lie beside it.
-        tokens: of the prompt as the answer sees it, of traces in it, and how many were computed.
-        ms: milliseconds of all stages, `answer` for the model, `total`.
-        consolidated: whether what sleep has put into the model had a say in it.
-        read: the lines that the model read, in order, and the question as it was put to the model; each with who wrote it.
-        inner_read: the same of each question that was asked first, since it stood in this one, with what the model said to it.
-        composed_by: who composed it: the model, which read facts; a program, whose words the model copied; a program alone.
-        cut: whether the limit of new tokens stopped it, so that its end is missing.
-    """
-
-    text: str
+    text: str  # what the model says, greedily; "unknown" where it does not know
     question: str
-    traces: tuple[RecalledTrace, ...]
+    traces: tuple[RecalledTrace, ...]  # those that reached the model, or on which a program's words rest
     recall: RecallResult
-    prompt: str
-    tokens: Mapping[str, float]
-    ms: Mapping[str, float]
-    consolidated: bool = False
-    read: tuple[Read, ...] = ()
-    inner_read: tuple[Read, ...] = ()
-    composed_by: ComposedBy = "model"
-    cut: bool = False
+    prompt: str  # what was run as the question's own
+    tokens: Mapping[str, float]  # of the prompt, of traces in it, generated, computed
+    ms: Mapping[str, float]  # of all stages, `answer` for the model, `total`
+    consolidated: bool = False  # whether what sleep has put into the model had a say
+    read: tuple[Read, ...] = ()  # the lines that the model read, and the question, each with who wrote it
+    inner_read: tuple[Read, ...] = ()  # the same of each question that was asked first, with what the model said
+    composed_by: ComposedBy = "model"  # the model, which read facts; a program, whose words it copied; a program alone
+    cut: bool = False  # whether the limit of new tokens stopped it
 
     @property
     def origin(self) -> str:

@@ -40,27 +40,13 @@ class OpenWorld:
         behind = () if masked else left_of(retrieved, delivered)
         order = {(trace.memory, number_of(trace)): place for place, trace in enumerate(behind)}
         shown = sorted((one for one in found.traces if (one.memory, one.id) in order), key=lambda trace: order[trace.memory, trace.id])
-        counts: dict[str, float] = {
-            "prompt": delivered.prompt_tokens,
-            "traces": delivered.trace_tokens,
-            "generated": delivered.generated_tokens,
-        }
-        counts["computed"] = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
+        computed = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
+        counts = {"prompt": delivered.prompt_tokens, "traces": delivered.trace_tokens, "generated": delivered.generated_tokens}
+        counts |= {"computed": computed}
         ms = {**found.ms, "answer": delivered.latency_ms, "total": total}
         by = composed_by(read, retrieved, delivered)
-        return Answer(
-            delivered.text,
-            question,
-            tuple(shown),
-            found,
-            delivered.prompt,
-            counts,
-            ms,
-            read=read,
-            inner_read=retrieved.inner_read,
-            composed_by=by,
-            cut=delivered.cut,
-        )
+        said = {"read": read, "inner_read": retrieved.inner_read, "composed_by": by, "cut": delivered.cut}
+        return Answer(delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms, **said)
 
     def _retrieved(self, question: str, gold: Sequence[str], room: int = OWN_ANSWER_TOKENS) -> Retrieved:
         world = self.traces[0].world if self.traces else ""

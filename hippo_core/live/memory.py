@@ -5,7 +5,7 @@
     print(memory.ask("Where is Anna's bicycle?"))
 
 Whatever a call changes is on the disk when it returns, whole or not at all, and survives a kill at any moment. A folder has one writer and
-as many readers as one likes; a reader sees what the writer has finished.
+as many readers as one likes.
 """
 
 import os
@@ -99,17 +99,12 @@ class LiveMemory:
             held.callback(self._stores.clear)
             for name, writer in self._writers.items():
                 self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
-            if not read_only:
-                self._tidy()
+            if not read_only:  # put right what a kill has left
+                remove_unwritten(self.folder / BEGUN)
+                self._finish()
+                self._learnt.tidy()
             self._held = held.pop_all()
         return self
-
-    def _tidy(self) -> None:
-        """Put right what a kill has left."""
-        assert self.folder is not None
-        remove_unwritten(self.folder / BEGUN)
-        self._finish()
-        self._learnt.tidy()
 
     def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
         path = store_path(folder, SESSION, writer.algorithm())
@@ -199,7 +194,7 @@ class LiveMemory:
     @contextmanager
     def _all_stores(self, begun: Mapping[str, Any] | None = None) -> Iterator[None]:
         """What is written to the stores within is on the disk when the block ends, none of it after an error. A kill can come between the
-        commits of two stores: `begun` says what is done, so that `_finish` can do it to its end. The caller says when that is (`_end`)."""
+        commits of two stores: `begun` says what is done, so that `_finish` can end it; `_end` says that it is."""
         assert self.folder is not None
         with ExitStack() as blocks:
             for store in self.stores.values():
@@ -264,7 +259,7 @@ class LiveMemory:
         return count
 
     def _calibration(self, name: str) -> Any:
-        """What a gate was calibrated to, on validation worlds of the suite `episodic` when it is first needed, and noted in the store."""
+        """What a gate was calibrated to, on validation worlds of `episodic` when it is first needed, and noted in the store."""
         store, writer = self.stores[name], self._writers[name]
         if not writer.settings.calibrates:
             return None
@@ -294,8 +289,8 @@ class LiveMemory:
         return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.whole(k, "k"))
 
     def _world(self, consolidated: bool = False) -> OpenWorld:
-        """The traces as they stand now, opened by the method; what was built is kept until a store changes. The consolidated model has a
-        method of its own: keys and values of traces are another model's there."""
+        """The traces as they stand now, opened by the method and kept until a store changes. The consolidated model has a method of its
+        own, as keys and values of traces are others there."""
         state = (*((name, store.changes) for name, store in self.stores.items()), self._learnt.version if consolidated else None)
         known = self._opened.get(consolidated)
         if known is None or known[0] != state:
@@ -318,14 +313,10 @@ class LiveMemory:
         return sum(store.size(WORLD) for store in self.stores.values())
 
     def forget(self, what: int | str) -> int:
-        """Remove the sentence of a number, or all of a provenance, for good. What is left is as if they had never been told; what sleep has
-        put into the model goes too, all of it. While another process reads the store, a warning says that the words are still in its file.
+        """Remove the sentence of a number, or all of a provenance, for good, and all that sleep has put into the model.
 
-        Returns:
-            How many traces went; a sentence has one in each memory that stored it.
-
-        Raises:
-            LabError: there is no such number or provenance.
+        While another process reads the store, a warning says that the words are still in its file. Returns how many traces went.
+        LabError where there is no such number or provenance.
         """
         what = arguments.forgotten(what)
         self._finish()
@@ -353,12 +344,11 @@ class LiveMemory:
             return writer.delete(store, ids, calibration=calibration) if ids else 0
 
     def sleep(self, consolidate: str = "", steps: int = 200, progress: Progress | None = None) -> Slept:
-        """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found. After a kill what goes
-        into the model, and the rehearsal of each part, are there whole or not at all, each by itself.
+        """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found.
 
         Args:
-            consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`): traces are rehearsed into the model too, so
-                that it answers with the memory off. It replaces what an earlier sleep put there. Empty: the model stays as it is.
+            consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`), in place of an earlier one; empty: the model
+                stays as it is. After a kill it is there whole or not at all, as is the rehearsal of each part.
             steps: of training.
             progress: called after each step, and before the first. What it raises stops the sleep, as Ctrl-C does: everything is as before.
 
@@ -398,8 +388,7 @@ class LiveMemory:
 
     @property
     def consolidated(self) -> Consolidated | None:
-        """What sleep has put into the model: which sentences, by which way, when; None where there is nothing. LabError where it is
-        damaged."""
+        """What sleep has put into the model: sentences, way and time; None where there is nothing. LabError where it is damaged."""
         return self._learnt.consolidated
 
     @property

@@ -14,10 +14,7 @@ NEVER, ALWAYS = math.inf, -math.inf  # penalties: "unknown" is never the answer,
 
 
 def unknown_tokens(lm: LanguageModel) -> UnknownTokens:
-    """The tokens of "unknown" and "Unknown", with and without a space before them, behind the model's own prompts of both decodings.
-
-    Where whole words are tokens, only these count; else the first piece of "unknown", which other words may begin with too.
-    """
+    """The tokens that begin "unknown" behind the model's own prompts; where none is a whole word, the first piece of each spelling."""
     spellings = list(dict.fromkeys(_spellings(lm)))
     whole = [ids for ids in spellings if len(ids) == 1]
     plain = [ids for ids in spellings if lm.tokenizer.decode(ids).strip() == UNKNOWN] or [tuple(lm.encode(UNKNOWN))]
@@ -36,9 +33,8 @@ def _spellings(lm: LanguageModel) -> Iterator[tuple[int, ...]]:
 
 
 def unknown_margins(lm: LanguageModel, logprobs: Tensor) -> Tensor:
-    """How much likelier an answer begins with "unknown" than with anything else, [B], in nats: the log-probability of the likeliest token
-    that begins it, less the penalty of the model's spec, minus that of the likeliest other token. Above 0 the model says "unknown" where
-    it has the choice; below, another answer. `logprobs` [B, V] as in `first_tokens`."""
+    """How much likelier an answer begins with "unknown" than with anything else, [B], in nats, less the penalty of the model's spec.
+    `logprobs` [B, V] are as in `first_tokens`; above 0 the model says "unknown"."""
     first = list((lm.unknown or unknown_tokens(lm)).first)
     others = logprobs.clone()
     others[:, first] = -math.inf
@@ -48,12 +44,11 @@ def unknown_margins(lm: LanguageModel, logprobs: Tensor) -> Tensor:
 def first_tokens(
     lm: LanguageModel, logprobs: Tensor, penalties: Sequence[float | None] | None = None
 ) -> tuple[Tensor, list[tuple[int, ...]]]:
-    """The first token of each answer, the likeliest once "unknown" is held back, and the whole answers of the rows that need no more.
+    """The first token of each answer once "unknown" is held back, and the whole answers of the rows that need no more.
 
     Args:
-        logprobs: what the model says of the first token [B, V], in nats; it is left as it is.
-        penalties: for each row the nats that are subtracted from the tokens that begin "unknown"; None: those of the model's spec.
-            NEVER: another token is chosen; ALWAYS: the answer is "unknown" and nothing else.
+        logprobs: what the model says of the first token [B, V], in nats.
+        penalties: of each row the nats subtracted from what begins "unknown" (None: the spec's); NEVER forbids it, ALWAYS decides it.
 
     Returns:
         The tokens [B] int64, and for each row the tokens of its answer where it is decided, else none.

@@ -1,7 +1,6 @@
-"""Merge a LoRA adapter into the weights it was trained on, so that what runs is the plain model.
+"""Merge a LoRA adapter (Hu et al. 2021, arXiv 2106.09685) into the weights it was trained on.
 
-An adapter is a folder as peft writes it (adapter_config.json, adapter_model.safetensors) with a training.json beside them whose "base"
-says which weights it belongs to, and whose "weights" seals its own. LoRA: Hu et al. 2021 (arXiv 2106.09685), W + alpha / r * B A.
+An adapter is a folder as peft writes it, with a training.json that names and seals the weights it belongs to, and its own.
 """
 
 from pathlib import Path
@@ -21,10 +20,8 @@ ABOUT = {"task_type", "base_model_name_or_path", "inference_mode", "lora_dropout
 
 
 def merge(model: Any, adapter: Path, base: Path) -> Any:
-    """`model`, loaded from `base` in float32, with the adapter's update in its weights.
-
-    LabError where the adapter is not whole, is no plain LoRA, holds pickles, or belongs to another base.
-    """
+    """`model`, loaded from `base` in float32, with the adapter's update in its weights. LabError where the adapter is not whole, is no
+    plain LoRA, holds pickles, or belongs to another base."""
     from peft import get_peft_model, get_peft_model_state_dict  # seconds of imports, which a model without an adapter need not wait for
 
     check_whole(adapter)
@@ -63,10 +60,7 @@ def check_whole(adapter: Path) -> None:
 
 
 def check_weights(folder: Path) -> None:
-    """LabError where weights that the lab trained, a model's or an adapter's, are not what the training.json beside them says of them.
-
-    One that names no seals, as another program's, is taken as it is.
-    """
+    """LabError where weights that the lab trained are not what the training.json beside them seals; others are taken as they are."""
     weights = read_object(folder / TRAINING).get("weights") if (folder / TRAINING).is_file() else None
     for name, expected in weights.items() if isinstance(weights, dict) else ():
         check_seal(folder / name, expected, "bring back a copy, or train it again: `make base-model`")

@@ -1,9 +1,6 @@
-"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to, and seals both.
+"""What was fitted for a model and lies beside its weights: NAME.safetensors, and NAME.json that says what it belongs to and seals both.
 
-The functions take a loaded language model, or say of anything else where its parts lie and what it is (`Owner`).
-
-Not to be mixed up with a LoRA that is merged into weights when a model is loaded (models/adapter.py): where a model has one, all of
-this was fitted on the merged model and belongs to both.
+A LoRA that is merged when a model is loaded (models/adapter.py) is no such part: parts are fitted on the merged model.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import nn
 
 from hippo_core.errors import LabError
 from hippo_core.files import check_seal, read_sealed, require_checkout, root, seal, sha256, write_bytes, write_sealed
@@ -56,8 +53,7 @@ def base_of(lm: LanguageModel | Owner) -> dict[str, Any]:
 def save_part(
     lm: LanguageModel | Owner, part: str, values: Mapping[str, Any], module: nn.Module | None = None, folder: Path | None = None
 ) -> None:
-    """Write a part: the module's tensors where it has one, then `values` (its settings, and how it was made) with what it belongs to and
-    the seal of its tensors."""
+    """Write a part: the module's tensors where it has one, then `values` with what it belongs to and the seal of its tensors."""
     if folder is None:
         require_checkout(f"fitting the {part} of a model")
         folder = folder_of(lm)
@@ -92,11 +88,8 @@ def digest_of(lm: LanguageModel | Owner, part: str, folder: Path | None = None) 
 
 
 def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, Any]], Module], folder: Path | None = None) -> Module:
-    """The module that `make` builds of a part's settings, with the part's tensors, to be used and not trained.
-
-    LabError where there is no such part, a file of it is not what was written, it was fitted on other weights, or its tensors are not
-    those that the module has.
-    """
+    """The module that `make` builds of a part's settings, with the part's tensors, to be used and not trained. LabError where the part is
+    missing or damaged, was fitted on other weights, or has other tensors than the module."""
     made, path = read_part(lm, part, folder), (folder or folder_of(lm)) / f"{part}.safetensors"
     again = f"fit it again: `{_command(lm, part)}`"
     check_seal(path, made.get("tensors"), again)
@@ -106,14 +99,10 @@ def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, An
     if wrong := sorted(name for name in shapes.keys() | got.keys() if shapes.get(name) != got.get(name)):
         name = wrong[0]
         raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; {again}")
-    if bad := sorted(name for name, tensor in tensors.items() if not _finite(tensor)):
+    if bad := sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()):
         raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; {again}")
     module.load_state_dict(tensors)
     return module.eval().requires_grad_(False)
-
-
-def _finite(tensor: Tensor) -> bool:
-    return bool(tensor.isfinite().all())
 
 
 def _named(base: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hippo_core.errors import LabError
 from hippo_core.models.generate import BatchState, First, Generation, continue_greedily, prefill, to_generation
-from hippo_core.models.kv import HeldKV, tokens_of
+from hippo_core.models.kv import KV, HeldKV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
 NOTHING = range(0)
@@ -15,21 +15,13 @@ NOTHING = range(0)
 
 @dataclass(frozen=True)
 class Ask:
-    """A question after cached keys and values.
+    """A question after cached keys and values."""
 
-    Args:
-        tail: the token ids to run.
-        before: the KV that stand before them.
-        start: the position of the first token of `tail`.
-        hidden: tokens, counted from the first of `before`, that are in the cache but that no token attends to.
-        penalty: how far "unknown" is held back in the answer; see `first_tokens` in models/abstention.py.
-    """
-
-    tail: list[int]
-    before: tuple[HeldKV, ...]
-    start: int
-    hidden: range = NOTHING
-    penalty: float | None = None
+    tail: list[int]  # the token ids to run
+    before: tuple[HeldKV, ...]  # the KV that stand before them
+    start: int  # the position of the first token of `tail`
+    hidden: range = NOTHING  # tokens, counted from the first of `before`, that no token attends to
+    penalty: float | None = None  # how far "unknown" is held back; see `first_tokens` in models/abstention.py
 
     @property
     def held(self) -> int:
@@ -50,17 +42,10 @@ def ask(
     batch_size: int = 32,
     batch_context: Callable[[list[int]], AbstractContextManager[BatchState | None]] = lambda batch: nullcontext(),
 ) -> list[Generation]:
-    """Answer each ask by greedy decoding.
+    """Answer each ask by greedy decoding; one `Generation` an ask, in order. `prompt_tokens` counts the tokens seen.
 
-    Args:
-        batch_context: `batch_context(batch)` is entered around the run of a batch; `batch` holds the numbers of its asks. The state that
-            it yields is kept in step with the rows of the batch.
-
-    Returns:
-        One `Generation` per ask, in order. `prompt_tokens` counts the tokens seen, `computed_tokens` those of the tail.
-
-    Raises:
-        LabError: a tail is empty, or the model's sliding window is too short.
+    `batch_context(batch)` is entered around the run of a batch of asks, given by their numbers; the state that it yields is kept in step
+    with the rows. LabError for an empty tail, and where the model's sliding window is too short.
     """
     if not all(one.tail for one in asks):
         raise LabError("an empty tail: a question must end with a token for the model to go on from")
@@ -90,10 +75,30 @@ def _answer(
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:
-    """Raise LabError if the tokens do not fit the model's sliding window.
-
-    The window counts positions in the cache, and blocks have other positions there than in the text.
-    """
+    """LabError if the tokens do not fit the model's sliding window, which counts positions in the cache."""
     window = getattr(lm.config, "sliding_window", None)
     if window and tokens > window:
         raise LabError(f"model {lm.spec.name} sees the last {window} tokens only; prefix, blocks and answer take {tokens}: use fewer")
+
+
+def ask_blocks(
+    lm: LanguageModel,
+    prefix: KV,
+    chosen: Sequence[Sequence[HeldKV]],
+    tails: Sequence[list[int]],
+    max_new_tokens: int,
+    stop: Sequence[str] = (),
+    batch_size: int = 32,
+    masked: bool = False,
+    penalties: Sequence[float | None] | None = None,
+) -> list[Generation]:
+    """The greedy answer to each tail of token ids behind the prefix and the blocks `chosen` for it, in the tails' order.
+
+    A tail starts behind the longest of its blocks, so that the order of blocks means nothing. `masked`: the blocks lie in the cache, but no
+    token looks at them, and the tail starts behind the prefix. `penalties`: see `first_tokens`.
+    """
+    begin = tokens_of(prefix)
+    before = [(prefix, *blocks) for blocks in chosen]
+    starts = [begin + (0 if masked else max(map(tokens_of, blocks), default=0)) for blocks in chosen]
+    unseen = [range(begin, begin + (sum(map(tokens_of, blocks)) if masked else 0)) for blocks in chosen]
+    return ask(lm, list(map(Ask, tails, before, starts, unseen, penalties or [None] * len(tails))), max_new_tokens, stop, batch_size)

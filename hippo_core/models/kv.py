@@ -1,17 +1,17 @@
 """Keys and values as tensors of their own: what tokens leave behind when they are run, laid in front of other tokens.
 
-KV is one tensor [L, 2, H, T, D]: of T tokens, for L layers and H key-value heads of width D, the keys (already rotated to the
-tokens' positions) and the values. Every layer must have heads of one width, as in Llama, Qwen and Phi.
+KV is one tensor [L, 2, H, T, D]: of T tokens, for L layers and H key-value heads of one width D, the keys, already rotated, and the values.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from hippo_core.errors import LabError
 from hippo_core.models.int8_kv import Int8KV
 from hippo_core.models.language_model import LanguageModel, pad_left
 
@@ -21,12 +21,8 @@ HeldKV = KV | Int8KV  # as it is kept
 
 @torch.inference_mode()
 def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None, first: int = 0) -> list[KV]:
-    """The KV of each row of token ids, every row run by itself after `before`, at the positions that follow it.
-
-    One batch, padded on the right: what comes later is not seen by what came before. An empty row gives KV of 0 tokens. `first`: the
-    position of the first token where nothing is before it; below 0 for what shall stand before a prompt that begins at 0 (positions are
-    rotations, which know no least).
-    """
+    """The KV of each row of token ids, run by itself after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
+    token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0."""
     start = first if before is None else tokens_of(before)
     width = max(1, *map(len, rows))
     ids = torch.tensor([row + [lm.tokenizer.pad_token_id] * (width - len(row)) for row in rows], device=lm.device)
@@ -42,6 +38,30 @@ def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = Non
     ]
 
 
+class Blocks(NamedTuple):
+    """The KV of a prefix, and of blocks that were each run alone after it, all from the same position on."""
+
+    prefix: KV
+    blocks: tuple[KV, ...]
+
+
+def encode_blocks(
+    lm: LanguageModel, prefix: list[int], blocks: Sequence[list[int]], batch_size: int = 32, before: KV | None = None
+) -> Blocks:
+    """Run `prefix` once (not where `before` is its KV already) and each of `blocks` after it, rows of token ids as `split` makes them. A
+    block sees the prefix and itself and starts at position len(prefix). LabError for a model that keeps more of a text than KV."""
+    if not keeps_kv_only(lm):
+        raise LabError(f"model {lm.spec.name} does not keep texts as keys and values alone: facts cannot be blocks; give them as text")
+    if before is None:
+        [before] = encode(lm, [prefix])
+    encoded: dict[int, KV] = {}
+    order = sorted(range(len(blocks)), key=lambda block: len(blocks[block]))
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        encoded.update(zip(batch, encode(lm, [blocks[block] for block in batch], before), strict=True))
+    return Blocks(before, tuple(encoded[block] for block in range(len(blocks))))
+
+
 def inputs(
     lm: LanguageModel,
     rows: Sequence[list[int]],
@@ -50,11 +70,10 @@ def inputs(
     room: int = 0,
     hidden: Sequence[range] | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that is kept.
+    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that has room for `room` tokens more.
 
-    Row r sees all of `before[r]`, one KV behind the other, and its first token stands at position `starts[r]` (None: right
-    after as many tokens as it sees). The cache has room for the rows and for `room` tokens more. The tokens `hidden[r]`, counted
-    from the first of `before[r]`, are there like the others, but no token looks at them and they take no position.
+    Row r sees all of `before[r]` and begins at position `starts[r]` (None: after what it sees). No token looks at the tokens `hidden[r]`,
+    counted from the first of `before[r]`.
     """
     ids, mask, _ = pad_left(lm, list(rows))
     width, cache = ids.shape[1], DynamicCache(config=lm.model.config)
@@ -69,11 +88,8 @@ def inputs(
 
 
 def lay(rows: Sequence[Sequence[HeldKV]], room: int) -> tuple[DynamicCache, Tensor]:
-    """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token.
-
-    All rows end at the same place; behind it is room for `room` tokens. A row may be empty, not all of them. The first KV of all is no
-    `Int8KV`: the cache has its dtype.
-    """
+    """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token. All rows
+    end at the same place, before room for `room` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
     lengths = [sum(map(tokens_of, row)) for row in rows]
     width = max(lengths)
     kind: Any = next(kv for row in rows for kv in row)
@@ -107,10 +123,8 @@ def restored(kv: HeldKV, dtype: torch.dtype) -> KV:
 
 
 class Roomy(DynamicLayer):
-    """A layer of a cache with memory set aside for the tokens to come: growing by one copies that one, not all that is held.
-
-    `keys` and `values` are [rows, H, T, D], of which the first `held` tokens are there already.
-    """
+    """A layer of a cache with memory set aside for the tokens to come, so that growing copies only these. `keys` and `values` are [rows, H,
+    T, D], of which the first `held` tokens are there already."""
 
     def __init__(self, keys: Tensor, values: Tensor, held: int) -> None:
         super().__init__()

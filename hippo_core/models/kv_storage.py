@@ -12,22 +12,13 @@ MB = 2**20
 
 @dataclass(frozen=True)
 class KVStorage:
-    """How the KV of passages are kept.
-
-    Args:
-        store: none (run whenever asked for), memory (run on first use, kept while their world is asked about), disk (the same, and kept in
-            files for other processes too).
-        precision: what they are rounded to, whatever the store, so that answers do not depend on it; int8: see int8_kv.py.
-        memory_mb, disk_mb: MiB that those kept in memory, and those on disk, take at most; what was not used for longest goes first.
-
-    Raises:
-        LabError: an unknown store or precision, or a limit below 1 MiB.
-    """
+    """How the KV of passages are kept: nowhere, in memory while their world is asked about, or on disk for other processes too. LabError
+    for an unknown store or precision, or a limit below 1 MiB."""
 
     store: StoreKV = "memory"
-    precision: Precision = "int8"
-    memory_mb: int = 2048
-    disk_mb: int = 8192
+    precision: Precision = "int8"  # whatever the store, so that answers do not depend on it; int8: see int8_kv.py
+    memory_mb: int = 2048  # MiB at most; what was not used for longest goes first
+    disk_mb: int = 8192  # the same on disk
 
     def __post_init__(self) -> None:
         if self.store not in get_args(StoreKV):
@@ -49,8 +40,8 @@ class KVShape:
     dtype_bytes: int = 4
 
     def kv_bytes(self, tokens: int, precision: Precision, layers: int | None = None) -> int:
-        """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens, times the bytes of a value; in
-        int8 with scale and centre, of 2 bytes each, of every channel of the keys and every token of the values."""
+        """Of the keys and values of `tokens` tokens, of all layers or of so many: 2 L n_kv d_head tokens values. In int8 each channel of
+        the keys and each token of the values has scale and centre, of 2 bytes each."""
         heads = (self.layers if layers is None else layers) * self.kv_heads
         values = 2 * heads * self.head_width * tokens
         if precision == "int8":
@@ -58,8 +49,8 @@ class KVShape:
         return values * (2 if precision == "bfloat16" else self.dtype_bytes)
 
 
-def shape_of(config: Any) -> KVShape:
+def shape_of(config: Any, dtype_bytes: int = 4) -> KVShape:
     """The shape of a model's text decoder, by its configuration."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return KVShape(config.num_hidden_layers, heads, width)
+    return KVShape(config.num_hidden_layers, heads, width, dtype_bytes)

@@ -21,15 +21,10 @@ class Shot:
 
 @dataclass(frozen=True)
 class UnknownTokens:
-    """How a tokenizer spells "unknown" where a model's answers begin.
+    """How a tokenizer spells "unknown" where a model's answers begin."""
 
-    Args:
-        first: the tokens that begin it, in all spellings.
-        word: all tokens of one spelling.
-    """
-
-    first: tuple[int, ...]
-    word: tuple[int, ...]
+    first: tuple[int, ...]  # that begin it, in all spellings
+    word: tuple[int, ...]  # all tokens of one spelling
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,34 @@
 """Import a llama2.c checkpoint (version 0) with its tokenizer as a Hugging Face Llama folder: safetensors and tokenizer.json.
 
-Checkpoint: seven int32 (dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len), then fp32 weights, little-endian.
-A negative vocab_size says that the classifier is not tied to the embeddings and follows at the end. Rotary pairs are neighbours there
-and half a head apart in Hugging Face's Llama, so the rows of the query and key matrices are reordered; the stored rotary tables are
-skipped, being recomputed from the positions.
+Checkpoint: seven int32 (`Header`), then fp32 weights, little-endian; a negative vocab_size says that an untied classifier ends them.
+Rotary pairs are neighbours there and half a head apart in Hugging Face's Llama, so rows of query and key matrices are reordered.
+Tokenizer: int32 longest piece, then for each piece float32 score, int32 length, bytes. Piece 0 is the unknown token, 1 begins and 2 ends
+a text, 3 to 258 are the bytes.
 """
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from tokenizers import AddedToken, Tokenizer, decoders, normalizers, processors
+from tokenizers.models import BPE
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hippo_core.errors import LabError
 from hippo_core.files import new_folder
-from hippo_core.models.llama2c_tokenizer import build_tokenizer, read_pieces
 from hippo_core.models.load import quiet
 
 HEADER = struct.Struct("<7i")
+SPECIAL = ("<unk>", "<s>", "</s>")
+FIRST_PIECE = len(SPECIAL) + 256
+SPACE = "\u2581"
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """The seven numbers at the head of a checkpoint."""
 
     dim: int
@@ -81,7 +84,10 @@ def convert(checkpoint: Path, tokenizer: Path, out: Path) -> Path:
 
 def read_checkpoint(path: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and named weights of a llama2.c checkpoint; LabError unless the file is exactly as long as its header says."""
-    data = _bytes(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LabError(f"cannot read {path}: {error.strerror}") from None
     if len(data) < HEADER.size:
         raise LabError(f"{path} is no llama2.c checkpoint: {len(data)} bytes, the header alone takes {HEADER.size}")
     header = Header(*HEADER.unpack_from(data))
@@ -101,19 +107,12 @@ def _tensors(header: Header, data: bytes) -> Iterator[tuple[str, Tensor]]:
 
 
 def _check(header: Header, path: Path) -> None:
-    sizes = (header.dim, header.hidden_dim, header.n_layers, header.n_heads, header.n_kv_heads, header.vocabulary, header.seq_len)
+    sizes = (*header[:5], header.vocabulary, header.seq_len)
     if not all(0 < size < 2**24 for size in sizes):
         raise LabError(f"{path} is no llama2.c version 0 checkpoint: impossible sizes {sizes} in its header")
     if header.dim % header.n_heads or header.head_dim % 2 or header.n_heads % header.n_kv_heads:
         shape = f"{header.dim} dimensions, {header.n_heads} heads, {header.n_kv_heads} key/value heads"
         raise LabError(f"{path} is no llama2.c version 0 checkpoint: {shape} do not go together")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LabError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _config(header: Header) -> LlamaConfig:
@@ -158,3 +157,55 @@ def _state(header: Header, weights: dict[str, Tensor]) -> dict[str, Tensor]:
 def _half_split(rows: Tensor, heads: int) -> Tensor:
     """Rows [H*d, D] whose rotary pairs are (0, 1), (2, 3), ... reordered so that they are (0, d/2), (1, d/2 + 1), ..."""
     return rows.view(heads, -1, 2, rows.shape[-1]).transpose(1, 2).reshape(rows.shape)
+
+
+class Piece(NamedTuple):
+    """A token's text, a space written as U+2581, and its score."""
+
+    text: str
+    score: float
+
+
+def read_pieces(path: Path, count: int) -> list[Piece]:
+    """The `count` pieces of a llama2.c tokenizer file; LabError unless the file holds exactly these."""
+    try:
+        data = path.read_bytes()
+        pieces, offset = [], 4
+        for _ in range(count):
+            score, length = struct.unpack_from("<fi", data, offset)
+            offset += 8 + length
+            if length < 0 or offset > len(data):
+                raise ValueError("a piece reaches beyond the end")
+            pieces.append(Piece(data[offset - length : offset].decode().replace(" ", SPACE), score))
+    except OSError as error:
+        raise LabError(f"cannot read {path}: {error.strerror}") from None
+    except (struct.error, ValueError) as error:
+        raise LabError(f"{path} is no llama2.c tokenizer of {count} pieces: {error}") from None
+    if offset != len(data) or len(pieces) < FIRST_PIECE or pieces[3].text != "<0x00>":
+        raise LabError(f"{path} is no llama2.c tokenizer of {count} pieces: it belongs to another checkpoint, or has another format")
+    return [Piece(text, 0.0) for text in SPECIAL] + pieces[len(SPECIAL) :]
+
+
+def build_tokenizer(pieces: list[Piece], longest: int) -> PreTrainedTokenizerFast:
+    """A tokenizer for Hugging Face models; `longest` is the number of positions of its model. Texts are opened by <s>."""
+    vocabulary = {piece.text: index for index, piece in enumerate(pieces)}
+    words = Tokenizer(BPE(vocabulary, _merges(pieces), unk_token=SPECIAL[0], fuse_unk=True, byte_fallback=True))
+    words.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)])
+    words.decoder = decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    words.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
+    words.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token=SPECIAL[0], bos_token=SPECIAL[1], eos_token=SPECIAL[2], model_max_length=longest
+    )
+
+
+def _merges(pieces: list[Piece]) -> list[tuple[str, str]]:
+    """Every way to make a piece out of two others, in the order in which scores would have them merged."""
+    scores = {piece.text: piece.score for piece in pieces[FIRST_PIECE:]}
+    splits = [
+        (-score, text[:cut], text[cut:])
+        for text, score in scores.items()
+        for cut in range(1, len(text))
+        if text[:cut] in scores and text[cut:] in scores
+    ]
+    return [(left, right) for _, left, right in sorted(splits)]

@@ -1,5 +1,6 @@
 """Load a causal language model and its tokenizer: safetensors or GGUF only, nothing fetched where the source is local."""
 
+import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from transformers.utils import logging
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_yaml, root
-from hippo_core.models import preloaded
 from hippo_core.models.abstention import unknown_tokens
 from hippo_core.models.adapter import check_weights, merge
 from hippo_core.models.language_model import LanguageModel, Shot
@@ -27,20 +27,21 @@ from hippo_core.models.template import Template, template_for
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
 HARMLESS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}  # nothing is fetched, no code of a folder is run
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+_held: dict[str, LanguageModel] = {}  # what `preload` keeps, each for one `load`
 
 
 def load(spec: ModelSpec, device: str | None = None, threads: int | None = None) -> LanguageModel:
     """Load the model of a spec onto `device` (a GPU where there is one, else the CPU) for `threads` CPU threads.
 
-    Weights come from safetensors or GGUF, never from a pickle, and no code of a repository is run. On a CPU, `dtype: auto` is float32.
-    A spec's adapter is merged into the weights in float32. LabError says what is missing and how to get it.
+    Weights come from safetensors or GGUF, no code of a repository is run, `dtype: auto` is float32 on a CPU. A spec's adapter is merged
+    into the weights in float32. LabError says what is missing and how to get it.
     """
     if threads is not None:
         torch.set_num_threads(threads)
     target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if target.type == "cpu":
         quicken_products()
-        if lm := preloaded.take(spec):
+        if lm := _held.pop(_stamp(spec), None):
             return lm
     _check(spec, target)
     with quiet(), _readable(spec):
@@ -60,6 +61,19 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     template = template_for(tokenizer, spec.chat_template)
     lm = LanguageModel(model, tokenizer, spec, model.device, template, _stop_ids(model, tokenizer, template), _shots(spec.shots))
     return replace(lm, unknown=unknown_tokens(lm))
+
+
+def preload(spec: ModelSpec) -> None:
+    """Load a model for the next `load` of its spec on the CPU, as in a process that is forked from this one."""
+    _held[_stamp(spec)] = load(spec, device="cpu", threads=1)
+
+
+def _stamp(spec: ModelSpec) -> str:
+    """The spec, and size and time of change of all files that a model is loaded from."""
+    folders = [spec.path if spec.path.is_dir() else spec.path.parent, spec.adapter_path, root() / "params"]
+    files = [path for folder in folders if folder and folder.is_dir() for path in sorted(folder.glob("*")) if path.is_file()]
+    seen = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return json.dumps([spec.model_dump(mode="json"), seen])
 
 
 def _where(spec: ModelSpec) -> dict[str, Any]:

@@ -14,10 +14,8 @@ SHAPES = ((1, 576, 1536), (8, 256, 384), (200, 1536, 576), (300, 576, 2048))  # 
 def quicken_products() -> bool:
     """Let oneDNN compute the float32 products of this process wherever it does so in float32; return whether it does.
 
-    By itself PyTorch gives them to MKL, which on processors not made by Intel runs at half of what they can (112 against 243
-    GFLOP/s a core). oneDNN gets them when it is allowed to round to bfloat16, and rounds where there are matrix units for that: so
-    products of several shapes, as they stand and as linear layers compute them, are tried beside the same in float64, and where
-    rounding shows in any, all stays as it was.
+    PyTorch gives them to MKL, which runs at half speed on processors not made by Intel. oneDNN gets them when it may round to bfloat16, and
+    rounds where there are matrix units for that: so products of several shapes are held against float64 first.
     """
     if not MKLDNN.is_available():
         return False
@@ -37,11 +35,8 @@ def _is_exact() -> bool:
 
 
 def half_products(device: torch.device | str, wanted: bool = True) -> torch.autocast:
-    """A context in which a model's products are of bfloat16, where that is wanted and the device multiplies it by itself.
-
-    A processor without instructions for it takes some fifteen times as long as for float32 (measured on AVX2): there products stay as
-    they are, and what is trained differs by rounding.
-    """
+    """A context in which a model's products are of bfloat16, where that is wanted and the device has instructions for it. A processor
+    without them takes fifteen times as long as for float32 (AVX2)."""
     kind = torch.device(device).type
     return torch.autocast(kind, torch.bfloat16, enabled=wanted and (kind != "cpu" or multiplies_bfloat16()))
 

@@ -1,8 +1,7 @@
 """Sentence vectors and word pieces' states of all-MiniLM-L6-v2, a published encoder that was trained for search.
 
-A text's vector is the mean of its word pieces' last states, scaled to unit length; a text is cut at 256 pieces, the opening and the
-closing one among them (Reimers and Gurevych 2019, section 3; the model card of sentence-transformers/all-MiniLM-L6-v2). The files
-must be the published ones, so that the name says which vectors a record rests on.
+A text's vector is the mean of the last states of its word pieces, of length 1; a text is cut at 256 pieces (Reimers and Gurevych 2019,
+section 3). The files must be the published ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,30 +43,31 @@ def pieces(text: str, device: str = "cpu") -> int:
 
 
 def encode(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Tensor:
-    """Unit vectors of texts [N, D], fp32, on the CPU, in the order given; texts of like length are encoded together.
-
-    The encoder is loaded once a process and device. LabError where its files are missing or are not the published ones.
-    """
+    """Unit vectors of texts [N, D], fp32, on the CPU, in the order given. The encoder is loaded once a process and device. LabError where
+    its files are missing or are not the published ones."""
     _, model = _loaded(home() / FOLDER, device)
     vectors = torch.empty(len(texts), model.config.hidden_size)
     for batch, states, mask in _run(texts, device, batch_size):
-        vectors[batch] = normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
+        vectors[batch] = _means(states, mask)
     return vectors
 
 
 def token_states(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> list[Tensor]:
     """The last states of each text's word pieces [T, D], fp32, on the CPU, the opening and the closing one left out."""
     states: dict[int, Tensor] = {}
-    for batch, laid, mask in _run(texts, device, batch_size):
-        states |= {row: own[seen][1:-1].cpu() for row, own, seen in zip(batch, laid, mask, strict=True)}
+    for batch, own, _ in read(texts, device, batch_size):
+        states |= zip(batch, own, strict=True)
     return [states[row] for row in range(len(texts))]
 
 
 def read(texts: Sequence[str], device: str = "cpu", batch_size: int = 32) -> Iterator[tuple[list[int], list[Tensor], Tensor]]:
     """Both of the above from one run, batch by batch: which texts, the states of each one's pieces [T, D], and their vectors [B, D]."""
     for batch, laid, mask in _run(texts, device, batch_size):
-        vectors = normalize((laid * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
-        yield batch, [own[seen][1:-1].cpu() for own, seen in zip(laid, mask, strict=True)], vectors
+        yield batch, [own[seen][1:-1].cpu() for own, seen in zip(laid, mask, strict=True)], _means(laid, mask)
+
+
+def _means(states: Tensor, mask: Tensor) -> Tensor:
+    return normalize((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1).cpu()
 
 
 def words_of_pieces(text: str, device: str = "cpu") -> list[str]:

@@ -13,13 +13,11 @@ from safetensors.torch import load, save
 from torch.nn.functional import cross_entropy
 
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.bounded_folder import BoundedFolder
 from hippo_core.models.int8_kv import Int8KV
-from hippo_core.models.kv import KV, HeldKV, inputs
+from hippo_core.models.kv import KV, HeldKV, encode_blocks, inputs
 from hippo_core.models.kv_storage import MB, KVShape, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.lru_cache import LRUCache
 
 DEFAULT = KVStorage()
 
@@ -32,12 +30,39 @@ class KVBatch:
     computed_tokens: int
 
 
+class LRUCache:
+    """KV by row that together take at most `limit` bytes, `nbytes` now; what was not used for longest goes first."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.nbytes = limit, 0
+        self._values: dict[tuple[int, ...], HeldKV] = {}  # in order of use
+
+    def get(self, row: tuple[int, ...]) -> HeldKV | None:
+        """The KV of a row, which is thereby used; None where it is not held."""
+        if (kv := self._values.pop(row, None)) is not None:
+            self._values[row] = kv
+        return kv
+
+    def put(self, row: tuple[int, ...], kv: HeldKV) -> None:
+        """Hold a row's KV; others go until all fit."""
+        if (old := self._values.pop(row, None)) is not None:
+            self.nbytes -= old.nbytes
+        self._values[row] = kv
+        self.nbytes += kv.nbytes
+        while self.nbytes > self.limit:
+            self.nbytes -= self._values.pop(next(iter(self._values))).nbytes
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self._values.clear()
+        self.nbytes = 0
+
+
 class PassageKV:
     """The KV of traces behind one beginning of a prompt, by their token ids; `prefix` is that beginning's own, of all blocks.
 
-    `storage` says where they are kept, how precisely, and what they may take. In memory they stay until `forget`, or until others need the
-    room; a trace that had to go is run again when it is asked for, and counts again. On disk there is one file a trace in `folder`, named
-    by the weights, the beginning and the trace. `blocks`: only these blocks' KV, in that order; None: all.
+    `storage` says where they are kept and how precisely: in memory until `forget`, or until others need the room; on disk in one file a
+    trace in `folder`, named by the weights, the beginning and the trace. `blocks`: only these blocks' KV (None: all).
     """
 
     def __init__(
@@ -56,7 +81,7 @@ class PassageKV:
         self.prefix = encode_blocks(lm, self.prefix_ids, []).prefix
         layers = len(self.prefix) if blocks is None else len(blocks)
         self.shape = KVShape(layers, self.prefix.shape[2], self.prefix.shape[4], self.prefix.itemsize)
-        self._cache: LRUCache[tuple[int, ...], HeldKV] = LRUCache(storage.memory_mb * MB)
+        self._cache = LRUCache(storage.memory_mb * MB)
         self._disk = BoundedFolder(folder, storage.disk_mb * MB) if folder else None
 
     @property
@@ -89,11 +114,8 @@ class PassageKV:
 
     @torch.inference_mode()
     def read(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The loss of each token of each row, in nats, behind the beginning.
-
-        It is the pass that leaves keys and values behind, too: they stay in this process as those of `get` do, and for others once they are
-        told to `keep`, so that nothing of a text that nobody wants to remember is on the disk.
-        """
+        """The loss of each token of each row, in nats, behind the beginning. Keys and values stay in this process as those of `get` do;
+        they go to the disk only once they are told to `keep`."""
         for row in rows:
             self._require_room(row)
         before, first = self.prefix[:, :, :, :-1], self.prefix_ids[-1]

@@ -13,11 +13,8 @@ A_PASS = 32  # what a forward pass costs before its first token, in tokens: the 
 
 @dataclass(frozen=True)
 class PrefixBatch:
-    """Rows that are run together, by their numbers.
-
-    A stem is a number of tokens and the rows that begin with the same so many: it is run once for them, behind the trunk. Then
-    each row runs its last `width` tokens (all, where it has no more). `cost` is in tokens, padding and passes included.
-    """
+    """Rows that are run together, by their numbers. Each row runs its last `width` tokens. A stem is a number of tokens and the rows that
+    begin with the same so many: it is run once for them, behind the trunk. `cost` is in tokens, padding and passes included."""
 
     rows: tuple[int, ...]
     stems: tuple[tuple[int, tuple[int, ...]], ...]
@@ -39,8 +36,7 @@ class Plan:
 
 
 class Shared:
-    """Rows of token ids with what they share run once: the trunk now, a batch's stems when the batch is split. Nothing is shared
-    where a model keeps more of a text than keys and values."""
+    """Rows of token ids with what they share run once: the trunk now, a batch's stems when the batch is split."""
 
     def __init__(self, lm: LanguageModel, rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None = None) -> None:
         self._lm, self._rows = lm, rows
@@ -87,10 +83,8 @@ def _first(kvs: Sequence[KV], tokens: int) -> list[KV]:
 
 
 def plan(rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None = None) -> Plan:
-    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin alike.
-
-    The last `keep[r]` tokens of row r (default 1) are run for that row alone, whatever it shares.
-    """
+    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin alike. The last
+    `keep[r]` tokens of row r (default 1) are run for that row alone, whatever it shares."""
     keep = keep or [1] * len(rows)
     free = [len(row) - own for row, own in zip(rows, keep, strict=True)]  # how much of a row may be shared
     alike = sorted(range(len(rows)), key=lambda row: rows[row])

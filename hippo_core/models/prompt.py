@@ -24,12 +24,8 @@ class FittedPrompt(NamedTuple):
 
 
 class PromptPieces(NamedTuple):
-    """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them.
-
-    The first `question_tokens` tokens of the tail are the question, with what opens it in plain text. `exact` says whether one behind the
-    other the rows are the tokens of the prompt; where a tokenizer joins words over their borders they are a little different and the
-    model reads them all the same.
-    """
+    """A prompt as rows of token ids: what stands before the context lines, each line with its line break, what stands behind them. The
+    first `question_tokens` tokens of the tail are the question. `exact`: one behind the other the rows are the tokens of the prompt."""
 
     prefix: list[int]
     blocks: list[list[int]]
@@ -41,9 +37,8 @@ class PromptPieces(NamedTuple):
 def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> str:
     """The prompt as the model will see it, special tokens included.
 
-    short: the model's chat template, the instruction as system turn (in front of the user's words where the template has no such
-    turn), the model's shots as earlier turns, then context lines and question as one user turn.
-    plain: no template and no instruction; shots and context lines, then "Question: ..." and "Answer:".
+    short: the model's chat template with the instruction as system turn (or before the user's words), shots as earlier turns, then context
+    lines and question as one user turn. plain: shots and context lines, then "Question: ..." and "Answer:".
     """
     if decoding == "plain":
         shots = "".join(f"{_plain(shot.context, shot.question)} {shot.answer}\n\n" for shot in lm.shots)
@@ -58,11 +53,8 @@ def render(lm: LanguageModel, context: Sequence[str], question: str, decoding: D
 
 
 def split(lm: LanguageModel, context: Sequence[str], question: str, decoding: Decoding) -> PromptPieces:
-    """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions.
-
-    The prefix is the same for all questions, a block for all questions and neighbours. LabError where the chat template changes
-    the words of the user's turn.
-    """
+    """The prompt of `render` in pieces, so that lines can be run apart from each other and kept for other questions. The prefix is the same
+    for all questions. LabError where the chat template changes the words of the user's turn."""
     lines = [as_text(lm.tokenizer, f"{text}\n") for text in context]
     question = as_text(lm.tokenizer, question)
     opening = question if decoding == "short" else _plain((), question)
@@ -93,11 +85,8 @@ def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
 
 
 def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> FittedPrompt:
-    """The prompt with as many of the context lines `texts` as leave room for the answer: the newest are kept, the oldest dropped.
-
-    The limit counts the model's own tokens, of the finished prompt. Each line is tokenised once for an estimate; the prompt
-    decides. LabError where the question alone is too long.
-    """
+    """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens. Each line is
+    tokenised once for an estimate; the prompt decides. LabError where the question alone is too long."""
     limit = lm.spec.context_limit - max_new_tokens
     whole = _measure(lm, texts, question, decoding, 0)
     if whole.tokens <= limit:
@@ -115,10 +104,8 @@ def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decodi
 
 
 def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_new_tokens: int) -> list[int]:
-    """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer.
-
-    Only those are tokenised that have more bytes than there is room for tokens: a token has a byte or more.
-    """
+    """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer. A token has a byte or
+    more, so lines with fewer bytes than there is room for tokens are not tokenised."""
     limit = lm.spec.context_limit - max_new_tokens
     room = limit - _measure(lm, (), "?", decoding, 0).tokens
     unsure = [index for index, text in enumerate(texts) if len(text.encode()) > room]
@@ -140,10 +127,7 @@ def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) ->
 
 
 def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:
-    """The tokens of texts that stand one behind the other, each token with the text in which it ends.
-
-    A tokenizer may open a text of its own, or close it, otherwise than one between others, so none is tokenised alone.
-    """
+    """The tokens of texts that stand one behind the other, encoded together, each token with the text in which it ends."""
     encoding = lm.tokenizer("".join(texts), add_special_tokens=False, return_offsets_mapping=True)
     borders = list(accumulate(map(len, texts[:-1])))
     rows: list[list[int]] = [[] for _ in texts]

@@ -19,15 +19,12 @@ LOGITS = 2**25  # of text_loss at a time: 128 MiB in float32
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A continuation after its context: `nats` = sum of log-probabilities, over `tokens` tokens; `greedy` if each was the likeliest.
+    """A continuation after its context."""
 
-    `computed_tokens` is what was run for it: tokens run once for several pairs are divided among them.
-    """
-
-    nats: float
+    nats: float  # the sum of log-probabilities
     tokens: int
-    greedy: bool
-    computed_tokens: float = field(compare=False)
+    greedy: bool  # whether each token was the likeliest
+    computed_tokens: float = field(compare=False)  # those run once for several pairs are divided among them
 
 
 @dataclass(frozen=True)
@@ -48,12 +45,8 @@ class TextLoss:
 
 
 def log_likelihood(lm: LanguageModel, contexts: Sequence[str], continuations: Sequence[str], batch_size: int = 16) -> list[Likelihood]:
-    """log p(continuation | context) of each pair, in order.
-
-    Context and continuation are tokenised as one text and split where the tokens of the context alone end; spaces at the end of
-    the context count to the continuation. Nothing is put before the context, but an empty one becomes the token that opens a text
-    (end of text where there is none).
-    """
+    """log p(continuation | context) of each pair, in order. Both are tokenised as one text; spaces that end the context count to the
+    continuation. An empty context becomes what opens a text."""
     return token_likelihood(lm, [_split(lm, context, more) for context, more in zip(contexts, continuations, strict=True)], batch_size)
 
 
@@ -82,10 +75,8 @@ def token_likelihood(lm: LanguageModel, pairs: Sequence[tuple[list[int], list[in
 def log_likelihood_behind(
     lm: LanguageModel, before: Sequence[Sequence[KV]], starts: Sequence[int], rows: Sequence[list[int]], batch_size: int = 64
 ) -> list[list[float]]:
-    """log p, in nats, of every token of a row but its first, behind the KV of `before`; the row's first token stands at `starts`.
-
-    The first token is the last one of the context, read again so that the token after it is predicted too.
-    """
+    """log p, in nats, of every token of a row but its first, behind the KV of `before`; the row's first token stands at `starts`. The first
+    token is the last one of the context, read again so that the token after it is predicted too."""
     nats: list[list[float]] = []
     for start in range(0, len(rows), batch_size):
         here = slice(start, start + batch_size)
@@ -102,9 +93,8 @@ def log_likelihood_behind(
 def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None, batch_size: int = 4) -> TextLoss:
     """The loss of all tokens of the texts, each text opened as the tokenizer opens one.
 
-    A text longer than `window` tokens (default: the model's context limit) is cut into windows that do not overlap; a window sees
-    the last token of the one before it and nothing else, so every token is predicted once. The very first token of a text is
-    predicted only where the tokenizer has a token that opens texts.
+    A text longer than `window` tokens (default: the context limit) is cut into windows that do not overlap; a window sees the last token of
+    the one before it, so every token is predicted once.
     """
     opening = lm.encode(lm.template.begin)
     rows = [row for text in texts for row in _windows(opening + lm.encode_text(text), window or lm.spec.context_limit)]
@@ -117,8 +107,7 @@ def text_loss(lm: LanguageModel, texts: Sequence[str], window: int | None = None
 
 
 def _nats(lm: LanguageModel, rows: list[list[int]]) -> float:
-    """The loss over all tokens of the rows but their first, in sum. A few positions at a time, the cache carrying on: the logits
-    of whole windows over a large vocabulary would not fit into memory."""
+    """The loss over all tokens of the rows but their first, in sum, a few positions at a time: logits over a vocabulary take memory."""
     ids, mask, positions = pad_left(lm, rows)
     cache = DynamicCache(config=lm.model.config)
     step = max(1, LOGITS // (len(rows) * lm.config.vocab_size))

@@ -17,31 +17,22 @@ Settings = TypeVar("Settings", bound=BaseModel)
 
 
 class ModelSpec(BaseModel):
-    """One model. Unknown keys are an error.
-
-    `source` is a Hugging Face repository id, a folder (relative to the repository's root) or a .gguf file. `dtype: auto` means
-    float32 on a CPU and the stored type on a GPU. `chat_template` is "model" (the tokenizer's own, or the lab's generic one where
-    it has none), "generic", or a Jinja template. `shots` worked examples of params/shots.yaml stand before every question.
-    `adapter` is a folder (relative to the repository's root) with a LoRA that is merged into the weights when they are loaded.
-    `abstention_penalty` is how far "unknown" is held back at the first token of every answer (models/abstention.py), fitted by
-    `make abstention`.
-    `device_map: auto` lets accelerate place the layers, on at most `max_memory_gb` of GPU memory; it has no effect on a CPU.
-    """
+    """One model. Unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    source: str
+    source: str  # a Hugging Face repository, a folder (relative to the repository's root) or a .gguf file
     revision: str | None = None  # of a Hugging Face repository; None: its main branch
-    adapter: str | None = None
-    dtype: Literal["float32", "bfloat16", "float16", "auto"] = "auto"
+    adapter: str | None = None  # a folder with a LoRA that is merged into the weights when they are loaded
+    dtype: Literal["float32", "bfloat16", "float16", "auto"] = "auto"  # auto: float32 on a CPU, the stored type on a GPU
     quantization: Literal["none", "nf4"] = "none"
-    chat_template: str = "model"
-    shots: Annotated[int, Field(ge=0)] = 0
+    chat_template: str = "model"  # the tokenizer's own (or, without one, the generic), "generic", or a Jinja template
+    shots: Annotated[int, Field(ge=0)] = 0  # worked examples of params/shots.yaml before every question
     context_limit: Annotated[int, Field(ge=32)] = DEFAULT_CONTEXT  # tokens of prompt and answer together
-    device_map: Literal["none", "auto"] = "none"
+    device_map: Literal["none", "auto"] = "none"  # auto: accelerate places the layers on a GPU
     max_memory_gb: Annotated[float, Field(gt=0)] | None = None
-    abstention_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # nats
+    abstention_penalty: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # nats that hold "unknown" back (models/abstention.py)
     batch_size: Annotated[int, Field(ge=1)] = 32  # a hint: what fits at the context limit
 
     @property

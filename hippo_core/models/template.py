@@ -25,17 +25,12 @@ FIXED_DATE = "26 Jul 2024"  # some templates print today's date: the same prompt
 
 @dataclass(frozen=True)
 class Template:
-    """A chat template and what was learnt by trying it.
-
-    `origin` says whose it is: the model's own, the lab's generic one, or one given in params/models. `begin` is the text that the
-    tokenizer puts before every text ("" where it puts none). A turn ends at one of `end_ids` or, where the template marks the end
-    by no special token, at one of `end_strings`.
-    """
+    """A chat template and what was learnt by trying it. A turn ends at one of `end_ids` or, where none marks it, of `end_strings`."""
 
     text: str
-    origin: Literal["model", "generic", "given"]
+    origin: Literal["model", "generic", "given"]  # the model's own, the lab's generic one, or one given in params/models
     has_system: bool
-    begin: str
+    begin: str  # what the tokenizer puts before every text, "" where nothing
     end_ids: tuple[int, ...]
     end_strings: tuple[str, ...]
 
@@ -60,10 +55,7 @@ def as_text(tokenizer: Any, text: str) -> str:
 
 @lru_cache(maxsize=8)
 def _breaker(tokenizer: Any) -> Callable[[str], str]:
-    """What breaks the spellings of a tokenizer's own tokens, which it looks for before anything else, and makes it leave out the breaks.
-
-    A space stays in a token that the tokenizer looks for only once the breaks are out (`normalized`).
-    """
+    """What breaks the spellings of a tokenizer's own tokens, which it looks for before anything else, and makes it leave out the breaks."""
     own = {token.content: token.normalized for token in tokenizer.added_tokens_decoder.values()}
     names = sorted((name for name in own if len(name) > 1 and "\n" not in name and not name.isspace()), key=len, reverse=True)
     if not names:

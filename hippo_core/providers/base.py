@@ -13,41 +13,24 @@ from hippo_core.text import normal
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a provider answered.
+    """What a provider answered. Numbers are None where it does not say."""
 
-    Args:
-        text: the answer; "" where there is none.
-        tokens_in: all tokens of the prompt as the provider counts them, those read from its cache among them; None where it does not say.
-        tokens_out: tokens produced, those of reasoning among them; None where it does not say.
-        cached_tokens: the part of `tokens_in` that came from the provider's cache; None where it does not say.
-        seconds: from the first attempt to the end of the last one, pauses between them included.
-        error: why there is no answer, in one line; None where there is one.
-        attempts: how often it was called.
-        cut: whether the limit of new tokens ended it, and not the model; False where the provider does not say.
-    """
-
-    text: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cached_tokens: int | None = None
-    seconds: float = 0.0
-    error: str | None = None
-    attempts: int = 1
-    cut: bool = False
+    text: str = ""  # "" where there is no answer
+    tokens_in: int | None = None  # all tokens of the prompt as the provider counts them, those from its cache among them
+    tokens_out: int | None = None  # those of reasoning among them
+    cached_tokens: int | None = None  # the part of `tokens_in` from the provider's cache
+    seconds: float = 0.0  # from the first attempt to the end of the last one, with pauses
+    error: str | None = None  # why there is no answer, in one line; None where there is one
+    attempts: int = 1  # how often it was called
+    cut: bool = False  # whether the limit of new tokens ended it; False where the provider does not say
 
 
 class Provider(ABC):
-    """A model somewhere. Subclasses define `call`, `describe` and `identity`.
+    """A model somewhere. Subclasses define `call`, `describe` and `identity`."""
 
-    Class attributes:
-        takes_temperature: whether the model is told a temperature; where it is not, a record says null.
-        instructed: whether it brings an instruction of its own, so that a prompt needs none.
-        may_be_empty: whether an empty answer is one; elsewhere it is a failure.
-    """
-
-    takes_temperature: bool = True
-    instructed: bool = False
-    may_be_empty: bool = False
+    takes_temperature: bool = True  # where it is not told one, a record says null
+    instructed: bool = False  # it brings an instruction of its own, so that a prompt needs none
+    may_be_empty: bool = False  # an empty answer is one; elsewhere it is a failure
 
     def __init__(self, policy: RetryPolicy | None = None) -> None:
         self.policy = policy or RetryPolicy()

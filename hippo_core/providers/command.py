@@ -13,37 +13,19 @@ from hippo_core.providers.retry import BUSY_WORDS, CallFailed, RetryPolicy
 
 # of the caller's environment, what every command is given: where it finds itself, its home, its words, its way through a proxy
 ALLOWED = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "NODE_EXTRA_CA_CERTS",
+    *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR"),
+    *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
 )
 
 
 @dataclass(frozen=True)
 class Command:
-    """How a command is called.
+    """How a command is called. None of them takes a temperature or a limit of tokens on the command line."""
 
-    Args:
-        argv: its words; it reads the prompt from its standard input.
-        model: the option that names a model.
-        parse: from its output to an answer; CallFailed where it holds none.
-        allowed: names of the environment that it is given besides `ALLOWED`.
-
-    None of the three takes a temperature or a limit of tokens on the command line: records say null for the temperature.
-    """
-
-    argv: tuple[str, ...]
-    model: str
-    parse: Callable[[str], Completion]
-    allowed: tuple[str, ...] = ()
+    argv: tuple[str, ...]  # its words; it reads the prompt from its standard input
+    model: str  # the option that names a model
+    parse: Callable[[str], Completion]  # from its output to an answer; CallFailed where it holds none
+    allowed: tuple[str, ...] = ()  # names of the environment that it is given besides `ALLOWED`
 
 
 COMMANDS: Mapping[str, Command] = {

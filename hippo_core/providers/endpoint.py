@@ -22,7 +22,7 @@ OPENAI, OLLAMA = "https://api.openai.com/v1", "http://localhost:11434"
 
 
 class EndpointProvider(Provider):
-    """A model behind a URL. `key_env` names the variable that holds the key; the key is sent to that URL alone, over TLS or within this
+    """A model behind a URL. `key_env` names the variable that holds the key. The key is sent to that URL alone, over TLS or within this
     machine, and stands in no record and in no error."""
 
     path, kind = "/chat/completions", "openai"

@@ -32,11 +32,8 @@ def reached(name: str, key_env: str = "") -> Reached:
 
 
 def load_provider(name: str, policy: RetryPolicy | None = None, key_env: str = "", check: bool = True) -> Provider:
-    """The provider of a name. `check`: whether its command, its key or its model must be there now; a dry run needs none of them.
-
-    Raises:
-        LabError: no such provider, or it is not there; the message says what is legal.
-    """
+    """The provider of a name. `check`: whether its command, its key or its model must be there now, which a dry run does not need. LabError
+    where there is no such provider, or it is not there; the message says what is legal."""
     from hippo_core.providers.command import COMMANDS, CommandProvider
     from hippo_core.providers.endpoint import EndpointProvider, OllamaProvider
 
@@ -49,7 +46,6 @@ def load_provider(name: str, policy: RetryPolicy | None = None, key_env: str = "
         return LocalProvider(rest, policy)
     if kind in ("openai", "ollama"):
         make = EndpointProvider if kind == "openai" else OllamaProvider
-        model, *url = re.split(r"@(?=\w+://)", rest, maxsplit=1)  # a model's name may have an @ of its own
-        place = {"model": model, "url": url[0]} if url else {"model": model}
-        return make(**place, key_env=key_env, policy=policy, check=check)
+        model_and_url = re.split(r"@(?=\w+://)", rest, maxsplit=1)  # a model's name may have an @ of its own
+        return make(*model_and_url, key_env=key_env, policy=policy, check=check)
     raise unknown("provider", name, LEGAL)

@@ -27,12 +27,8 @@ class Ran:
 
 
 def run(argv: Sequence[str], text: str, environment: Mapping[str, str], timeout: float, most: int = MOST) -> Ran:
-    """Run a command in a session of its own and in an empty folder, so that it reads no project's files.
-
-    Raises:
-        CallFailed: it cannot be started, takes longer than `timeout` seconds, or prints more than `most` bytes. In every case, and when it
-            ends by itself, its whole process group is killed.
-    """
+    """Run a command in a session of its own and in an empty folder; its whole process group is killed when it ends. CallFailed where it
+    cannot be started, takes longer than `timeout` seconds, or prints more than `most` bytes."""
     with tempfile.TemporaryDirectory(prefix="hippo-call-") as folder, tempfile.TemporaryFile() as given:
         given.write(text.encode())
         given.seek(0)

@@ -28,19 +28,12 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a call is tried, and how long is waited.
+    """How often a call is tried, and how long is waited."""
 
-    Args:
-        attempts: in all.
-        first_pause: seconds before the second attempt; each further pause is twice as long.
-        longest_pause: seconds; a provider that asks for more is not waited for.
-        timeout: seconds of one attempt.
-    """
-
-    attempts: int = 4
-    first_pause: float = 1.0
-    longest_pause: float = 120.0
-    timeout: float = 120.0
+    attempts: int = 4  # in all
+    first_pause: float = 1.0  # seconds before the second attempt; each further pause is twice as long
+    longest_pause: float = 120.0  # seconds; a provider that asks for more is not waited for
+    timeout: float = 120.0  # seconds of one attempt
 
 
 def retrying(attempt: Callable[[], Result], policy: RetryPolicy, sleep: Callable[[float], None] = time.sleep) -> Result:

@@ -1,7 +1,6 @@
 """What a provider's output says: the answer's text and its tokens. A number that is not there is None, never 0.
 
-Providers count differently. OpenAI, Codex and Gemini count cached tokens within the tokens of the prompt; Anthropic counts them apart, so
-they are added here: `tokens_in` is always the whole prompt.
+Anthropic counts cached tokens beside those of the prompt, the others within: `tokens_in` is always the whole prompt.
 """
 
 import json
@@ -20,14 +19,10 @@ def claude(output: str) -> Completion:
     values = _object(output)
     if values.get("is_error") or not isinstance(values.get("result"), str):
         raise failed(f"no result: {values.get('result') or values.get('subtype') or 'an object without one'}")
-    return anthropic_usage(values["result"], _mapping(values.get("usage")))
-
-
-def anthropic_usage(text: str, usage: Mapping[str, Any]) -> Completion:
-    """The answer with the tokens of Anthropic's `usage`, in which cached tokens stand beside the others."""
+    usage = _mapping(values.get("usage"))  # in which cached tokens stand beside the others
     plain, read, written = (_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_"))
     whole = None if plain is None else plain + (read or 0) + (written or 0)
-    return Completion(text, whole, _count(usage.get("output_tokens")), read)
+    return Completion(values["result"], whole, _count(usage.get("output_tokens")), read)
 
 
 def gemini(output: str) -> Completion:

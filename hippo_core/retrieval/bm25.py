@@ -15,11 +15,7 @@ Terms = Callable[[str], list[str]]  # the terms of a text, as BM25 counts them
 
 
 def bm25_scores(index: WorldIndex, taught: tuple[str, ...], question: str, terms: Terms = words) -> np.ndarray:
-    """BM25 scores of the taught facts for a question (Lucene's variant, k1 1.5, b .75).
-
-    Returns:
-        One score per taught fact, `(facts,)`; all are zero if no term is shared.
-    """
+    """BM25 scores of the taught facts for a question [facts] (Lucene's variant, k1 1.5, b .75); all 0 if no term is shared."""
     ranker = index.once(("bm25", terms, taught), lambda: _bm25([terms(index.passages[fact].text) for fact in taught]))
     known = [term for term in terms(question) if term in ranker.vocab_dict] if ranker else []
     return ranker.get_scores(known) if known else np.zeros(len(taught))

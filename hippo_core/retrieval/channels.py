@@ -1,6 +1,7 @@
 """Channels: each compares a cue with all traces in one way of its own. A trace counts as its best sentence does."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from hippo_core.kernels.code import Code
+from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
@@ -16,6 +18,7 @@ from hippo_core.retrieval.vectors import cosines, lengths_of
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+UNITS, WINNERS, SEED = 4096, 256, 1337  # of the codes of vectors
 
 
 class SparseChannel:
@@ -79,13 +82,6 @@ def best(scores: Scores, starts: Rows) -> Scores:
     return scores if len(scores) == len(starts) else np.maximum.reduceat(scores, starts) if len(starts) else np.zeros(0)
 
 
-def standardised(scores: Scores, allowed: NDArray[np.bool_] | None = None) -> Scores:
-    """z-scores among those allowed, float64 [N]; zeros where these are all the same."""
-    among = scores if allowed is None else scores[allowed]
-    spread = among.std() if len(among) else 0.0
-    return (scores - among.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
-
-
 def dense(rows: SparseMatrix) -> Tensor:
     """Rows with all their dimensions, each of length 1: [N, dims], fp32."""
     laid = torch.zeros(len(rows.indices), rows.dims + 1)
@@ -108,9 +104,17 @@ def index_of(rows: SparseMatrix) -> SparseIndex:
 
 def rows_of(keys: Sequence[SparseKey]) -> SparseMatrix:
     """Keys of one space as rows."""
-    width = max((len(key.indices) for key in keys), default=1)
-    indices = np.full((len(keys), width), -1, dtype=np.int32)
-    values = np.zeros((len(keys), width), dtype=np.int16)
-    for row, key in enumerate(keys):
-        indices[row, : len(key.indices)], values[row, : len(key.values)] = key.indices, key.values
-    return SparseMatrix(indices, values, keys[0].dims if keys else 1)
+    return SparseMatrix.of([(key.indices, key.values) for key in keys], keys[0].dims if keys else 1)
+
+
+def codes_of(vectors: NDArray[np.int8]) -> SparseMatrix:
+    """The sparse codes of vectors [N, D], expanded at random, the strongest units winning, by which fitted weights know them. The product
+    of two codes follows the cosine of the vectors (Charikar 2002, section 3; Dasgupta, Stevens and Navlakha 2017)."""
+    unit = normalize(torch.from_numpy(vectors).float(), dim=-1)
+    code = kwta(unit @ _expansion(vectors.shape[1]), WINNERS)
+    return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), UNITS)
+
+
+@cache
+def _expansion(width: int) -> Tensor:
+    return torch.randn(width, UNITS, generator=torch.Generator().manual_seed(SEED))

@@ -1,5 +1,7 @@
-"""How sure a recall is that its best trace answers the cue: the logistic function of what speaks for that trace, fitted on validation
-worlds, on cues whose trace was there and on the same without it (recipes/confidence.py)."""
+"""How sure a recall is that its best trace answers the cue: a logistic function of what speaks for that trace.
+
+It is fitted on validation worlds, on cues whose trace was there and on the same without it (recipes/confidence.py).
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,15 +38,10 @@ class Confidence:
 
 
 def evidence(features: Features, scores: Sequence[float], size: int) -> dict[str, float]:
-    """What speaks for the best trace of a ranking.
+    """What speaks for the best trace of a ranking, of `size` traces that might have been recalled.
 
-    Args:
-        features: of the ranked traces, best first; of them the likeness in each channel is read.
-        scores: the sums of standardised likenesses, best first; at least one.
-        size: how many traces might have been recalled.
-
-    Returns:
-        Its likeness by channel; `lead`, its score less the second's, or its own where there is none; `size`, the natural logarithm.
+    `features` are of the ranked traces, and `scores` the sums of standardised likenesses, best first.
+    Returns its likeness by channel, `lead`, its score less the second's, and `size`, the natural logarithm.
     """
     likeness = {name: float(values[0]) for name, values in features.items() if name.endswith(LIKENESS)}
     lead = scores[0] - (scores[1] if len(scores) > 1 else 0.0)
@@ -52,15 +49,10 @@ def evidence(features: Features, scores: Sequence[float], size: int) -> dict[str
 
 
 def fit(rows: Sequence[Mapping[str, float]], right: NDArray[np.float64], weight: NDArray[np.float64]) -> Confidence:
-    """Fit by maximum likelihood with a small penalty on the weights; features are scaled to a standard deviation of 1 for that.
+    """Fit by maximum likelihood with a small penalty on the weights of the features, scaled to a standard deviation of 1.
 
-    Args:
-        rows: the evidence of each cue, all of the same names.
-        right: 1 where the best trace answered the cue, else 0, float64 [N].
-        weight: how much each cue counts, float64 [N].
-
-    Raises:
-        LabError: no cue was answered, or every one.
+    `rows` are the evidence of each cue, all of the same names; `right` [N] is 1 where the best trace answered the cue, `weight` [N] how
+    much the cue counts. LabError where no cue was answered, or every one.
     """
     if not 0 < right.sum() < len(right):
         raise LabError(f"a confidence is fitted on cues that were answered and on others; got {right.sum():.0f} of {len(right)} answered")
@@ -85,11 +77,8 @@ def fit(rows: Sequence[Mapping[str, float]], right: NDArray[np.float64], weight:
 def load_confidence(
     owner: LanguageModel | Owner, channels: Sequence[str], required: bool = False, folder: Path | None = None
 ) -> Confidence | None:
-    """The confidence that was fitted for the sum of these channels, None where there is none.
-
-    Raises:
-        LabError: there is none and it is `required`, or it was fitted on other weights.
-    """
+    """The confidence that was fitted for the sum of these channels, None where there is none. LabError where there is none and it is
+    `required`, or it was fitted on other weights."""
     if not required and not ((folder or folder_of(owner)) / f"{PART}.json").is_file():
         return None
     fitted = read_part(owner, PART, folder)["fitted"]

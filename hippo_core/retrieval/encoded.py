@@ -1,7 +1,6 @@
-"""Cache an encoder's output for a list of texts on disk, because many cells of a grid read the same worlds.
+"""Cache an encoder's output for a list of texts on disk, as many cells of a grid read the same worlds.
 
-Each list has one file below data/generated/encoded. The file is named by encoder and texts, so whatever changes is encoded again. A file
-that is missing or damaged is no loss: the texts are encoded again. What a live memory is told is `private`: it can be forgotten.
+Each list has one file below data/generated/encoded, named by encoder and texts. What a live memory is told is `private`.
 """
 
 import hashlib
@@ -31,12 +30,8 @@ def private() -> Iterator[None]:
 
 
 def kept(encoder: str, texts: Sequence[str], encode: "Callable[[], Mapping[str, Tensor]]") -> "Mapping[str, Tensor]":
-    """The output of `encode` for the texts, read from disk if it is there.
-
-    Args:
-        encoder: names the encoder and its weights; empty: nothing is read from disk or written.
-        encode: makes the named tensors.
-    """
+    """The named tensors that `encode` makes of the texts, read from disk if they are there. `encoder` names the encoder and its weights;
+    empty: nothing is read from disk or written."""
     if not encoder or len(texts) < LEAST or _private.get():
         return encode()
     from safetensors import SafetensorError

@@ -8,11 +8,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 
 
 def dense_scores(index: WorldIndex, taught: tuple[str, ...], question: str, encoder: str = "own") -> np.ndarray:
-    """The cosine of each taught passage with the question.
-
-    Returns:
-        One cosine per taught passage, `(passages,)`.
-    """
+    """The cosine of each taught passage with the question [passages]."""
     return _vectors(encoder).cosines(index, taught, question)
 
 

@@ -1,7 +1,6 @@
 """Fusion: rank traces by a weighted sum of the channels' features. The weights are fitted on validation worlds.
 
-The weights are those of a conditional logit (McFadden 1974). The probability that candidate c is the right one is the softmax over
-candidates of w . f(c). w maximises the likelihood of the right candidates of the validation worlds, with a small penalty on its length.
+The weights are those of a conditional logit (McFadden 1974): a candidate's probability is the softmax over candidates of w . f(c).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,25 +35,14 @@ class Example:
 
 
 def fused(features: Features, weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The weighted sum of the features.
-
-    Returns:
-        One score per candidate, `(candidates,)`.
-
-    Raises:
-        LabError: a feature has no weight. Without the error it would be left out unnoticed.
-    """
+    """The weighted sum of the features [candidates]. LabError for a feature without a weight, which would be left out unnoticed."""
     if lacking := sorted(features.keys() - weights.keys()):
         raise LabError(f"no weight for {', '.join(lacking)}; there are weights for {', '.join(sorted(weights))}: fit them again")
     return np.sum([weights[name] * values for name, values in features.items()], axis=0)
 
 
 def fit(examples: Sequence[Example]) -> dict[str, float]:
-    """Fit the weights that make the right candidates most likely. All examples must have the same features.
-
-    Raises:
-        LabError: there are no examples.
-    """
+    """Fit the weights that make the right candidates most likely; all examples have the same features. LabError for no examples."""
     if not examples:
         raise LabError("weights are fitted on cues whose right trace is among the candidates; there are none")
     names = sorted(examples[0].features)

@@ -2,17 +2,15 @@
 
     a_t = relu(W s_t + b) * softplus(v s_t + c),    key = k-WTA(max over t of a_t)
 
-s_t [D] concatenates the inputs of a few early blocks, each normalised. A text's key is the union of its tokens' units. The product of two
-keys sums what the tokens of one match in the other. This is late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3.3)
-as a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2, where the units are the vocabulary). W, b, v and c
-are fitted on train worlds (recipes/key.py); the model is not changed. The units are nested: the first half of them is a code too
-(Kusupati et al. 2022, arXiv 2205.13147).
+s_t [D] concatenates the normalised inputs of a few early blocks. The product of two keys is late interaction (Khattab and Zaharia 2020,
+arXiv 2004.12832, section 3.3) as a sparse code over learned units (Formal et al. 2021, arXiv 2107.05720, section 3.2). W, b, v and c are
+fitted on train worlds (recipes/key.py). The first half of the units is a code too (Kusupati et al. 2022, arXiv 2205.13147).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,18 +25,12 @@ from hippo_core.models.spec import validated
 
 
 class KeySettings(BaseModel):
-    """The shape of a key head.
-
-    Args:
-        blocks: the blocks whose inputs it reads; 0 is the embeddings.
-        hidden: the width of each of these inputs.
-        units: how many units it has.
-    """
+    """The shape of a key head."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    blocks: Annotated[tuple[int, ...], Field(min_length=1)]
-    hidden: Annotated[int, Field(ge=1)]
+    blocks: Annotated[tuple[int, ...], Field(min_length=1)]  # whose inputs it reads; 0 is the embeddings
+    hidden: Annotated[int, Field(ge=1)]  # the width of each of these inputs
     units: Annotated[int, Field(ge=8)] = 2048
 
     @property
@@ -57,45 +49,15 @@ class KeyHead(nn.Module):
         self.weight = nn.Linear(settings.inputs, 1)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Compute the activations of texts.
-
-        Args:
-            states: padded states of their tokens, `(texts, tokens, dim)`.
-            mask: True for real tokens, `(texts, tokens)`.
-
-        Returns:
-            Activations of at least 0, `(texts, units)`.
-        """
+        """Activations of at least 0 [texts, units] of padded states [texts, tokens, dim]; `mask` [texts, tokens]: the real tokens."""
         parts = layer_norm(states.unflatten(-1, (-1, self.settings.hidden)), (self.settings.hidden,)).flatten(-2)
         active = relu(self.units(parts)) * softplus(self.weight(parts))
         return active.masked_fill(~mask[..., None], 0.0).amax(1)
 
 
-class TokenStates(Protocol):
-    """The token states that a head reads."""
-
-    @property
-    def name(self) -> str:
-        """The name of the model that makes the states."""
-        ...
-
-    @property
-    def shape(self) -> tuple[tuple[int, ...], int]:
-        """The blocks, and the width of each block's states."""
-        ...
-
-    def of(self, texts: Sequence[str]) -> list[Tensor]:
-        """The states of each text's tokens, `(tokens, dim)` per text, fp32, on the CPU."""
-        ...
-
-    def cost(self, text: str) -> float:
-        """The tokens that are run for a text. Each token counts as the share of the blocks that it passes."""
-        ...
-
-
 @dataclass(frozen=True)
 class BlockStates:
-    """The inputs of some of a language model's first blocks."""
+    """The inputs of some of a language model's first blocks. `shape`: the blocks, and the width of each one's states."""
 
     lm: LanguageModel
     blocks: tuple[int, ...]
@@ -109,9 +71,11 @@ class BlockStates:
         return self.blocks, self.lm.config.hidden_size
 
     def of(self, texts: Sequence[str]) -> list[Tensor]:
+        """The states of each text's tokens [T, D], fp32, on the CPU."""
         return early_states(self.lm, texts, self.blocks)
 
     def cost(self, text: str) -> float:
+        """The tokens that are run for a text; each counts as the share of the blocks that it passes."""
         return len(self.lm.encode_text(text)) * max(self.blocks) / self.lm.config.num_hidden_layers
 
 
@@ -128,6 +92,9 @@ class MiniLMStates:
 
     def cost(self, text: str) -> float:
         return minilm.pieces(text, self.device)
+
+
+TokenStates = BlockStates | MiniLMStates  # what a head reads
 
 
 @dataclass(frozen=True)
@@ -152,20 +119,12 @@ class KeyModel:
 
 
 def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder: Path | None = None) -> KeyHead:
-    """Load a fitted head.
-
-    Raises:
-        LabError: there is no head, it is damaged, or it belongs to other weights.
-    """
+    """Load a fitted head. LabError where there is none, it is damaged, or it belongs to other weights."""
     return artifacts.load_part(owner, part, lambda told: KeyHead(validated(KeySettings, told, f"{part}.json")), folder)
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Pad the states of several texts with zeros to the longest text.
-
-    Returns:
-        The states, `(texts, longest, dim)`, and a mask that is True for real tokens, `(texts, longest)`.
-    """
+    """The states of several texts, padded with zeros [texts, longest, dim], and a mask that is True for real tokens [texts, longest]."""
     width = max(1, *(len(state) for state in states)) if states else 1
     laid = torch.zeros(len(states), width, states[0].shape[-1])
     mask = torch.zeros(len(states), width, dtype=torch.bool)

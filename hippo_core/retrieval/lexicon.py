@@ -1,22 +1,29 @@
-"""Sparse codes of a text's words, or of the character n-grams of its words.
+"""Sentences, and sparse codes of a text's words or of the character n-grams of its words.
 
-A term weighs idf * (1 + log count), with idf = log(1 + (N - n + .5) / (n + .5)) for a term that n of N texts contain, as in BM25 (Robertson
-and Zaragoza 2009, section 3.1). So a term that many texts share counts little. A text's row is scaled to length 1 and rounded to integer
-multiples of 1 / SCALE, so that all rows are compared on one scale.
+A term weighs idf * (1 + log count), with the idf of BM25 (Robertson and Zaragoza 2009, section 3.1). A text's row is scaled to length 1 and
+rounded to integer multiples of 1 / SCALE.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.text import words
 
 SCALE = 4095  # integer steps per unit; products of two rows fit easily into 32 bits
 SIZES = (3, 4)  # characters per n-gram
+# Behind a full stop, a question mark or an exclamation mark, closing quotes and brackets with it, before what begins a sentence.
+BORDER = re.compile(r"(?<=[.!?])(?P<closing>[\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9])")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, in order; the whole text where it has one or none."""
+    starts = [0, *(match.end() for match in BORDER.finditer(text))]
+    parts = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [part for part in parts if part] or [text]
 
 
 def grams(text: str) -> list[str]:
@@ -45,18 +52,13 @@ class Lexicon:
     def rows(self, texts: Sequence[str]) -> SparseMatrix:
         """The texts as rows of a sparse code. A term outside the lexicon has no dimension, but counts for the row's length."""
         coded = [self._coded(text) for text in texts]
-        width = max(1, *map(len, coded)) if coded else 1
-        indices = np.full((len(coded), width), -1, dtype=np.int32)
-        values = np.zeros((len(coded), width), dtype=np.int16)
-        for row, code in enumerate(coded):
-            indices[row, : len(code)] = [column for column, _ in code]
-            values[row, : len(code)] = [value for _, value in code]
-        return SparseMatrix(indices, values, len(self.columns), float(SCALE))
+        return SparseMatrix.of(coded, len(self.columns), float(SCALE))
 
-    def _coded(self, text: str) -> list[tuple[int, int]]:
-        """The known terms of a text as pairs (dimension, integer value), sorted by dimension."""
+    def _coded(self, text: str) -> tuple[list[int], list[int]]:
+        """The dimensions of the known terms of a text, ascending, and their integer values."""
         counts = Counter(self.terms(text))
         weights = {term: self.idf.get(term, self.unseen) * (1 + math.log(count)) for term, count in counts.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         known = {self.columns[term]: round(SCALE * weight / length) for term, weight in weights.items() if term in self.columns}
-        return sorted((column, value) for column, value in known.items() if value)
+        columns = sorted(column for column, value in known.items() if value)
+        return columns, [known[column] for column in columns]

@@ -12,7 +12,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 
 
 class Vectors:
-    """The vectors of the texts that were asked for last, so that of the next ones only those are encoded that were not among these."""
+    """The vectors of the texts that were asked for last, so that of the next ones only new texts are encoded."""
 
     def __init__(self) -> None:
         self._known: dict[str, Tensor] = {}
@@ -30,11 +30,7 @@ class Vectors:
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
-    """The cosine of each taught fact with the question. All facts of the world are encoded once, on the device of its model.
-
-    Returns:
-        One cosine per taught fact, `(facts,)`.
-    """
+    """The cosine of each taught fact with the question [facts]. All facts of the world are encoded once."""
     device = str(index.lm.device)
     vectors = index.once("minilm", lambda: vectors_of([fact.text for fact in index.traces], device))
     rows = {fact: row for row, fact in enumerate(index.passages)}

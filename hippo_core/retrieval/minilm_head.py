@@ -1,10 +1,10 @@
 """The head over MiniLM's word pieces, which does not hang on the model that answers.
 
-It is trained as a memory's key is, on pairs of the same kind, with as many steps, by the same code (`python
-benchmarks/memory/minilm_head.py`). Names have changed since the shipped keys were trained, so the pairs are not the very same.
+It is trained as a memory's key is, by the same code (`python benchmarks/memory/minilm_head.py`).
 """
 
 from hippo_core.models import artifacts, minilm
+from hippo_core.models.adapted_minilm import owner as minilm_owner
 from hippo_core.models.artifacts import Owner
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head
 from hippo_core.retrieval.pieces import load_pieces
@@ -33,8 +33,7 @@ MINILM_HEAD = part_of(SEEDS[0])  # the one that memories use
 
 def owner() -> Owner:
     """MiniLM as that which heads belong to."""
-    base = {"name": "minilm", "sha256": minilm.PUBLISHED["model.safetensors"]}
-    return Owner("minilm", base, "python benchmarks/memory/minilm_head.py")
+    return minilm_owner("python benchmarks/memory/minilm_head.py")
 
 
 PIECES = pieces_part_of(SEEDS[0])  # the projection that is used

@@ -1,9 +1,8 @@
 """Dense retrieval: the cosine of the question's and the fact's vectors, both from the frozen model that answers. Nothing is trained.
 
-A text's vector is the weighted mean of its tokens' states after the middle block. A token's weight is a / (a + p(token)), with a = 1e-3 and
-p the token's share in the taught facts (smooth inverse frequency: Arora et al. 2017, section 3). A token that no fact contains counts as
-one that occurs once. The mean vector of the taught facts is subtracted from every vector, the question's too. The paper subtracts the first
-principal component instead, which a handful of facts does not determine.
+A text's vector is the mean of its tokens' states after the middle block, weighted by a / (a + p(token)), with a = 1e-3 and p the token's
+share in the taught facts (Arora et al. 2017, section 3). The mean vector of the facts is subtracted in place of the paper's first
+principal component, which a handful of facts does not determine.
 """
 
 from collections.abc import Sequence
@@ -22,25 +21,15 @@ SMOOTHING = 1e-3
 
 @dataclass(frozen=True)
 class DenseIndex:
-    """The index of the taught facts.
+    """The index of the taught facts."""
 
-    Args:
-        unit: unit vectors of the facts after their mean is subtracted, `(facts, dim)`.
-        mean: the mean of the facts' vectors, `(dim,)`.
-        counts: how often each token id occurs in the facts, `(ids,)`.
-    """
-
-    unit: Tensor
-    mean: Tensor
-    counts: Tensor
+    unit: Tensor  # unit vectors of the facts after their mean is subtracted [facts, dim]
+    mean: Tensor  # of the facts' vectors [dim]
+    counts: Tensor  # how often each token id occurs in the facts [ids]
 
 
 def cosines(index: WorldIndex, taught: tuple[str, ...], question: str) -> np.ndarray:
-    """The cosine of each taught fact with the question.
-
-    Returns:
-        One cosine per taught fact, `(facts,)`.
-    """
+    """The cosine of each taught fact with the question [facts]."""
     dense = index.once(("dense", taught), lambda: _dense(index, taught))
     tokens, states = index.cue("own", question, lambda texts: _states(index, texts))
     return (dense.unit @ normalize(_vector(tokens, states, dense.counts) - dense.mean, dim=0)).numpy()

@@ -13,19 +13,12 @@ from hippo_core.retrieval.sparse_key import SparseKey
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """What is kept of a text.
+    """What is kept of a text of S sentences."""
 
-    Args:
-        token_ids: the model's tokens of the text as a line before a question.
-        keys: the sparse key of each sentence [S].
-        vectors: a published encoder's vector of each sentence, int8 [S, D], whose direction alone counts; D is 0 without such an encoder.
-        pieces: the word pieces of each sentence, int8 [T, W] a sentence, whose directions alone count; none where they are not compared.
-    """
-
-    token_ids: tuple[int, ...]
-    keys: tuple[SparseKey, ...]
-    vectors: NDArray[np.int8] | None = None
-    pieces: tuple[NDArray[np.int8], ...] = ()
+    token_ids: tuple[int, ...]  # the model's tokens of the text as a line before a question
+    keys: tuple[SparseKey, ...]  # the sparse key of each sentence
+    vectors: NDArray[np.int8] | None = None  # an encoder's, int8 [S, D]; D is 0 without one
+    pieces: tuple[NDArray[np.int8], ...] = ()  # int8 [T, W] of each sentence; none where they are not compared
 
     def __post_init__(self) -> None:
         if self.vectors is None:
@@ -50,8 +43,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class PayloadCodec:
-    """The codec of payloads of one kind: keys that `key` describes, of `dims` dimensions and at most `winners` values that are not 0,
-    vectors of `width` numbers, word pieces of `pieces` numbers, and at most `token_limit` tokens.
+    """The codec of payloads of one kind: keys that `key` describes, of `dims` dimensions and at most `winners` values.
 
     Bytes, little-endian: the number of tokens and of sentences, and of each sentence's winners, 4 each; tokens of 4; then of each
     sentence the indices, of 4, and the values, of 1; then the vectors.
@@ -60,9 +52,9 @@ class PayloadCodec:
     key: str
     dims: int
     winners: int
-    token_limit: int = 512
-    width: int = 0
-    pieces: int = 0
+    token_limit: int = 512  # tokens at most
+    width: int = 0  # numbers of a vector
+    pieces: int = 0  # numbers of a word piece
 
     def __post_init__(self) -> None:
         if not 1 <= self.winners <= self.dims:
@@ -135,8 +127,7 @@ class PayloadCodec:
         return tuple(found)
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
-        """See `Codec`. `key` is {dims, indices, values}, or the dense row; where there are several sentences, their union, and beside it
-        theirs as `keys`. `vectors` and `pieces` are there where they have numbers."""
+        """See `Codec`. `key` is {dims, indices, values}, or the dense row; of several sentences their union, beside theirs as `keys`."""
 
         def plain(key: SparseKey) -> Any:
             return key.dense() if dense else {"dims": key.dims, "indices": key.indices.tolist(), "values": key.values.tolist()}

@@ -3,9 +3,7 @@
     score = sum over p of w_p max over t of cos(A c_p, A s_t)  /  sum over p of w_p  +  WHOLE cos(c, s)
 
 c_p and s_t [384] are MiniLM's last states, A [D, 384] a fitted projection, w a fitted weight of each piece of a cue (Khattab and Zaharia
-2020, arXiv 2004.12832, section 3.2, with another encoder); c and s are MiniLM's vectors of the whole cue and text. A piece that is not in a
-text is no piece too many, and one fact that differs from another in a word is told from it by that word, where a mean over all pieces
-hardly changes.
+2020, arXiv 2004.12832, section 3.2, with another encoder); c and s are MiniLM's vectors of the whole cue and text.
 """
 
 from collections import Counter, defaultdict
@@ -61,14 +59,8 @@ class PieceHead(nn.Module):
 
 
 def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
-    """For each piece of a cue the highest cosine with a piece of each text, [P, count].
-
-    Args:
-        cue: its pieces, rows of length 1, [P, width].
-        table: the pieces of all texts, [T, width].
-        owner: the number of the text that each of them is of, [T].
-        count: how many texts there are; one without a piece has -1.
-    """
+    """For each piece of a cue [P, width] the highest cosine with a piece of each of `count` texts, [P, count]; -1 for a text without a
+    piece. `table` [T, width] has the pieces of all texts, `owner` [T] the number of the text of each; rows have length 1."""
     alike = cue @ table.T
     return alike.new_full((len(cue), count), -1.0).scatter_reduce(1, owner.expand(len(cue), -1), alike, "amax")
 
@@ -80,13 +72,12 @@ def load_pieces(owner: Owner, part: str) -> PieceHead:
 
 @dataclass(frozen=True, eq=False)
 class PieceIndex:
-    """The pieces of a text: their rows int8 [T, W], how much each counts in a cue [T], the word that each is of, and MiniLM's vector of the
-    whole text int8 [D]."""
+    """The pieces of a text."""
 
-    table: NDArray[np.int8]
-    weights: NDArray[np.float32]
-    words: tuple[str, ...]
-    whole: NDArray[np.int8]
+    table: NDArray[np.int8]  # int8 [T, W]
+    weights: NDArray[np.float32]  # how much each counts in a cue [T]
+    words: tuple[str, ...]  # the word that each is of
+    whole: NDArray[np.int8]  # MiniLM's vector of the text, int8 [D]
 
 
 @torch.inference_mode()
@@ -96,10 +87,10 @@ def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str], whole: N
 
 
 class PieceChannel:
-    """The pieces of sentences [S], with their words and vectors, of which trace n has those from starts[n] on, up to those of the next.
+    """The pieces of sentences [S], with their words and vectors, of which trace n has those from starts[n] on.
 
-    A piece of a cue finds the piece that is most like it, or the word that is spelt most like its own, whichever is more; so a word that is
-    misspelt is found by its letters. Each counts by its weight and by how few sentences have its word, and the whole text for a little.
+    A piece of a cue finds the piece most like it, or the word spelt most like its own. Each counts by its weight and by how few sentences
+    have its word, and the whole text for a little.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""The likelihood of the question after a passage, under the frozen model that answers.
+"""The likelihood of the question after a passage, under the frozen model that answers: UPR (Sachan et al. 2022, arXiv 2204.07496).
 
-Ranking passages by the likelihood of the question is UPR (Sachan et al. 2022, arXiv 2204.07496). `after_text` reads each passage as text.
-`after_kv` runs only the question's tokens, after the stored keys and values of the passages. Nothing is trained.
+`after_text` reads each passage as text; `after_kv` runs only the question's tokens, after the stored keys and values of the passages.
 """
 
 import math
@@ -27,12 +26,7 @@ def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decodin
 def after_kv(
     passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding, batch_size: int = 64
 ) -> tuple[list[float], int]:
-    """The log-likelihood of the question after the stored keys and values of each passage.
-
-    Returns:
-        log p(question | passage) in nats for each passage, and how many tokens were run for all of them. Tokens of passages whose KV were
-        not stored yet are not counted.
-    """
+    """log p(question | passage) in nats after the stored KV of each passage, and how many tokens were run for the question."""
     pieces = split(passage_kv.lm, (), question, decoding)
     question_ids = pieces.tail[: pieces.question_tokens]
     passages = passage_kv.get(blocks)

@@ -1,8 +1,6 @@
 """Order facts by their scores, with a recency rule: a fact that looks like an earlier version of a later one is ranked lower.
 
-Similarity alone cannot tell the last mention of something from earlier ones. The rule compares each of the best facts with those of them
-that were told later, by their character n-grams. It uses no further knowledge except the order of telling. A later fact replaces an earlier
-one to the extent that it contains what the question matches in the earlier one and is written similarly.
+A later fact replaces an earlier one to the extent that it contains what the question matches in the earlier one and is written similarly.
 """
 
 from collections.abc import Sequence, Set
@@ -16,11 +14,12 @@ AMONG = 20  # facts that are compared with each other; a re-ranking looks at as 
 COVERED, ALIKE = 8, 2  # powers of the two shares; the best of 4 and 8, and of 1, 2 and 4, on validation worlds for all rags together
 
 
-def standardised(scores: np.ndarray) -> np.ndarray:
-    """The z-scores of the scores, `(facts,)`, float64; zeros if all scores are the same."""
+def standardised(scores: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
+    """The z-scores among those `allowed` bool [N] (None: all), float64 [N]; zeros where these are all the same."""
     scores = scores.astype(np.float64)
-    spread = scores.std()
-    return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
+    among = scores if allowed is None else scores[allowed]
+    spread = among.std() if len(among) else 0.0
+    return (scores - among.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))
 
 
 def ranked(scores: np.ndarray) -> list[int]:
@@ -29,17 +28,10 @@ def ranked(scores: np.ndarray) -> list[int]:
 
 
 def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
-    """How much each fact looks as if a later one replaced it.
+    """How much each fact, in order of telling, looks as if a later one replaced it, from 0 to 1 [facts].
 
-    It is the maximum of covered^8 alike^2 over the facts told later. `covered`: the share of the cue's terms in the fact that the later
-    fact contains too. `alike`: the number of terms in both facts, as a share of the terms of the shorter one.
-
-    Args:
-        cue: the terms of the question.
-        facts: the terms of each fact, in order of telling.
-
-    Returns:
-        One number from 0 to 1 per fact, `(facts,)`; 0 if no fact was told later.
+    It is the maximum over later facts of covered^8 alike^2: `covered` is the share of the cue's terms in the fact that the later one has
+    too, `alike` the number of terms in both as a share of the shorter one's.
     """
     taken = [max((supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
     return np.array(taken, dtype=np.float64)
@@ -48,19 +40,12 @@ def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
 def latest_first(
     index: WorldIndex, taught: tuple[str, ...], question: str, order: list[int], scores: np.ndarray, recency: float | None
 ) -> list[int]:
-    """Apply the recency rule to the best `AMONG` facts of a ranking.
-
-    Args:
-        order: positions of facts, best first.
-        scores: standardised scores, `(facts,)`.
-        recency: how much a unit of `superseded` is subtracted from a score; None or 0 leaves the order unchanged.
-
-    Returns:
-        All positions, best first.
-    """
+    """All positions, best first, after the recency rule is applied to the best `AMONG` of `order`. `scores` are standardised; `recency` is
+    how much a unit of `superseded` is subtracted (None or 0: nothing)."""
     if not recency:
         return order
-    best, terms = sorted(order[:AMONG]), _terms(index, taught)
+    terms = index.once(("recency", taught), lambda: [frozenset(grams(index.passages[source].text)) for source in taught])
+    best = sorted(order[:AMONG])
     adjusted = scores[best] - recency * superseded(frozenset(grams(question)), [terms[position] for position in best])
     return [*(best[position] for position in np.argsort(-np.round(adjusted, 6), kind="stable")), *order[AMONG:]]
 
@@ -69,8 +54,3 @@ def supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
     """How much a fact looks as if this later one replaced it, from 0 to 1 (`superseded`)."""
     matches, both = cue & fact, fact & later
     return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** ALIKE if matches else 0.0
-
-
-def _terms(index: WorldIndex, taught: tuple[str, ...]) -> list[Set[str]]:
-    """The character n-grams of each taught passage."""
-    return index.once(("recency", taught), lambda: [frozenset(grams(index.passages[source].text)) for source in taught])

@@ -1,10 +1,8 @@
 """Recall: channels rank the traces for a cue, and completion, where it is on, looks at the best of them.
 
-Nothing is fitted by default: a trace's score is the sum over channels of how like the cue it is, each standardised among the world's
-traces, so that no channel drowns another whatever words a world is made of. What looks like an earlier version of one of the best that was
-told later counts for less. With fitted weights (fusion.py) candidates of each channel are ranked by their weighted features.
-
-Scores are rounded to six decimals before they are compared, and ties go to the lower id. So a ranking does not depend on rounding errors.
+By default a trace's score is the sum over channels of how like the cue it is, each standardised among the world's traces; what was told
+later in place of one of the best counts against it. With fitted weights (fusion.py) candidates are ranked by their weighted features.
+Scores are rounded to six decimals before they are compared, and ties go to the lower id.
 """
 
 import time
@@ -19,10 +17,11 @@ from hippo_core.errors import LabError
 from hippo_core.kernels.hopfield import hopfield
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding
-from hippo_core.retrieval.channels import Rows, Scores, dense, standardised
+from hippo_core.retrieval.channels import Rows, Scores, dense
 from hippo_core.retrieval.confidence import LIKENESS, Confidence, evidence
 from hippo_core.retrieval.fusion import Features, fused
 from hippo_core.retrieval.question_likelihood import after_kv
+from hippo_core.retrieval.ranking import standardised
 from hippo_core.retrieval.text_encoder import Codes
 from hippo_core.retrieval.trace_index import Cue, TraceIndex
 from hippo_core.store.trace import Trace
@@ -34,55 +33,33 @@ COMPARED = 20  # of the best traces, with each other, for whether one was told l
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """The settings of a recall.
+    """The settings of a recall."""
 
-    Args:
-        completion: who judges the best traces.
-        candidates: traces of each channel that fitted weights look at.
-        rerank_candidates: how many of the best traces are ranked, and judged by completion.
-        beta, steps: of Hopfield completion.
-        weights: fitted ones by completion, of which "off" also chooses who is judged; None: the sum of standardised likenesses.
-        recency: in the sum, how much it counts against a trace that one of the best was told later in its place.
-        confidence: how sure the sum is of its best trace; None: nothing is said.
-        below: completion judges only where the sum is less sure than this, as `confidence` has it; 1: always.
-    """
-
-    completion: Completion
-    candidates: int
-    rerank_candidates: int
-    beta: float
-    steps: int
-    weights: Mapping[str, Mapping[str, float]] | None = None
+    completion: Completion  # who judges the best traces
+    candidates: int  # traces of each channel that fitted weights look at
+    rerank_candidates: int  # how many of the best traces are ranked, and judged
+    beta: float  # of Hopfield completion
+    steps: int  # of Hopfield completion
+    weights: Mapping[str, Mapping[str, float]] | None = None  # fitted ones by completion; None: the sum of standardised likenesses
     decoding: Decoding = "short"
-    recency: float = 0.0
-    confidence: Confidence | None = None
-    below: float = 1.0
+    recency: float = 0.0  # how much it counts against a trace that one of the best was told later
+    confidence: Confidence | None = None  # how sure the sum is of its best trace; None: nothing is said
+    below: float = 1.0  # completion judges only where the sum is less sure than this; 1: always
 
 
 @dataclass(frozen=True)
 class Recall:
-    """The result of a recall.
+    """The result of a recall."""
 
-    Args:
-        traces: the ranked traces, best first.
-        scores: the score of each trace.
-        features: the features that the scores are made of, `(traces,)` each.
-        recall_ms, completion_ms: milliseconds of the two stages.
-        computed_tokens: tokens run for the cue. A token that passes only the first third of the blocks counts as a third.
-        encode_ms: milliseconds spent on keys and values of traces that had none yet. The other two times do not contain it.
-        once_tokens: the tokens of `encode_ms`; no part of `computed_tokens`.
-        confidence: how sure it is that the best trace answers the cue, from 0 to 1; None where nothing is said of it.
-    """
-
-    traces: tuple[Trace, ...] = ()
-    scores: tuple[float, ...] = ()
-    features: Features | None = None
-    recall_ms: float = 0.0
+    traces: tuple[Trace, ...] = ()  # best first
+    scores: tuple[float, ...] = ()  # of each trace
+    features: Features | None = None  # what the scores are made of [traces]
+    recall_ms: float = 0.0  # without encode_ms, as completion_ms
     completion_ms: float = 0.0
-    computed_tokens: float = 0.0
-    encode_ms: float = 0.0
-    once_tokens: float = 0.0
-    confidence: float | None = None
+    computed_tokens: float = 0.0  # run for the cue; one that passes a third of the blocks counts a third
+    encode_ms: float = 0.0  # spent on keys and values of traces that had none yet
+    once_tokens: float = 0.0  # the tokens of `encode_ms`; no part of `computed_tokens`
+    confidence: float | None = None  # that the best trace answers the cue, 0 to 1; None where nothing is said
 
     @property
     def terms(self) -> dict[str, list[float]]:
@@ -101,12 +78,8 @@ class Recaller:
         self.index, self.config, self.passage_kv = index, config, passage_kv
 
     def recall(self, text: str, sources: Set[str] | None = None, codes: Codes | None = None) -> Recall:
-        """The best traces for a cue, ranked; none where there are no traces, or the cue has nothing in common with any.
-
-        Args:
-            sources: only traces of these statements may be recalled; None: all.
-            codes: the cue's, where they were made before.
-        """
+        """The best traces for a cue, ranked; none where the cue has nothing in common with any. `sources`: only traces of these statements
+        may be recalled (None: all). `codes`: the cue's, where they were made before."""
         begin = time.perf_counter()
         if not self.index.traces:
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)

@@ -1,7 +1,6 @@
 """A sparse key: the few active dimensions of a trace in a large space, each with a small integer value.
 
-Values are integers so that every implementation of a comparison finds the same traces (architecture: codes are quantised before they are
-compared). A key is checked when it is made, so its users need not check it again.
+Values are integers so that every implementation of a comparison finds the same traces.
 """
 
 from collections.abc import Sequence
@@ -19,21 +18,12 @@ WIDEST = 2**31 - 1  # the most dimensions that an int32 can number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseKey:
-    """A sparse key with K active dimensions. Its arrays are read-only.
+    """A sparse key with K active dimensions. Its arrays are read-only. LabError where indices or values are no such numbers, or there are
+    none."""
 
-    Args:
-        indices: `(K,)`, int32, ascending, from 0 to dims - 1.
-        values: `(K,)`, int8, none of them 0.
-        dims: how many dimensions the space has.
-
-    Raises:
-        LabError: indices or values are not finite, not whole numbers, out of range or of different lengths, indices do not ascend, a value
-            is 0, or there are none.
-    """
-
-    indices: NDArray[np.int32]
-    values: NDArray[np.int8]
-    dims: int
+    indices: NDArray[np.int32]  # [K], ascending, from 0 to dims - 1
+    values: NDArray[np.int8]  # [K], none of them 0
+    dims: int  # how many dimensions the space has
 
     def __post_init__(self) -> None:
         if not 1 <= self.dims <= WIDEST:
@@ -52,11 +42,7 @@ class SparseKey:
 
     @classmethod
     def of_dense(cls, row: Sequence[float]) -> "SparseKey":
-        """The key with this dense form.
-
-        Raises:
-            LabError: an entry is not finite or not a whole number.
-        """
+        """The key with this dense form. LabError for an entry that is not a whole number."""
         values = np.asarray(row)
         winners = np.flatnonzero(values).astype(np.int32)
         return cls(winners, values[winners], len(values))
@@ -86,14 +72,7 @@ class SparseKey:
 
 
 def whole(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
-    """A copy of values as an array of an integer type.
-
-    Returns:
-        `(values,)`, of dtype `kind`.
-
-    Raises:
-        LabError: values are not one row of numbers, or one is not finite, not whole, or does not fit the type.
-    """
+    """A copy of values as one row of an integer type. LabError where they are no row of such numbers."""
     array = np.array(values)
     if array.dtype == kind and array.ndim == 1:
         return array
@@ -119,14 +98,8 @@ def _check(indices: NDArray[np.int32], values: NDArray[np.int8], dims: int) -> N
 
 
 def cosines(left: Sequence[SparseKey], right: Sequence[SparseKey]) -> NDArray[np.float64]:
-    """The cosines of all pairs of keys of one space, rounded to 12 decimals so that an order does not depend on rounding errors.
-
-    Returns:
-        `(len(left), len(right))`, float64.
-
-    Raises:
-        LabError: the keys have different numbers of dimensions.
-    """
+    """The cosines of all pairs of keys of one space [left, right], float64, rounded to 12 decimals. LabError where the keys have different
+    numbers of dimensions."""
     if not left or not right:
         return np.zeros((len(left), len(right)))
     return np.round((_rows(left) @ _rows(right).T).toarray(), 12)

@@ -1,7 +1,9 @@
 """Texts as rows of a sparse integer code, and their similarity to a cue's code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +13,22 @@ Ints = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """Sparse codes as rows.
+    """Sparse codes as rows."""
 
-    Args:
-        indices: `(rows, K)`, int32, padded with -1.
-        values: `(rows, K)`, int16.
-        dims: how many dimensions the space has.
-        unit: the length of every row, if rows are parts of longer ones. None computes the length of each row from its values.
-    """
-
-    indices: NDArray[np.int32]
-    values: NDArray[np.int16]
+    indices: NDArray[np.int32]  # [rows, K], padded with -1
+    values: NDArray[np.int16]  # [rows, K]
     dims: int
-    unit: float | None = None
+    unit: float | None = None  # the length of every row, if rows are parts of longer ones; None: that of its values
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Sequence[int] | Ints, Sequence[int] | Ints]], dims: int, unit: float | None = None) -> Self:
+        """The matrix of rows, each the indices and the values of a code."""
+        width = max(1, max((len(indices) for indices, _ in rows), default=1))
+        padded_indices = np.full((len(rows), width), -1, dtype=np.int32)
+        padded_values = np.zeros((len(rows), width), dtype=np.int16)
+        for row, (indices, values) in enumerate(rows):
+            padded_indices[row, : len(indices)], padded_values[row, : len(values)] = indices, values
+        return cls(padded_indices, padded_values, dims, unit)
 
     def one(self, row: int) -> "SparseMatrix":
         """The matrix of this row alone."""
@@ -39,22 +44,12 @@ class SparseMatrix:
         return lengths(self.values) if self.unit is None else np.full(len(self.values), self.unit)
 
     def cosines(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """The cosine of each of `rows` with the one code of `cue`. The cue's length may count terms that this space does not have.
-
-        Returns:
-            `(len(rows),)`, float64.
-        """
+        """The cosine of each of `rows` with the one code of `cue` [rows]. The cue's length may count terms that this space lacks."""
         dots = (self._laid(cue)[self.indices[rows]] * self.values[rows]).sum(1)
         return dots / (self.norms[rows] * cue.norms[0])
 
     def covered(self, rows: NDArray[np.int64], cue: "SparseMatrix") -> NDArray[np.float64]:
-        """The share of the cue's squared length in dimensions where a row has a positive value.
-
-        Further content of a row does not lower this share. It would lower a cosine.
-
-        Returns:
-            One share for each of `rows`, `(len(rows),)`, float64.
-        """
+        """The share of the cue's squared length in dimensions where a row has a positive value, float64 [rows]."""
         there = np.where(self.values[rows] > 0, self._laid(cue)[self.indices[rows]] ** 2, 0).sum(1)
         return there / cue.norms[0] ** 2
 

@@ -1,7 +1,6 @@
 """Replace words by their meanings, as the suites know them: every word of a group of synonyms becomes the name of the group.
 
-This is a bound and not a rival. It knows the table that the suites draw their paraphrases from, with the held-out words, which no retrieval
-could know. If BM25 over these meanings fails too, no better list of synonyms would help.
+This is a bound and no rival: it knows the table that the suites draw their paraphrases from, with the held-out words.
 """
 
 from collections.abc import Iterator
@@ -12,10 +11,7 @@ from hippo_core.suites.lexicon import ACTIONS, MOTIONS, PLACES, THINGS
 
 
 def meanings(text: str) -> list[str]:
-    """The words of a text, with synonyms replaced by the name of their group. Longer runs of words are matched first.
-
-    A word of two groups becomes both names ("light" is a lamp; "coat" is a jacket, and also what a painter does).
-    """
+    """The words of a text, longest runs first, with synonyms replaced by the names of their groups; a word of two groups becomes both."""
     tokens, names, start = words(text), [], 0
     while start < len(tokens):
         length = next((size for size in range(_longest(), 0, -1) if tuple(tokens[start : start + size]) in _groups()), 0)

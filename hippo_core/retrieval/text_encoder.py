@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,15 +11,15 @@ from torch import Tensor
 
 from hippo_core.kernels.kwta import kwta
 from hippo_core.models import minilm
-from hippo_core.retrieval.cues import Cues
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
+from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.pieces import PieceHead, PieceIndex, pieces_of
-from hippo_core.retrieval.sentences import joined, sentences
 from hippo_core.retrieval.sparse_key import SparseKey
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.vectors import quantised
+from hippo_core.retrieval.world_index import Cues
 from hippo_core.store.trace import Trace
 
 RUN = 1024  # texts whose states are held at a time
@@ -28,12 +27,11 @@ RUN = 1024  # texts whose states are held at a time
 
 @dataclass(frozen=True)
 class Codes:
-    """What N texts are recalled by: their keys as rows, None without a key, their vectors int8 [N, D], D 0 without an encoder, and the
-    pieces of each, none where they are not compared."""
+    """What N texts are recalled by."""
 
-    keys: SparseMatrix | None
-    vectors: NDArray[np.int8]
-    pieces: tuple[PieceIndex, ...] = ()
+    keys: SparseMatrix | None  # as rows; None without a key
+    vectors: NDArray[np.int8]  # int8 [N, D]; D is 0 without an encoder
+    pieces: tuple[PieceIndex, ...] = ()  # of each; none where they are not compared
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -60,46 +58,22 @@ class Codes:
         return {"vectors": torch.from_numpy(self.vectors), **keys} | {name: torch.from_numpy(one) for name, one in tables.items()}
 
 
-class TextEncoder(Protocol):
-    """Texts to codes."""
-
-    @property
-    def name(self) -> str:
-        """What it is, with its weights; empty where its codes are not kept on disk."""
-        ...
-
-    @property
-    def dims(self) -> int:
-        """The units of its keys; 1 without a key."""
-        ...
-
-    def codes(self, texts: Sequence[str]) -> Codes:
-        """The codes of texts, run together."""
-        ...
-
-    def cost(self, text: str) -> float:
-        """Tokens that are run for a text; one that goes through the first third of a model's blocks counts a third."""
-        ...
-
-
 @dataclass(frozen=True)
 class KeyEncoder:
-    """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active). Where it reads what
-    comes out of MiniLM, MiniLM's vector comes with the key from one run, and so do its pieces, where there is a projection for them."""
+    """Keys: the fitted encoder, its first `expansion` units, and how many of them win (None: all that are active). Where it reads MiniLM's
+    output, MiniLM's vector and pieces come with the key from one run."""
 
     model: KeyModel
     expansion: int
     winners: int | None
-    name: str = ""
+    name: str = ""  # what it is, with its weights; empty where its codes are not kept on disk
     pieces: PieceHead | None = None
 
     @property
     def dims(self) -> int:
-        """See `TextEncoder`."""
         return self.expansion
 
     def codes(self, texts: Sequence[str]) -> Codes:
-        """See `TextEncoder`."""
         active, vectors = torch.zeros(len(texts), self.expansion), np.zeros((len(texts), 0), np.int8)
         pieces: dict[int, PieceIndex] = {}
         if isinstance(self.model.source, MiniLMStates):
@@ -130,7 +104,6 @@ class KeyEncoder:
         return SparseMatrix(code.indices.numpy(), code.values.numpy().astype(np.int16), self.expansion)
 
     def cost(self, text: str) -> float:
-        """See `TextEncoder`."""
         return self.model.source.cost(text)
 
 
@@ -146,11 +119,9 @@ class VectorEncoder:
         return f"{minilm.identity()} as whole numbers"
 
     def codes(self, texts: Sequence[str]) -> Codes:
-        """See `TextEncoder`."""
         return Codes(None, quantised(minilm.encode(texts, self.device).numpy()))
 
     def cost(self, text: str) -> float:
-        """See `TextEncoder`."""
         return minilm.pieces(text, self.device)
 
 
@@ -167,16 +138,16 @@ class KeysAndVectors:
 
     @property
     def dims(self) -> int:
-        """See `TextEncoder`."""
         return self.keys.dims
 
     def codes(self, texts: Sequence[str]) -> Codes:
-        """See `TextEncoder`."""
         return Codes(self.keys.codes(texts).keys, self.vectors.codes(texts).vectors)
 
     def cost(self, text: str) -> float:
-        """See `TextEncoder`."""
         return self.keys.cost(text) + self.vectors.cost(text)
+
+
+TextEncoder = KeyEncoder | VectorEncoder | KeysAndVectors
 
 
 def coded_cues(encoder: TextEncoder | None, texts: Sequence[str]) -> Cues[Codes | None]:
@@ -195,9 +166,15 @@ def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
     return math.fsum(encoder.cost(part) for text in texts for part in sentences(text))
 
 
+def joined(parts: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
+    """The parts [S] of several texts one after another, and where each text's begin [N]."""
+    counts = np.array([len(part) for part in parts], dtype=np.int64)
+    return [one for part in parts for one in part], np.cumsum(counts) - counts
+
+
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
-    """The payload of each text: its tokens as a line, and the codes of its sentences. All are run together, each sentence once however
-    often it is said, or come from disk where these codes lie there."""
+    """The payload of each text: its tokens as a line, and the codes of its sentences. Each sentence is run once, all together, or its codes
+    come from disk."""
     if not texts:
         return []
     parts, starts = joined([sentences(text) for text in texts])

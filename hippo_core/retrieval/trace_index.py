@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hippo_core.errors import unknown
-from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, rows_of
+from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorChannel, codes_of, rows_of
 from hippo_core.retrieval.fusion import CHANNELS, Channel
-from hippo_core.retrieval.lexicon import Lexicon, grams, words
-from hippo_core.retrieval.minilm_codes import codes_of
+from hippo_core.retrieval.lexicon import Lexicon, grams, sentences, words
 from hippo_core.retrieval.pieces import PieceChannel, PieceIndex
-from hippo_core.retrieval.sentences import sentences
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
@@ -34,12 +32,7 @@ class Cue:
 
 
 class TraceIndex:
-    """Traces in order of their ids, with what each channel compares of them.
-
-    Args:
-        traces: with payloads where a channel reads them.
-        encoder: of cues, as the traces' payloads were encoded; None where no channel needs one.
-    """
+    """Traces in order of their ids, with what each channel compares of them; `encoder` codes cues as the traces' payloads were coded."""
 
     def __init__(self, traces: Sequence[Trace], channels: Sequence[Channel], encoder: TextEncoder | None = None) -> None:
         if wrong := sorted(set(channels) - set(CHANNELS)):
@@ -94,8 +87,8 @@ class TraceIndex:
         return self.encoder.cost(text) if self.encoder and ENCODED & set(self.channels) else 0.0
 
     def likeness(self, cue: Cue) -> dict[str, Scores]:
-        """How like the cue each trace is, by channel, float64 [N]: of words and their pieces the share of the cue that it holds, of keys
-        and vectors the cosine, of pieces the mean of what each finds, and a little of the vectors' cosine."""
+        """How like the cue each trace is, by channel, float64 [N]. Of words and n-grams it is the share of the cue that the trace holds, of
+        keys and vectors the cosine, of pieces `PieceChannel.scores`."""
         found = {
             name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
         }
@@ -103,8 +96,7 @@ class TraceIndex:
         return found if cue.pieces is None else {**found, "pieces": self.pieces.scores(cue.pieces)}
 
     def features(self, cue: Cue, rows: Rows) -> dict[str, Scores]:
-        """The features of these rows that weights are fitted for: the cosine with the cue in each channel, the share of the cue that is
-        covered, and `superseded`."""
+        """The features that weights are fitted for: in each channel cosine and covered share of the cue, and `superseded`."""
         found: dict[str, Scores] = {}
         for name, (channel, code) in self._coded(cue).items():
             found |= channel.features(name, code, rows)

@@ -1,8 +1,4 @@
-"""Vectors of texts as whole numbers from -127 to 127, a quarter of their room, and their cosines with a cue's.
-
-Each vector is scaled so that its largest number is 127; its direction alone counts. All is integer arithmetic until the lengths are
-divided out, so every machine finds the same.
-"""
+"""Vectors of texts as whole numbers from -127 to 127, and their cosines, in integer arithmetic until lengths are divided out."""
 
 import numpy as np
 from numpy.typing import NDArray

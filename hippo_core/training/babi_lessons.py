@@ -15,10 +15,8 @@ DROPS = ("dropped the {thing}", "left the {thing}", "discarded the {thing}", "pu
 
 
 def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
-    """A story of so many statements and all questions about where someone or something is at its end.
-
-    The gold facts of a thing are the statement that took it (or put it down) and the one that brought it where it is.
-    """
+    """A story of so many statements and all questions about where someone or something is at its end. The gold facts of a thing are the
+    statement that took it (or put it down) and the one that brought it where it is."""
     people = list(USUAL_NAMES) if random.random() < 0.6 else random.sample(lexicon.names(held_out=split != "train"), 4)
     rooms = ROOMS if random.random() < 0.7 else tuple(group[0] for group in random.sample(lexicon.PLACES, 6))
     things = random.sample(THINGS, 3)

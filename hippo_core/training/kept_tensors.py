@@ -22,8 +22,8 @@ def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -
 
 
 def read(path: Path, names: set[str], way_out: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the facts, which have these names. A file of an earlier lab has no seal and is read as it is; the next one has it.
-    LabError, which `way_out` ends, where anything is not as it was written."""
+    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `way_out`
+    ends, where anything is not as it was written."""
     try:
         with safe_open(path, "pt") as file:
             facts = dict(file.metadata() or {})

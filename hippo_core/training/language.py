@@ -1,5 +1,6 @@
-"""Is it still the language model it was? The loss on the prose of Python's own manual, which every machine has; and where the user's folder
-has the files, the sentiment of film reviews (SST-2) and the loss on articles of Wikipedia (WikiText-2)."""
+"""Is it still the language model it was? The loss on the prose of Python's own manual, and where the files are there, the sentiment of film
+reviews (SST-2) and the loss on articles of Wikipedia (WikiText-2).
+"""
 
 import math
 import platform
@@ -34,10 +35,11 @@ ARTICLE = re.compile(r"^ = [^=;]+ = $", re.MULTILINE)  # with ";" it is the lege
 
 @dataclass(frozen=True)
 class Sentiment:
-    """SST-2, without examples. `rows` has a row a sentence: item_id, world (a sentence is its own), question, answer,
-    `margin` = log p(positive) - log p(negative) in nats, and the scores 0 or 1 of two ways to decide: `raw` says positive where
-    the margin is over 0, `centred` where it is over `threshold`, the median margin of other sentences, half of them positive.
-    Tables of two models on the same sentences can be paired (`results.statistics.compare`)."""
+    """SST-2, without examples.
+
+    `rows` has a row a sentence, as `results.statistics.compare` pairs them: `margin` = log p(positive) - log p(negative) in nats, and the
+    scores of two ways to decide: `raw` says positive where the margin is over 0, `centred` where it is over `threshold`.
+    """
 
     rows: Frame
     threshold: float
@@ -57,10 +59,8 @@ class Sentiment:
 
 
 def sst2(lm: LanguageModel, n: int = 200) -> Sentiment:
-    """The sentiment of the first `n` test sentences (at most 200), by the log-probabilities of the labels, each summed over its tokens.
-
-    The text is opened as the tokenizer opens one. The threshold comes from the 100 calibration sentences.
-    """
+    """The sentiment of the first `n` test sentences (at most 200), by the log-probabilities of the labels, each summed over its tokens. The
+    threshold is the median margin of the 100 calibration sentences, half of them positive."""
     sentences, calibration = reviews("test"), reviews("calibration")
     if not 1 <= n <= len(sentences):
         raise LabError(f"SST-2: n must be 1 to {len(sentences)} sentences, got {n}")
@@ -86,12 +86,8 @@ def judged(sentences: Sequence[tuple[str, bool]], margins: np.ndarray, calibrati
 
 
 def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
-    """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), read as one text in the file's tokenised form.
-
-    Windows of 1,024 tokens, or of the model's context limit where that is lower, do not overlap. In the tokenised form rare words
-    are `<unk>` and punctuation stands apart, so perplexities compare with others on that form and tokenizer; nats a byte compare
-    models of any tokenizer.
-    """
+    """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), as one text in the file's tokenised form. Windows of
+    1,024 tokens, or of the model's context limit, do not overlap. Perplexities compare on this form and tokenizer only."""
     texts = wikipedia("valid")
     if articles is not None and not 1 <= articles <= len(texts):
         raise LabError(f"WikiText-2: articles must be 1 to {len(texts)}, got {articles}")
@@ -117,11 +113,6 @@ def python_manual(lm: LanguageModel, paragraphs: int | None = None) -> TextLoss:
     return text_loss(lm, ["\n".join(texts[:paragraphs])], min(WINDOW, lm.spec.context_limit))
 
 
-def manual_sha256() -> str:
-    """The checksum of the manual's text. It differs between versions of Python: losses on two texts do not compare."""
-    return sha256("\n".join(manual()).encode()).hexdigest()
-
-
 def measure(
     lm: LanguageModel,
     n: int = 200,
@@ -129,9 +120,10 @@ def measure(
     paragraphs: int | None = None,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """The measures as plain numbers, for a card: `python_manual`, and `sst2` and `wikitext2` where their files are there; a line is said
-    of each that is skipped. Accuracies in [0, 1], losses in nats; `perplexity` = exp(nats a token)."""
-    source = {"sha256": manual_sha256(), "python": platform.python_version()}
+    """The measures as plain numbers, for a card: accuracies in [0, 1], losses in nats, `perplexity` = exp(nats a token). A line is said of
+    each measure whose files are not there."""
+    text = "\n".join(manual())  # it differs between versions of Python: losses on two texts do not compare
+    source = {"sha256": sha256(text.encode()).hexdigest(), "python": platform.python_version()}
     if source["sha256"] != MANUAL_SHA256:
         say(f"the manual of Python {source['python']} is another text than that of 3.11.7: its loss is another measure")
     measures: dict[str, Any] = {"python_manual": plain(python_manual(lm, paragraphs)) | source}
@@ -156,10 +148,8 @@ def plain(loss: TextLoss) -> dict[str, Any]:
 
 
 def against(now: Mapping[str, Any], base: Mapping[str, Any]) -> Frame:
-    """A row a measure that both results of `measure` have: measure, now, base, limit (the worst that passes) and holds.
-
-    An accuracy may fall by 2 points, a perplexity may rise by 5 %. LabError where the two were not measured on the same texts.
-    """
+    """A row a measure that both results of `measure` have: measure, now, base, limit (the worst that passes) and holds. An accuracy may
+    fall by 2 points, a perplexity may rise by 5 %. LabError where the two were not measured on the same texts."""
     shared = [name for name in ("sst2", "wikitext2", "python_manual") if name in now and name in base]
     for name, key in (("sst2", "n"), ("wikitext2", "tokens"), ("python_manual", "tokens"), ("python_manual", "sha256")):
         if name in shared and now[name][key] != base[name][key]:

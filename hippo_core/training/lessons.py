@@ -1,9 +1,7 @@
 """Lessons: what a model is taught to read with. One lesson is a window of facts and many questions about it, answered in parallel.
 
-    facts      On Friday, Carla sold a guitar at the market.   Zendaya bought a hat in May.
-    branches   Who sold a guitar? -> Carla     Did Zendaya buy a lamp? -> no     When did Carla buy a hat? -> unknown
-
-`skills` makes lessons of every kind, `packing` turns them into sequences in which the facts stand once and every question branches off.
+facts      On Friday, Carla sold a guitar at the market.   Zendaya bought a hat in May.
+branches   Who sold a guitar? -> Carla     Did Zendaya buy a lamp? -> no     When did Carla buy a hat? -> unknown
 """
 
 from collections.abc import Iterable
@@ -17,31 +15,24 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What follows the facts: a question and its answer, or a restatement (empty question). `gold`: indices of the facts it needs.
+    """What follows the facts: a question and its answer, or a restatement."""
 
-    `guided`: the answer's words stand in the last gold fact. `skill` names what the question practises.
-    """
-
-    question: str
+    question: str  # empty for a restatement
     answer: str
-    gold: tuple[int, ...]
-    guided: bool = True
-    skill: str = ""
+    gold: tuple[int, ...]  # indices of the facts it needs
+    guided: bool = True  # the answer's words stand in the last gold fact
+    skill: str = ""  # what the question practises
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Facts (text and the words of their slots) and branches.
+    """Facts and branches."""
 
-    `ordered`: the order of telling matters, so the facts must be read as one text. `blocks`: each fact sees the prompt's beginning
-    and itself only, as a memory's traces do. `plain`: without the chat template.
-    """
-
-    facts: tuple[tuple[str, tuple[str, ...]], ...]
+    facts: tuple[tuple[str, tuple[str, ...]], ...]  # text and the words of their slots
     branches: tuple[Branch, ...]
-    ordered: bool = False
-    blocks: bool = False
-    plain: bool = False
+    ordered: bool = False  # the order of telling matters, so the facts are read as one text
+    blocks: bool = False  # each fact sees the prompt's beginning and itself only
+    plain: bool = False  # without the chat template
 
 
 def world_lesson(random: Random, world: World, *, ordered: bool) -> Lesson:
@@ -76,10 +67,7 @@ def keep(lesson: Lesson, indices: Iterable[int]) -> Lesson:
 
 
 def trim(random: Random, lesson: Lesson, n_facts: int) -> Lesson:
-    """The same with at most `n_facts` facts (more where a question needs them), and the questions that these still answer.
-
-    Dropping facts that are not gold never changes an answer: the last mention stays the last, a rumor or a near miss is not needed.
-    """
+    """The same with at most `n_facts` facts (more where a question needs them), and the questions that these still answer."""
     chosen: set[int] = set()
     for branch in random.sample(lesson.branches, len(lesson.branches)):
         if not chosen or len(chosen | set(branch.gold)) <= n_facts:
@@ -95,10 +83,7 @@ def gold_only(random: Random, lesson: Lesson) -> Lesson:
 
 
 def forget(lesson: Lesson, gone: set[int]) -> Lesson:
-    """The same without these facts; a question that needs one of them has the answer "unknown".
-
-    Only for facts whose loss leaves no other answer: see `skills`.
-    """
+    """The same without these facts, whose loss leaves no other answer; a question that needs one of them has the answer "unknown"."""
     remaining = [index for index in range(len(lesson.facts)) if index not in gone]
     branches = []
     for branch in lesson.branches:

@@ -46,16 +46,13 @@ PLAIN, GOLD_ONLY, EMPTY = 0.08, 0.06, 0.01
 
 @dataclass(frozen=True)
 class Curriculum:
-    """How many facts a lesson has: up to `limit` until that share of the training is done; a share of long ones at the end.
+    """How many facts a lesson has, and which drill it is."""
 
-    `shares` says how often each drill comes; `turns` has other shares, each from where that share of the training is done.
-    """
-
-    limits: tuple[tuple[float, int], ...]
-    long_share: float
+    limits: tuple[tuple[float, int], ...]  # facts at most, until that share of the training is done
+    long_share: float  # of long lessons at the end
     long_limit: int
-    shares: Mapping[tasks.Drill, float]
-    turns: tuple[tuple[float, Mapping[tasks.Drill, float]], ...] = ()
+    shares: Mapping[tasks.Drill, float]  # how often each drill comes
+    turns: tuple[tuple[float, Mapping[tasks.Drill, float]], ...] = ()  # other shares from where that share of the training is done
 
     def draw(self, random: Random, progress: float) -> int:
         """The number of facts of the next lesson, when the share `progress` of the training is done."""

@@ -1,9 +1,8 @@
 """Packing: a lesson as one sequence. The prompt's beginning and the facts stand once, a branch for each question goes off from them.
 
-A branch sees the beginning, the facts and itself, never another branch, and its positions go on from the end of the facts; so every
-branch is exactly the prompt that the model will meet at a test, for a fraction of the tokens. In a lesson of blocks a fact sees the
-beginning and itself only; all facts start at the same position, and the branches after the longest: what a memory's traces look like
-from a question (Ma et al. 2024, Block-Attention, arXiv 2409.15355, section 2; there blocks keep their place in the text).
+A branch sees the beginning, the facts and itself, and its positions go on from the end of the facts: it is exactly the prompt of a test. In
+a lesson of blocks a fact sees the beginning and itself; all facts start at the same position, and the branches after the longest (Ma et
+al. 2024, arXiv 2409.15355, section 2; there blocks keep their place in the text).
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from torch import Tensor
 from hippo_core.errors import LabError
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import Template, chat
-from hippo_core.training.guidance import Target
 from hippo_core.training.lessons import Branch, Lesson
 
 CPU = torch.device("cpu")
@@ -32,20 +30,27 @@ STOP_WORDS = frozenset(  # of questions: all else is content
 Aim = tuple[str, int, tuple[int, ...]]  # kind, query position, key positions: a Target before its sequence has a number
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One attention target: in sequence `row`, the position `query` is to look at the positions `keys`."""
+
+    kind: str
+    row: int
+    query: int
+    keys: tuple[int, ...]
+
+
 @dataclass
 class PackedBatch:
-    """Token ids [B, T], positions [B, T], who sees whom [B, T, T], labels [B, T] (IGNORE where there is no loss), weights, guidance.
+    """A padded batch of B sequences of T tokens."""
 
-    `skills` names the skill of every answer: (sequence, its labelled positions, skill).
-    """
-
-    ids: Tensor
-    positions: Tensor
-    mask: Tensor
-    labels: Tensor
-    weights: Tensor
-    targets: list[Target]
-    skills: list[tuple[int, list[int], str]]
+    ids: Tensor  # [B, T]
+    positions: Tensor  # [B, T]
+    mask: Tensor  # who sees whom [B, T, T]
+    labels: Tensor  # [B, T], IGNORE where there is no loss
+    weights: Tensor  # [B, T]
+    targets: list[Target]  # of guided attention
+    skills: list[tuple[int, list[int], str]]  # of every answer: sequence, its labelled positions, skill
 
 
 class PackedLesson(NamedTuple):
@@ -57,10 +62,8 @@ class PackedLesson(NamedTuple):
 
 
 class LessonEncoder:
-    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention.
-
-    LabError where the template ends an answer by no special token.
-    """
+    """Turns lessons into batches with a given tokenizer and chat template; `guided` adds the targets of guided attention. LabError where
+    the template ends an answer by no special token."""
 
     def __init__(self, tokenizer, template: Template, guided: bool = False, restate: bool = False, device: torch.device = CPU):
         self.backend = tokenizer.backend_tokenizer

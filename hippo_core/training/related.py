@@ -1,7 +1,6 @@
 """Lessons in the words of the bank of relations: chains of facts, witnesses, updates and denials, as the suite `relations` draws them.
 
-A reader that has met few relations says "unknown" to most others: breadth is what it lacks. No relation, name or wording of the suite's
-validation or test worlds stands in a lesson for training.
+No relation, name or wording of the suite's validation or test worlds stands in a lesson for training.
 """
 
 from random import Random
@@ -63,8 +62,7 @@ def _edge(fact: Fact) -> tuple[str, str]:
 
 
 def _needed(world: World, item: Item, settled: bool) -> set[str]:
-    """The statements that a question needs: all about its steps, or, where it is `settled`, those that decide them. What was so before is
-    known only beside what is so now."""
+    """The statements that a question needs: all about its steps, or, where it is `settled`, those that decide them."""
     gold = set(item.gold_facts)
     if settled and item.kind not in ("now", "before"):
         return gold

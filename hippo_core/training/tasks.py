@@ -1,22 +1,19 @@
-"""Drills: lessons of every kind that a model practises. Each drill draws one lesson of about so many facts from a split's worlds.
-
-Most come from the suites' own worlds. Those that no suite has yet: yes and no, "unknown" where nothing says it, facts as tuples,
-plans to be copied, dialogue turns, a needle in a story, stories of rooms in bAbI's manner, small open maps.
-"""
+"""Drills: lessons of every kind that a model practises. Each drill draws one lesson of about so many facts from a split's worlds."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from random import Random
 from typing import Any
 
+from hippo_core.files import read_yaml, root
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
 from hippo_core.training import babi_lessons as rooms
 from hippo_core.training import related
-from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, trim, world_lesson
+from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, keep, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
-from hippo_core.training.wide_words import WIDE
 
 N_QUESTIONS, N_RESTATEMENTS = 8, 4
 Drill = Callable[[Random, int, Split], Lesson]
@@ -34,6 +31,14 @@ HELD_OUT_YES_NO_FORM = "Can one say that {plain}{rest}?"
 NOTES = ("", "", "", "", " Please remember this.", " It was a great success.")
 
 
+@cache
+def wide() -> lexicon.Pools:
+    """Many more words than the suites have, none of which is a word of the suites."""
+    told = {name: tuple(map(tuple, groups)) for name, groups in read_yaml(root() / "data/lessons/words.yaml").items()}
+    actions, motions = (tuple(lexicon.verb_group(*group) for group in told[name]) for name in ("actions", "motions"))
+    return lexicon.Pools(actions, motions, told["things"], told["places"])
+
+
 def slots(random: Random, n_facts: int, split: Split) -> Lesson:
     """Who did what, where and when: asked on all four rungs, with yes and no, and with restatements."""
     return _events(random, n_facts, split, motion=False)
@@ -46,7 +51,7 @@ def journeys(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def wide_slots(random: Random, n_facts: int, split: Split) -> Lesson:
     """Events and now and then motions in far more words than the suites have."""
-    return _events(random, n_facts, split, motion=random.random() < 0.15, pools=WIDE)
+    return _events(random, n_facts, split, motion=random.random() < 0.15, pools=wide())
 
 
 def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lexicon.Pools = lexicon.POOLS) -> Lesson:
@@ -80,7 +85,7 @@ def other_words(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def wide_other_words(random: Random, n_facts: int, split: Split) -> Lesson:
     """The same in far more words than the suites have."""
-    return _in_other_words(random, n_facts, split, WIDE)
+    return _in_other_words(random, n_facts, split, wide())
 
 
 def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.Pools) -> Lesson:
@@ -143,10 +148,8 @@ def nothing_said(random: Random, n_facts: int, split: Split) -> Lesson:
 
 
 def plainly_unsaid(random: Random, n_facts: int, split: Split) -> Lesson:
-    """The same where only questions in the facts' own words are left without an answer, half of these.
-
-    A model that has also seen questions in other words left unanswered says "unknown" to any synonym that it does not know.
-    """
+    """The same where only questions in the facts' own words are left without an answer, half of these. A model that has also seen other
+    questions left unanswered says "unknown" to any synonym that it does not know."""
     whole = random.choice((slots, wide_slots, wide_slots, journeys))(random, n_facts + 2, split)
     plain = sorted({branch.gold[0] for branch in whole.branches if branch.skill in ("exact", "partial")})
     gone = set(random.sample(plain, (len(plain) + 1) // 2))
@@ -174,15 +177,8 @@ def corrected_once(random: Random, n_facts: int, split: Split) -> Lesson:
     for index, (_, words) in enumerate(lesson.facts):
         last[words[:2]] = index
         first.setdefault(words[:2], index)
-    return replace(keep_facts(lesson, {*last.values(), *first.values()}), ordered=False)
-
-
-def keep_facts(lesson: Lesson, indices: set[int]) -> Lesson:
-    """The lesson without the facts that no question needs and that are not in `indices`."""
     needed = {index for branch in lesson.branches for index in branch.gold}
-    order = sorted(indices | needed)
-    branches = tuple(replace(branch, gold=tuple(map(order.index, branch.gold))) for branch in lesson.branches)
-    return replace(lesson, facts=tuple(lesson.facts[index] for index in order), branches=branches)
+    return replace(keep(lesson, {*last.values(), *first.values(), *needed}), ordered=False)
 
 
 def chains(random: Random, n_facts: int, split: Split) -> Lesson:
@@ -281,11 +277,7 @@ def dialogue(random: Random, n_facts: int, split: Split) -> Lesson:
     branches = []
     for (who, relation), (index, value) in random.sample(list(latest.items()), min(6, len(latest))):
         wordings = multi.RELATIONS[relation]
-        forms = (
-            (wordings.question, *wordings.paraphrases)
-            if split == "train"
-            else (wordings.question, *wordings.paraphrases, *wordings.held_out)
-        )
+        forms = (wordings.question, *wordings.paraphrases, *(wordings.held_out if split != "train" else ()))
         name = who if people[0] != "User" else f"the {who.lower()}"
         branches.append(Branch(random.choice(forms).format(who=name), value, (index,), True, "dialogue"))
     missing = [(who, relation) for who in people for relation in FIRST_PERSON if (who, relation) not in latest]

@@ -1,6 +1,6 @@
 """Training as a loop that can be killed: checkpoints, resumption, a log; what is trained, and on what, is the trainee's business.
 
-Every step's batch follows from (seed, step), so a run that was killed goes on from its last checkpoint as if nothing had been.
+Every step's batch follows from (seed, step).
 """
 
 import ctypes
@@ -82,11 +82,8 @@ def train(trainee: Trainee, folder: Path, say: Callable[[str], None] = print, ev
 
 @contextmanager
 def keep_freed_memory() -> Iterator[None]:
-    """While it lasts, glibc keeps what large tensors leave behind instead of giving it back and faulting it in again at every step.
-
-    Made for steps that are all alike; measuring sees many lengths, and what is kept for each of them fills the memory. Nothing happens
-    where the C library has no `mallopt`.
-    """
+    """While it lasts, glibc keeps what large tensors leave behind instead of faulting it in again at every step. Nothing happens where the
+    C library has no `mallopt`."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         yield
@@ -153,8 +150,9 @@ def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> Non
 
 
 def resume(trainee: Trainee, folder: Path) -> tuple[int, float]:
-    """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's,
-    and for a damaged one."""
+    """Load the folder's checkpoint, where there is one: (its step, the seconds spent so far). LabError for another recipe's or a damaged
+    one.
+    """
     path = made_folder(folder) / CHECKPOINT
     if not path.exists():
         return 0, 0.0

@@ -7,8 +7,7 @@ from safetensors.torch import save
 from hippo_core.delivery.kv import KVDelivery
 from hippo_core.delivery.types import Question
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import encode_blocks
-from hippo_core.models.kv import inputs, restored, tokens_of
+from hippo_core.models.kv import encode_blocks, inputs, restored, tokens_of
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.passage_kv import PassageKV, checksum
 from hippo_core.models.prompt import prefix_of, split
@@ -48,21 +47,6 @@ def test_each_store_gives_what_a_pass_gives_and_runs_what_it_must(lm, store, tmp
         for kv, expected in zip(found.traces, due, strict=True):
             torch.testing.assert_close(kv, expected, rtol=CLOSE, atol=CLOSE * float(expected.abs().max()))
     assert (passage_kv.mb > 0) == (store != "none")
-
-
-def test_a_row_asked_for_twice_is_run_once(lm, tmp_path):
-    first, second = rows(lm)[:2]
-    found = kept(lm, "none", tmp_path).get([first, second, first])
-    assert found.computed_tokens == len(first) + len(second)
-    assert torch.equal(*(restored(found.traces[place], torch.float32) for place in (0, 2)))
-
-
-def test_what_is_forgotten_is_run_again(lm, tmp_path):
-    passage_kv = kept(lm, "memory", tmp_path)
-    passage_kv.get(rows(lm))
-    passage_kv.forget()
-    assert passage_kv.mb == 0
-    assert passage_kv.get(rows(lm)).computed_tokens > 0
 
 
 def test_another_process_finds_on_disk_what_this_one_ran(lm, tmp_path):
@@ -216,15 +200,6 @@ def test_a_call_has_all_that_it_needs_though_little_is_kept(whole, tmp_path):
     for _ in range(2):
         assert same(passage_kv.get(rows(lm)), kept(lm, "none", tmp_path).get(rows(lm)))
         assert passage_kv.mb * MB <= passage_kv._cache.limit
-
-
-def test_what_was_read_and_had_to_go_is_not_kept_on_disk(whole, tmp_path):
-    lm = whole["hippo-tiny"]
-    passage_kv = bounded(lm, "disk", tmp_path, 2)
-    passage_kv.read(rows(lm))
-    passage_kv.keep(rows(lm))
-    assert 1 <= len(list(tmp_path.rglob("*.kept"))) <= 3
-    assert 0 < passage_kv.get(rows(lm)).computed_tokens < sum(map(len, rows(lm)))
 
 
 def test_questions_are_asked_in_parts_where_their_traces_do_not_fit_together(whole, tmp_path, monkeypatch):

@@ -55,12 +55,6 @@ def test_with_its_gate_open_it_is_not(lm, traced):
     assert not torch.allclose(some, others, atol=1e-3)
 
 
-def test_it_leaves_the_model_as_it_was(lm, traced):
-    bare = logits(lm, None, traced)
-    logits(lm, open_adapter(lm), traced)
-    assert torch.equal(logits(lm, None, traced), bare)
-
-
 def test_gradients_reach_the_adapter_alone(lm, traced):
     prefix, traces, tail = traced
     adapter = open_adapter(lm).requires_grad_(True)
@@ -152,12 +146,6 @@ def test_of_other_weights_it_is_refused(whole, saved):
 def test_tensors_that_do_not_fit_are_refused(whole, saved, changes, words):
     spoil(saved, **changes)
     with pytest.raises(LabError, match=words):
-        load_adapter(whole["hippo-tiny"], saved)
-
-
-def test_a_torn_file_is_refused(whole, saved):
-    (saved / "adapter.safetensors").write_bytes(b"torn")
-    with pytest.raises(LabError, match="is damaged"):
         load_adapter(whole["hippo-tiny"], saved)
 
 

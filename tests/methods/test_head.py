@@ -19,8 +19,8 @@ from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.retrieval import encoded
 from hippo_core.retrieval import minilm_head as head
 from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
+from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings
-from hippo_core.retrieval.sentences import sentences
 from hippo_core.retrieval.text_encoder import with_payloads
 from recipes.key import KeyRecipe, draw_room, states_of, train_key
 from tests.methods.asking import bound, choose, index_of

@@ -7,10 +7,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from hippo_core.errors import LabError
-from hippo_core.models.ask import Ask, ask
-from hippo_core.models.blocks import ask_blocks, encode_blocks
+from hippo_core.models.ask import Ask, ask, ask_blocks
 from hippo_core.models.generate import generate
-from hippo_core.models.kv import inputs, tokens_of
+from hippo_core.models.kv import encode_blocks, inputs, tokens_of
 from hippo_core.models.prompt import render, split
 from tests.models.handmade import TOLD
 
@@ -58,29 +57,12 @@ def test_one_block_is_the_plain_prompt_with_that_fact(lm, decoding):
             assert answer.tokens == generate(lm, [render(lm, [fact], QUESTION, decoding)], 8)[0].tokens
 
 
-@pytest.mark.parametrize("decoding", ["short", "plain"])
-def test_without_blocks_it_is_the_prompt_without_facts(lm, decoding):
-    pieces = split(lm, [], QUESTION, decoding)
-    made = encode_blocks(lm, pieces.prefix, [])
-    [answer] = ask_blocks(lm, made.prefix, [[]], [pieces.tail], 8)
-    assert answer.tokens == generate(lm, [render(lm, [], QUESTION, decoding)], 8)[0].tokens
-
-
 def test_the_order_of_blocks_means_nothing(lm):
     pieces = split(lm, FACTS, QUESTION, "short")
     made = encode_blocks(lm, pieces.prefix, pieces.blocks)
     first = logits(lm, made.prefix, made.blocks, pieces.tail)
     assert close(logits(lm, made.prefix, made.blocks[::-1], pieces.tail), first)
     assert not close(logits(lm, made.prefix, made.blocks[1:], pieces.tail), first)
-
-
-def test_a_block_does_not_know_its_neighbours(lm):
-    pieces = split(lm, FACTS, QUESTION, "short")
-    together = encode_blocks(lm, pieces.prefix, pieces.blocks, batch_size=3)
-    for ids, block in zip(pieces.blocks, together.blocks, strict=True):
-        assert tokens_of(block) == len(ids)
-        [alone] = encode_blocks(lm, pieces.prefix, [ids]).blocks
-        assert close(alone, block)
 
 
 @torch.inference_mode()
@@ -111,18 +93,6 @@ def test_a_batch_of_many_equals_one_by_one(lm, batch_size):
     assert [answer.prompt_tokens for answer in together] == [answer.prompt_tokens for answer in alone]
 
 
-@pytest.mark.parametrize("decoding", ["short", "plain"])
-def test_masked_blocks_lie_in_the_cache_and_the_answer_is_that_without_facts(lm, decoding):
-    pieces = split(lm, FACTS, QUESTION, decoding)
-    made = encode_blocks(lm, pieces.prefix, pieces.blocks)
-    chosen = [made.blocks, made.blocks[:2], ()]
-    bare = ask_blocks(lm, made.prefix, [[], [], []], [pieces.tail] * 3, 8)
-    masked = ask_blocks(lm, made.prefix, chosen, [pieces.tail] * 3, 8, masked=True)
-    assert [answer.tokens for answer in masked] == [answer.tokens for answer in bare]
-    assert [answer.prompt_tokens for answer in masked] == [answer.prompt_tokens for answer in bare]
-    assert [answer.tokens for answer in ask_blocks(lm, made.prefix, chosen, [pieces.tail] * 3, 8)] != [one.tokens for one in bare]
-
-
 def test_hidden_tokens_of_a_row_are_run_and_not_seen(lm):
     first, between, last = (lm.encode(fact) for fact in FACTS[:3])
     prefix = encode_blocks(lm, first, []).prefix
@@ -140,19 +110,6 @@ def test_blocks_without_a_prefix(lm):
     assert close(logits(lm, made.prefix, made.blocks, tail), plain_logits(lm, lm.encode(FACTS[0]) + tail))
     [answer] = ask_blocks(lm, made.prefix, [[]], [tail], 8)
     assert answer.tokens == generate(lm, [QUESTION], 8)[0].tokens
-
-
-def test_blocks_have_a_size(lm):
-    pieces = split(lm, FACTS, QUESTION, "short")
-    made = encode_blocks(lm, pieces.prefix, pieces.blocks)
-    tokens = len(pieces.prefix) + sum(map(len, pieces.blocks))
-    heads = lm.config.num_key_value_heads
-    assert made.mb * 2**20 == 2 * lm.config.num_hidden_layers * heads * (32 // 4) * 4 * tokens
-
-
-def test_nothing_to_ask(lm):
-    made = encode_blocks(lm, lm.encode("Mara"), [])
-    assert ask_blocks(lm, made.prefix, [], [], 8) == []
 
 
 def test_an_empty_tail_is_refused(lm):

@@ -58,19 +58,6 @@ def test_continuations_of_one_and_of_several_tokens(lm, peer, labels):
         assert one.greedy == greedy
 
 
-def test_spaces_between_context_and_continuation(lm, peer):
-    pairs = [("Who sold a lamp? ", "Ivo"), ("Who sold a lamp?", " Ivo"), ("Who sold a lamp?  ", " Ivo")]
-    theirs = peer().loglikelihood(requests(*pairs), disable_tqdm=True)
-    ours = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [more for _, more in pairs])
-    assert [one.nats for one in ours] == pytest.approx([nats for nats, _ in theirs], abs=CLOSE)
-
-
-def test_an_empty_context(lm, peer):
-    theirs = peer().loglikelihood(requests(*(("", fact) for fact in FACTS)), disable_tqdm=True)
-    ours = log_likelihood(lm, [""] * len(FACTS), FACTS)
-    assert [one.nats for one in ours] == pytest.approx([nats for nats, _ in theirs], abs=CLOSE)
-
-
 def opened(lm, text: str) -> str:
     """The text behind the token that the harness puts before a rolling text, where our tokenizer does not put it by itself."""
     return text if lm.template.begin else lm.tokenizer.bos_token + text

@@ -12,8 +12,7 @@ from torch.nn.functional import silu
 
 from hippo_core.errors import LabError
 from hippo_core.models.generate import generate
-from hippo_core.models.llama2c import Header, convert, read_checkpoint
-from hippo_core.models.llama2c_tokenizer import Piece, read_pieces
+from hippo_core.models.llama2c import Header, Piece, convert, read_checkpoint, read_pieces
 from hippo_core.models.load import load
 from hippo_core.models.score import text_loss
 from hippo_core.models.spec import load_spec
@@ -23,27 +22,8 @@ from tests.texts import needs
 PRETRAINED = ("stories260K-model", "stories260K-tokenizer")
 CHARACTERS = " \u2019" + string.ascii_letters + string.digits + ".,!?'-\n"
 UNIONS = (
-    "he",
-    " t",
-    " the",
-    "in",
-    "er",
-    " a",
-    "an",
-    " an",
-    " and",
-    "ed",
-    " w",
-    "as",
-    " was",
-    "th",
-    " th",
-    "ing",
-    "re",
-    "on",
-    "  ",
-    ".\n",
-    "\n\n",
+    *("he", " t", " the", "in", "er", " a", "an", " an", " and", "ed", " w", "as", " was", "th", " th", "ing", "re", "on"),
+    *("  ", ".\n", "\n\n"),
 )
 VOCABULARY = 3 + 256 + len(CHARACTERS) + len(UNIONS)
 TIED = Header(dim=32, hidden_dim=44, n_layers=3, n_heads=4, n_kv_heads=2, vocab_size=VOCABULARY, seq_len=96)

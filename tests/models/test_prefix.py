@@ -1,7 +1,5 @@
 """What is shared: plans whose batches hold every row once, never cost more than without sharing, and change no answer."""
 
-from itertools import product
-
 import pytest
 import torch
 from hypothesis import given
@@ -9,12 +7,11 @@ from hypothesis import strategies as st
 from transformers import Lfm2Config, Lfm2ForCausalLM
 
 from hippo_core.errors import LabError
-from hippo_core.models.blocks import encode_blocks
 from hippo_core.models.generate import generate
+from hippo_core.models.kv import encode_blocks
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.models.prefix import A_PASS, _common, plan
+from hippo_core.models.prefix import A_PASS, plan
 from hippo_core.models.prompt import render
-from hippo_core.models.score import log_likelihood
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import template_for
 from tests.models.handmade import CHATML, TOLD, tokenizer
@@ -75,14 +72,6 @@ def test_equal_rows_each_run_their_last_token():
     assert (made.trunk, [batch.width for batch in made.batches]) == (len(WORLD) - 1, [1])
 
 
-@given(ROWS)
-def test_what_two_rows_have_in_common(rows):
-    for a, b in product(rows, rows):
-        same = _common(a, b)
-        assert a[:same] == b[:same]
-        assert same == min(len(a), len(b)) or a[same] != b[same]
-
-
 def recurrent() -> LanguageModel:
     """A random model with a layer that keeps a state, and one that attends."""
     shape = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2}
@@ -118,13 +107,3 @@ def test_sharing_changes_no_answer_and_runs_less(lm, batch_size):
     assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
     assert all(answer.computed_tokens == answer.prompt_tokens for answer in alone)
     assert sum(answer.computed_tokens for answer in together) < sum(answer.prompt_tokens for answer in together)
-
-
-def test_sharing_changes_no_likelihood(lm):
-    contexts = [prompt for prompt in questions(lm) for _ in range(3)]
-    more = ["Mara", "Otto moved", "a violin"] * (len(contexts) // 3)
-    together = log_likelihood(lm, contexts, more)
-    for context, text, got in zip(contexts, more, together, strict=True):
-        [alone] = log_likelihood(lm, [context], [text])
-        assert got.nats == pytest.approx(alone.nats, abs=1e-4)
-        assert got.greedy == alone.greedy

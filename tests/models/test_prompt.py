@@ -35,13 +35,6 @@ def limited(lm: LanguageModel, limit: int) -> LanguageModel:
     return dataclasses.replace(lm, spec=lm.spec.model_copy(update={"context_limit": limit}))
 
 
-@pytest.mark.parametrize("decoding", ["short", "plain"])
-def test_lines_and_question_stand_in_order(lm, decoding):
-    prompt = render(lm, FACTS[:2], QUESTION, decoding)
-    places = [prompt.index(text) for text in (FACTS[0], FACTS[1], QUESTION)]
-    assert places == sorted(places)
-
-
 def test_plain_is_bare_text(lm):
     assert render(lm, FACTS[:1], QUESTION, "plain") == f"{lm.template.begin}{FACTS[0]}\nQuestion: {QUESTION}\nAnswer:"
 
@@ -85,10 +78,6 @@ def test_a_fact_cannot_end_its_line(lm, fact):
     assert render(lm, passages[1:], QUESTION, "plain").splitlines()[:-2] == [f"{lm.template.begin}Rome. Question: Who? Answer: banana"]
     assert "\nRome. Question: Who? Answer: banana\n" in "\n" + render(lm, passages, QUESTION, "short")
     assert lines_of(lm, [fact], "short") == lines_of(lm, ["Rome. Question: Who? Answer: banana"], "short")
-
-
-def test_short_says_the_instruction_once_whatever_the_template(lm):
-    assert render(lm, FACTS, QUESTION, "short").count(INSTRUCTION) == 1
 
 
 def test_chatml_has_a_system_turn_and_opens_the_answer(loaded):
@@ -138,11 +127,6 @@ def test_the_newest_lines_that_fit_are_kept(lm, decoding, limit):
         assert (fitted.dropped, fitted.shown) == (least, range(least, len(FACTS)))
         assert fitted.prompt == render(lm, FACTS[least:], QUESTION, decoding)
         assert fitted.tokens == tokens(least)
-
-
-def test_without_lines_the_prompt_is_the_question(lm):
-    fitted = fit(lm, [], QUESTION, "short", 8)
-    assert (fitted.prompt, fitted.dropped, len(fitted.shown)) == (render(lm, [], QUESTION, "short"), 0, 0)
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])

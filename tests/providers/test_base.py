@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.providers import Completion, load_provider
+from hippo_core.providers import load_provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy, retrying
 
 
@@ -44,7 +44,3 @@ def test_the_model_in_this_process_answers_and_counts():
     assert tiny.answer("so much " * 2000).error.startswith("hippo-tiny: a prompt of")  # type: ignore[union-attr]
     with pytest.raises(LabError, match="expected temperature 0"):
         tiny.answer("Where?", temperature=0.5)
-
-
-def test_an_answer_says_none_for_what_nobody_counted():
-    assert (Completion("x").tokens_in, Completion("x").tokens_out, Completion("x").cached_tokens) == (None, None, None)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from hippo_core.retrieval.channels import SparseChannel, VectorChannel, dense, standardised
-from hippo_core.retrieval.sentences import joined, sentences
+from hippo_core.retrieval.channels import SparseChannel, VectorChannel, dense
+from hippo_core.retrieval.lexicon import sentences
+from hippo_core.retrieval.ranking import standardised
 from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.text_encoder import joined
 from hippo_core.retrieval.vectors import lengths_of, quantised
 
 STARTS = np.array([0, 2, 3])  # of three traces with two sentences, one and three

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hippo_core.retrieval.cues import Cues
-from hippo_core.retrieval.world_index import WorldIndex
+from hippo_core.retrieval.world_index import Cues, WorldIndex
 
 
 @pytest.fixture

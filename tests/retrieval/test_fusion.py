@@ -36,8 +36,3 @@ def test_a_sum_is_the_sum_and_lacks_no_weight():
     assert fused(features, {"a": 2.0, "b": 1.0, "unused": 9.0}).tolist() == [5.0, 4.0]
     with pytest.raises(LabError, match="no weight for b; there are weights for a: fit them again"):
         fused(features, {"a": 1.0})
-
-
-def test_nothing_can_be_fitted_on_nothing():
-    with pytest.raises(LabError, match="there are none"):
-        fit([])

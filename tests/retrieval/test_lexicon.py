@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hippo_core.retrieval.lexicon import SCALE, Lexicon, grams, words
 from hippo_core.retrieval.sparse_matrix import lengths
@@ -47,19 +45,3 @@ def test_an_empty_text_and_an_empty_lexicon_have_nothing_in_common_with_anything
     lexicon = Lexicon.of(TEXTS, words)
     assert lexicon.rows(TEXTS).cosines(np.arange(3), lexicon.rows([""])).tolist() == [0, 0, 0]
     assert Lexicon.of([], words).rows(["word"]).values.sum() == 0
-
-
-@given(st.lists(st.text(alphabet="abc ", max_size=12), min_size=1, max_size=6), st.text(alphabet="abcd ", max_size=12))
-def test_cosines_are_cosines_of_the_whole_numbers(texts, cue):
-    lexicon = Lexicon.of(texts, grams)
-    rows, asked = lexicon.rows(texts), lexicon.rows([cue])
-
-    def dense(coded, row):
-        vector = np.zeros(coded.dims + 1)
-        vector[coded.indices[row]] = coded.values[row]
-        return vector[: coded.dims]
-
-    found = rows.cosines(np.arange(len(texts)), asked)
-    for row in range(len(texts)):
-        assert found[row] == pytest.approx(dense(rows, row) @ dense(asked, 0) / SCALE**2)
-        assert found[row] <= 1 + 1e-2

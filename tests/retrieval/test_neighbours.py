@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.retrieval.neighbours import cells
 from hippo_core.retrieval.neighbours import index as module
-from hippo_core.retrieval.neighbours.index import NeighbourIndex
-from hippo_core.retrieval.neighbours.units import learn_units, nearest_unit
+from hippo_core.retrieval.neighbours.index import NeighbourIndex, learn_units, nearest_unit
 from hippo_core.retrieval.vectors import lengths_of, quantised
 
 WIDTH, FAMILY, ROWS = 70, 25, 20_000  # a width that fills no number of 64 signs
@@ -107,15 +106,6 @@ def _won(index: NeighbourIndex, cues: np.ndarray) -> np.ndarray:
     return won
 
 
-def test_more_units_and_more_rows_find_more(filled):
-    index, cues = filled
-    found = []
-    for index.probes, index.compared in ((1, 10), (4, 40), (32, 256)):
-        found.append(share(index, cues))
-    assert found == sorted(found)
-    assert found[0] < found[1] < found[2]
-
-
 def test_rows_that_win_a_second_unit_are_found_more_often(monkeypatch):
     random = np.random.default_rng(4)  # in no families, so that most rows lie between units
     rows, cues = quantised(random.standard_normal((module.LEARN, WIDTH))), quantised(random.standard_normal((100, WIDTH)))
@@ -176,10 +166,6 @@ def test_units_are_the_means_of_what_they_win():
     units = learn_units(vectors, 2)
     np.testing.assert_array_equal(nearest_unit(vectors, units), [0, 1, 0, 1, 0])
     np.testing.assert_array_equal(units, [[127, -2], [-5, 127]])
-
-
-def test_one_unit_that_wins_nothing_stays():
-    np.testing.assert_array_equal(learn_units(np.array([[5, 0], [5, 0], [3, 1]], np.int8), 2)[1], [5, 0])
 
 
 @pytest.mark.parametrize(

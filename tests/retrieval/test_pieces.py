@@ -9,7 +9,7 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
-from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceHead, PieceIndex, PieceSettings, Spelling, letters, matched, pieces_of
+from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceIndex, Spelling, letters, matched
 from hippo_core.retrieval.vectors import quantised
 from tests.store.made import CODEC, key_of
 
@@ -64,12 +64,6 @@ def test_while_it_learns_a_text_counts_its_best_piece():
     cue, table = torch.eye(3)[:2], torch.tensor([[1.0, 0, 0], [0.6, 0.8, 0], [0, 0, 1.0]])
     found = matched(cue, table, torch.tensor([0, 0, 2]), 3)
     assert torch.allclose(found, torch.tensor([[1.0, -1.0, 0.0], [0.8, -1.0, 0.0]]))
-
-
-def test_pieces_are_rows_of_the_projection_with_weights_above_zero():
-    head = PieceHead(PieceSettings(hidden=6, width=4)).eval()
-    made = pieces_of(head, torch.randn(5, 6), ["a"] * 5, np.ones(6, np.int8))
-    assert made.table.shape == (5, 4) and made.table.dtype == np.int8 and (made.weights > 0).all()
 
 
 def payload(*sizes):

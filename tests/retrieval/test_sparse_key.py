@@ -61,19 +61,6 @@ def test_cosines_are_those_of_the_dense_rows(left, right):
     assert cosines(left, right) == pytest.approx(rows[0] @ rows[1].T, abs=1e-11)
 
 
-@given(st.lists(keys, min_size=1, max_size=6))
-def test_a_key_is_most_like_itself_and_alike_both_ways(some):
-    table = cosines(some, some)
-    assert (np.diag(table) == 1).all()
-    assert (table == table.T).all()
-
-
-def test_nothing_is_like_nothing():
-    key = SparseKey(np.array([0]), np.array([1]), 4)
-    assert cosines([], [key]).shape == (0, 1)
-    assert cosines([key], []).shape == (1, 0)
-
-
 def test_keys_of_two_spaces_are_not_compared():
     with pytest.raises(LabError, match=r"\[4, 5\]"):
         cosines([SparseKey(np.array([0]), np.array([1]), dims) for dims in (4, 5)], [SparseKey(np.array([0]), np.array([1]), 4)])

@@ -20,13 +20,6 @@ def test_cosines_and_cover_are_those_of_the_dense_vectors():
     assert stored.covered(np.arange(3), cue) == pytest.approx([5 / 9, 0, 1])
 
 
-def test_what_else_a_row_says_makes_the_cosine_less_and_not_the_cover():
-    short, long, cue = {0: 5, 1: 5}, {0: 5, 1: 5, 4: 9, 5: 9}, rows({0: 1, 1: 1})
-    stored = rows(short, long)
-    cosine, cover = stored.cosines(np.arange(2), cue), stored.covered(np.arange(2), cue)
-    assert cosine[1] < cosine[0] and cover[0] == cover[1] == pytest.approx(1)
-
-
 def test_what_the_space_does_not_have_is_not_covered_and_padding_covers_nothing():
     cue = rows({0: 3}, unit=5.0)
     assert rows({0: 1}, {1: 1, 2: 2}, unit=5.0).covered(np.arange(2), cue) == pytest.approx([9 / 25, 0])

@@ -7,9 +7,8 @@ import pytest
 from hippo_core.files import root
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, World
-from recipes import abstention, base_model
+from recipes import abstention
 from recipes.abstention import Outcome, chosen, others_of, table_of
 
 RIGHT, WRONG, UNKNOWN = (1.0, 0), (0.0, 0), (0.0, 1)
@@ -28,19 +27,6 @@ def known(kind, *margins, held_back=RIGHT):
 
 def unknowable(kind, *margins):
     return [Outcome(kind, False, margin, (1.0, 1) if margin > 0 else WRONG, WRONG) for margin in margins]
-
-
-def test_an_answer_is_unknown_up_to_its_margin():
-    [one] = known("a", 1.2)
-    assert [one.at(penalty) for penalty in (0.0, 1.0, 1.5)] == [UNKNOWN, UNKNOWN, RIGHT]
-
-
-def test_the_table_has_every_penalty_of_every_kind():
-    table = table_of([*known("a", 0.2, 1.2, 9.0), *unknowable("a", 3.2)], (0.0, 1.0, 8.0)).set_index(["answerable", "penalty"])
-    assert table.loc[True, "right"].tolist() == [0.0, 0.3333, 0.6667]
-    assert table.loc[True, "unknown"].tolist() == [1.0, 0.6667, 0.3333]
-    assert table.loc[False, "right"].tolist() == [1.0, 1.0, 0.0]
-    assert table["n"].tolist() == [3, 3, 3, 1, 1, 1]
 
 
 def test_the_most_right_answers_in_the_mean_over_kinds_and_the_lowest_of_equal_ones():
@@ -79,15 +65,6 @@ def test_other_facts_do_not_answer_the_question():
     assert others_of(World("w", told, (item,)), item) == ()
 
 
-@pytest.mark.parametrize("suite", ["episodic", "episodic_multi", "semantic"])
-def test_there_are_other_facts_to_every_question(suite):
-    for world in worlds(suite, "default", 20, abstention.SEED, "val"):
-        for item in world.items:
-            others = others_of(world, item)
-            assert len(others) == len(item.gold_facts)
-            assert not {fact.id for fact in others} & {*item.gold_facts, *item.retold}
-
-
 def test_what_is_measured_is_what_the_penalties_do(tiny):
     """The answers under a penalty are those that the margins tell."""
     asked = list(abstention.cases(tiny, {"episodic": (6, True), "notes": (12, True)}))
@@ -121,11 +98,3 @@ def test_a_suite_without_its_file_is_skipped_with_the_reason(tiny, monkeypatch):
 def test_params_say_what_was_chosen(path):
     made, model = json.loads(path.read_text(encoding="utf-8")), path.parent.name
     assert load_spec(model).abstention_penalty == made["penalty"] == chosen(abstention.pd.DataFrame(made["validation"]))
-
-
-def test_the_lab_s_own_models_are_fitted():
-    assert {path.parent.name for path in FITTED} >= {"hippo-tiny", "smollm2-135m-reader"}
-
-
-def test_nothing_is_fitted_unless_it_is_asked_for():
-    assert "left as it is" in base_model.fit_abstention_if(False, "no-such-model")

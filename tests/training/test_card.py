@@ -15,7 +15,6 @@ from hippo_core.models.score import TextLoss
 from hippo_core.models.spec import load_spec
 from hippo_core.training import language
 from recipes import base_model, card, skills
-from recipes.curve import curve_png
 
 LANGUAGE = {
     "sst2": {
@@ -80,11 +79,6 @@ def test_a_training_without_its_files_is_refused_before_it_starts(monkeypatch, t
     assert [path.name for path in tmp_path.iterdir()] == ["params"]
 
 
-def test_names_of_skills_are_unique():
-    names = [skill.name for skill in skills.SKILLS]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize("blocks", [False, True])
 def test_a_skill_is_measured_as_text_and_as_blocks(lm, blocks):
     skill = skills.Skill("facts", "episodic", 2, ("exact",), blocks=blocks, goals={"hippo-tiny": 0.5})
@@ -92,13 +86,6 @@ def test_a_skill_is_measured_as_text_and_as_blocks(lm, blocks):
     assert row["n"] == 6
     assert row["goal"] == 0.5
     assert row["accuracy"] > 0.5
-
-
-def test_an_unknown_answer_counts_against_knowing(lm):
-    skill = skills.Skill("known", "slots", 2, kinds=("exact",), says="known")
-    row = skills.measure_skill(lm, skill, 4, 4)
-    assert math.isnan(row["chance"])
-    assert 0 <= row["accuracy"] <= 1
 
 
 def test_the_card_says_met_missed_and_how_it_was_made(lm, found, tmp_path):
@@ -123,38 +110,10 @@ def test_a_reader_is_compared_with_its_base(lm, found):
     assert "needs `sst2` of `data/README.md`" in text
 
 
-def test_a_card_says_nothing_of_texts_that_were_not_there(found):
-    bare = card.Measured(found.skills, None, {"python_manual": LANGUAGE["python_manual"]})
-    text = "\n".join(card._language(bare, {"model": {"name": "smollm2-135m"}, "language": {"sst2": LANGUAGE["sst2"]}}))
-    assert "The manual of Python 3.11.7 (SHA-256 abababab): perplexity 30.0 a token" in text
-    assert not any(name in text for name in ("SST-2", "WikiText-2", "TinyStories"))
-
-
-def test_cards_are_for_the_labs_own_models(lm, tmp_path):
-    stranger = type(lm)(lm.model, lm.tokenizer, lm.spec.model_copy(update={"name": "stranger"}), lm.device, lm.template, lm.stop_ids)
-    with pytest.raises(LabError, match=r"not the lab.s own"):
-        card.folder_of(stranger)
-
-
-def test_without_a_training_there_is_no_card(lm, found, tmp_path):
-    with pytest.raises(LabError, match="make the model with `make base-model`"):
-        card.write_card(lm, found, tmp_path)
-
-
 def test_only_models_with_a_recipe_can_be_trained():
     assert base_model.train_if(False, "anything", 1, 0) == "anything"
     with pytest.raises(LabError, match="has no recipe"):
         base_model.train_if(True, "qwen2.5-1.5b-instruct", 1, 0)
-
-
-def test_a_sentence_for_models_with_and_without_goals(lm, found):
-    assert "reaches 1 of 2 goals" in base_model.sentence(lm, found)
-    bare = card.Measured(found.skills.assign(goal=math.nan), found.stories, LANGUAGE)
-    assert "has no goals" in base_model.sentence(lm, bare)
-
-
-def test_a_curve_is_drawn_before_the_first_examination():
-    assert curve_png(CURVE[:1]).startswith(b"\x89PNG")
 
 
 def test_every_shipped_card_is_that_of_its_numbers():

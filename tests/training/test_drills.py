@@ -13,7 +13,6 @@ from hippo_core.suites.relations import make_world
 from hippo_core.training import lessons, mixture, tasks
 from hippo_core.training import related as related_lessons
 from hippo_core.training.lessons import UNKNOWN
-from hippo_core.training.wide_words import WIDE
 
 pytestmark = pytest.mark.usefixtures("made_up_texts")
 CURRICULUM = mixture.Curriculum(((0.5, 4), (1.0, 12)), 0.1, 20, mixture.SHARES)
@@ -31,22 +30,25 @@ def test_a_drill_repeats_itself_and_its_questions_have_answers(name):
                 assert all(0 <= index < len(lesson.facts) for index in branch.gold)
 
 
-@pytest.mark.parametrize("name", ["slots", "journeys", "last_mention", "tuples", "plans", "dialogue", "needle", "movements"])
+READERS = ["wide_slots", "wide_other_words", "plainly_unsaid"]  # drills of a reader alone
+
+
+@pytest.mark.parametrize("name", ["slots", "journeys", "last_mention", "tuples", "plans", "dialogue", "needle", "movements", *READERS])
 def test_the_answer_stands_in_the_last_gold_fact(name):
     for number in range(12):
-        lesson = tasks.DRILLS[name](Random(number), 8, "train")
+        lesson = getattr(tasks, name)(Random(number), 8, "train")
         for branch in lesson.branches:
             if branch.question and branch.gold and branch.answer not in ("yes", "no"):
                 assert branch.answer in lesson.facts[branch.gold[-1]][0]
 
 
 @pytest.mark.parametrize(
-    "name", ["slots", "journeys", "nothing_said", "last_mention", "chains", "tuples", "plans", "dialogue", "movements"]
+    "name", ["slots", "journeys", "nothing_said", "last_mention", "chains", "tuples", "plans", "dialogue", "movements", *READERS]
 )
 def test_a_lesson_for_training_has_no_name_form_or_synonym_that_is_held_out(name):
     names, synonyms = set(lexicon.names(held_out=True)), lexicon.HELD_OUT
     for number in range(40):
-        lesson = tasks.DRILLS[name](Random(number), 8, "train")
+        lesson = getattr(tasks, name)(Random(number), 8, "train")
         for branch in lesson.branches:
             assert not branch.question.startswith(("Tell me", "Do you recall", "Can one say"))
         for _, words in lesson.facts:
@@ -104,14 +106,6 @@ def test_in_a_lesson_of_blocks_nothing_is_corrected_twice():
         assert max(map(told.count, told)) <= 2
 
 
-def test_the_curriculum_grows():
-    random = Random(0)
-    early = [CURRICULUM.draw(random, 0.1) for _ in range(200)]
-    late = [CURRICULUM.draw(random, 0.9) for _ in range(200)]
-    assert max(early) == 4
-    assert 12 < max(late) <= 20
-
-
 def words_of(pools: lexicon.Pools) -> list[str]:
     """Every word of every group once for each time that it stands there; of a verb its past."""
     return [
@@ -120,21 +114,10 @@ def words_of(pools: lexicon.Pools) -> list[str]:
 
 
 def test_wide_words_have_one_meaning_and_are_none_of_the_suites():
-    wide = words_of(WIDE)
+    wide = words_of(tasks.wide())
     assert len(wide) == len(set(wide))
     assert not set(wide) & (set(words_of(lexicon.POOLS)) | lexicon.HELD_OUT)
-    assert all(len(group) > 1 for pool in WIDE for group in pool)
-
-
-@pytest.mark.parametrize("drill", [tasks.wide_slots, tasks.wide_other_words, tasks.plainly_unsaid])
-def test_lessons_of_a_reader_have_answers_in_their_gold_facts_and_no_held_out_names(drill):
-    for number in range(30):
-        lesson = drill(Random(number), 1 + number % 12, "train")
-        assert lesson == drill(Random(number), 1 + number % 12, "train")
-        for branch in lesson.branches:
-            if branch.question and branch.gold and branch.answer not in ("yes", "no"):
-                assert branch.answer in lesson.facts[branch.gold[-1]][0]
-        assert not {word for _, words in lesson.facts for word in words} & set(lexicon.names(held_out=True))
+    assert all(len(group) > 1 for pool in tasks.wide() for group in pool)
 
 
 def test_only_plain_questions_are_left_without_an_answer():

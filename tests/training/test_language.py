@@ -10,9 +10,8 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.models.score import log_likelihood, text_loss
-from hippo_core.results.statistics.paired import compare
 from hippo_core.training import language
-from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, rehearsal, reviews, sst2, wikipedia, wikitext2
+from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, reviews, sst2, wikipedia, wikitext2
 from tests.texts import needs
 
 OF_OTHERS = needs("sst2", "wikitext2-train", "wikitext2-valid")
@@ -36,27 +35,6 @@ def test_the_parts_are_those_that_the_labs_numbers_were_measured_on():
     assert drawn["test"] == "75e919c7f2f46a307a40f58b2a3362bac246d62f3f9668921614fb3764ed2285"
     assert checksum(wikipedia("valid")) == "43e0bacdda872eddec0423895253964fe440687052b008dbdc6096f0dc5ee815"
     assert checksum(wikipedia("train")) == "f7c0359620dba73aa8c73419e100af951d5c3f315790ca055f24c4e4608f8ccd"
-
-
-@OF_OTHERS
-def test_the_sentences_are_balanced_and_stand_in_one_part_only():
-    calibration, test = (reviews(part) for part in ("calibration", "test"))
-    assert (len(calibration), sum(positive for _, positive in calibration)) == (100, 50)
-    assert (len(test), sum(positive for _, positive in test)) == (200, 100)
-    assert len({sentence for sentence, _ in calibration + test}) == 300
-    assert ("the most offensive thing about the movie is that hollywood expects people to pay to see it", False) in test
-
-
-@OF_OTHERS
-def test_the_articles_are_whole_and_none_is_in_both_files():
-    measured, rehearsed = wikipedia("valid"), rehearsal()
-    assert (len(measured), len(rehearsed)) == (19, 19)
-    assert measured[0].startswith(" \n = Homarus gammarus = \n")
-    assert measured[1].lstrip().startswith("= Frank <unk> = ")
-    assert rehearsed[0].lstrip().startswith("= Valkyria Chronicles III = ")
-    assert rehearsed[-1].lstrip().startswith("= Gold dollar = ")
-    assert not any("<unk>" in article for article in rehearsed)
-    assert not set(measured) & set(rehearsed)
 
 
 def test_the_margin_is_the_difference_of_the_labels(lm, made_up_texts):
@@ -87,24 +65,10 @@ def test_a_liking_for_one_label_changes_raw_scores_only():
     assert biased.centred.mean == plain.centred.mean
 
 
-def test_two_models_pair_sentence_by_sentence(loaded, made_up_texts):
-    a, b = (sst2(loaded[name], 20).rows for name in ("qwen2", "llama"))
-    found = compare(a, b.sample(frac=1, random_state=3), metric="raw")
-    assert found.difference == pytest.approx(a["raw"].mean() - b["raw"].mean())
-
-
 @pytest.mark.parametrize("n", [0, 201, -3])
 def test_as_many_sentences_as_there_are(loaded, made_up_texts, n):
     with pytest.raises(LabError, match=f"1 to 200 sentences, got {n}"):
         sst2(loaded["qwen2"], n)
-
-
-def test_the_loss_is_that_of_the_file_as_it_is(lm, made_up_texts):
-    [article] = wikipedia("valid")[:1]
-    found = wikitext2(lm, 1)
-    due = text_loss(lm, [article], lm.spec.context_limit)
-    assert found.nats == pytest.approx(due.nats)
-    assert (found.tokens, found.bytes) == (due.tokens, len(article.encode()))
 
 
 def test_windows_are_the_same_for_models_that_see_further(loaded, made_up_texts, monkeypatch):
@@ -190,11 +154,6 @@ def test_worse_is_two_points_or_five_percent(numbers, path, value, holds):
     assert against(now, numbers)["holds"].tolist() == holds
 
 
-def test_a_model_holds_against_itself(numbers):
-    assert against(numbers, numbers)["holds"].all()
-    assert np.allclose(against(numbers, numbers)["limit"], [0.78, 0.78, 16.8])
-
-
 def test_only_what_both_have_is_compared(numbers):
     manual = {"python_manual": {"perplexity": 20.0, "tokens": 9, "sha256": "a"}}
     assert against(numbers | manual, numbers)["measure"].tolist() == against(numbers, numbers)["measure"].tolist()
@@ -209,11 +168,3 @@ def test_numbers_of_other_texts_are_not_compared(numbers):
     other["wikitext2"]["tokens"] = 99
     with pytest.raises(LabError, match="wikitext2: 100 tokens now, 99 for the base"):
         against(numbers, other)
-
-
-def test_a_missing_file_says_how_to_get_it(loaded, tmp_path, monkeypatch):
-    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
-    with pytest.raises(LabError, match=r"^sst2 missing .*; set HIPPO_DATA to a folder with the files of data/README.md$"):
-        sst2(loaded["qwen2"], 5)
-    with pytest.raises(LabError, match=r"^wikitext2-valid missing "):
-        wikitext2(loaded["qwen2"], 1)

@@ -10,11 +10,10 @@ from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.models.prompt import INSTRUCTION
 from hippo_core.models.template import template_for
-from hippo_core.training import guidance
 from hippo_core.training.lessons import Branch, Lesson
 from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 from hippo_core.training.train import right_answers
-from recipes import tiny
+from recipes import guidance, tiny
 
 RECIPE = tiny.Recipe(width=32, mlp=48, heads=2, lessons=3, stories=1, steps=6, warmup=2, threads=1)
 LESSON = Lesson(
@@ -92,12 +91,6 @@ def test_a_block_sees_the_beginning_and_itself_and_all_blocks_start_together(enc
         assert [row.positions[place] for place in places] == list(range(start, start + len(places)))
         assert batch.mask[0, places[-1]].nonzero().flatten().tolist() == [*range(start), *places]
     assert row.positions[row.part.index(1)] == start + longest
-
-
-def test_labels_are_the_answer_and_the_end_of_the_turn(tokenizer, encoder):
-    row = encoder.row(LESSON)
-    labelled = [label for label, owner in zip(row.labels, row.part, strict=True) if owner == 2 and label != IGNORE]
-    assert tokenizer.decode(labelled).strip() == "Friday<|end|>"
 
 
 def test_the_answers_that_are_judged_are_the_labels(tokenizer, encoder):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from hippo_core.methods.relational import confidence
 from recipes import path_confidence
 from tests.methods.relational.test_learned import needs_reader
 
@@ -34,9 +33,3 @@ def test_statements_of_one_matter_are_those_of_validation_worlds(splits):
     pairs = list(path_confidence.pairs(1))
     assert set(splits) == {"val"}
     assert {one.right for one in pairs} == {True, False}
-
-
-def test_each_reader_has_functions_of_its_own():
-    functions = [confidence.fitted(reader) for reader in ("own", "minilm", "learned")]
-    assert all(one != other for one in functions for other in functions if one is not other)
-    assert [*functions[2]] == [False]

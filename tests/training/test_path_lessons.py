@@ -84,16 +84,3 @@ def test_the_loss_is_that_of_the_right_statement(marker):
     turned = path_encoder.Contrast(of.statements[1:] + of.statements[:1], of.hops, of.right[1:] + of.right[:1])
     with torch.no_grad():
         assert path_encoder.contrast_loss(model, of) < path_encoder.contrast_loss(model, turned) - 0.5
-
-
-def test_the_rate_falls_twice(marker, monkeypatch):
-    """To nothing, and from half of itself to nothing again."""
-    rates = []
-    monkeypatch.setattr(path_encoder, "set_rates", lambda optimizers, full, share: rates.append(share))
-    recipe = path_encoder.PathRecipe(part="tags", steps=30, second=10, warmup=2)
-    trainee = path_encoder.TagTrainee(recipe, minilm.copied()[1], marker)
-    monkeypatch.setattr(trainee, "loss", lambda step: (sum(weight.sum() for weight in trainee.weights().values()), {}))
-    for step in range(30):
-        trainee.learn(step)
-    assert max(rates[:20]) == 1.0 > rates[19] and rates[20] == 0.5 and rates[29] == pytest.approx(0.05)
-    assert rates[20:] == sorted(rates[20:], reverse=True)

@@ -8,7 +8,6 @@ import torch
 from hippo_core.delivery.adapter import AdapterDelivery
 from hippo_core.delivery.trace_adapter import AdapterSettings, load_adapter
 from hippo_core.delivery.types import Question
-from hippo_core.errors import LabError
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.load import load
 from hippo_core.models.passage_kv import PassageKV
@@ -16,7 +15,6 @@ from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
 from hippo_core.training.train import train
-from recipes.base_model import fit_adapter_if
 from recipes.cues import draw_cues
 from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
 
@@ -59,22 +57,6 @@ def test_learning_changes_the_adapter_and_nothing_else(trainee, tmp_path, monkey
     assert all(not torch.equal(weight, before[name]) for name, weight in trainee.weights().items())
 
 
-def test_a_killed_fit_goes_on_to_the_same_weights(tmp_path, monkeypatch):
-    monkeypatch.setattr(AdapterTrainee, "examine", lambda self: {})
-    lm = load(load_spec("hippo-tiny"), "cpu")
-    whole, cut, resumed = (AdapterTrainee(RECIPE, lm) for _ in range(3))
-    train(whole, tmp_path / "whole", lambda line: None, every=2)
-
-    def stop_at_three(line):
-        if line.startswith("step 3/"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(cut, tmp_path / "cut", stop_at_three, every=2)
-    train(resumed, tmp_path / "cut", lambda line: None, every=2)
-    assert all(torch.equal(weight, resumed.weights()[name]) for name, weight in whole.weights().items())
-
-
 def test_lessons_ask_as_an_experiment_does():
     """What greedy decoding gives through the shipped adapter is right just where the lessons' own pass says so."""
     lm = load(load_spec("hippo-tiny"), "cpu")
@@ -90,12 +72,3 @@ def test_lessons_ask_as_an_experiment_does():
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]
     assert len(right) / 2 < sum(right) < len(right)
     assert marks == right
-
-
-def test_nothing_is_fitted_unless_wanted():
-    assert "left as it is" in fit_adapter_if(False, "hippo-tiny", 1337, 0)
-
-
-def test_a_model_without_a_recipe_names_those_with_one():
-    with pytest.raises(LabError, match="legal: hippo-tiny, smollm2-135m-reader"):
-        fit_adapter_if(True, "smollm2-135m", 1337, 0)

@@ -111,8 +111,7 @@ class Server:
         import torch
         from tqdm import tqdm
 
-        from hippo_core.models import preloaded
-        from hippo_core.models.load import load
+        from hippo_core.models.load import preload
         from hippo_core.models.spec import load_spec
 
         usual, tqdm.monitor_interval = tqdm.monitor_interval, 0  # or the first progress bar starts a thread
@@ -121,7 +120,7 @@ class Server:
             with suppress(Exception):
                 spec = load_spec(name)
                 if not torch.cuda.is_available():
-                    preloaded.put(spec, load(spec, device="cpu", threads=1))
+                    preload(spec)
                     gc.freeze()
         tqdm.monitor_interval = usual
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.statement_reader import fitted_reader
-from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.lexicon import grams, sentences, words
 from hippo_core.retrieval.ranking import supersedes
-from hippo_core.retrieval.sentences import sentences
 from hippo_core.store.trace import Trace
 
 AMONG = 20  # of the best statements, versions are looked for

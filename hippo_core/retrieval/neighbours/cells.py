@@ -1,7 +1,7 @@
 """Cells: of each unit the rows that won it, in pages, each row with the signs of its numbers; numba.
 
-A page holds up to PAGE rows of one unit and names the page before it: a row is put in at the price of a write, and a cue reads the rows of
-a unit one after another. How many signs differ (Charikar 2002, section 3) says who is near; of these the numbers are compared.
+A page holds up to PAGE rows of one unit and names the page before it. How many signs differ (Charikar 2002, section 3) says who is near;
+of these the numbers are compared.
 """
 
 from typing import NamedTuple
@@ -55,8 +55,7 @@ def emptied(units: int, width: int) -> tuple[Cells, Pages]:
 
 @compiled
 def put(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages, used: int) -> int:
-    """Put rows int32 [N] into the cells of the units that they won, int64 [N, K]; returns how many pages are used then, one more for each
-    unit and for each PAGE of what is put at most."""
+    """Put rows int32 [N] into the cells of the units that they won, int64 [N, K]; returns how many pages are used then."""
     for number in range(won.shape[0]):
         for unit in won[number]:
             place = cells.counts[unit] % PAGE
@@ -73,8 +72,8 @@ def put(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages,
 
 @compiled
 def near(units: NDArray, signs: NDArray, cells: Cells, pages: Pages, allowed: NDArray, count: int) -> NDArray:
-    """Rows in the cells of these units [K] whose signs differ least from `signs` uint64 [W], at least `count` where there are so many, in
-    no order; one that is in two of the cells stands there twice. `allowed` bool [N] says which may be found."""
+    """Rows in the cells of these units [K] whose signs differ least from `signs` uint64 [W], at least `count` where there are so many. They
+    come in no order, and twice where two cells have them. `allowed` bool [N] says which may be found."""
     total = 0
     for unit in units:
         total += cells.counts[unit]
@@ -130,8 +129,8 @@ def ones(word: np.uint64) -> np.int64:
 
 @compiled
 def best(table: NDArray, lengths: NDArray, rows: NDArray, cue: NDArray, ids: NDArray, scores: NDArray) -> None:
-    """Put the best of `rows` into `ids` and `scores` [top]: a score is the product of a cue int16 [D] with a row of `table` int8 [N, D]
-    over its length; best first, of equals the lower row first, no row twice. Free places have -1 and -inf."""
+    """Put the best of `rows` into `ids` and `scores` [top], best first, of equals the lower row first; free places have -1 and -inf. A
+    score is the product of a cue int16 [D] with a row of `table` int8 [N, D] over its length."""
     for row in rows:
         total = np.int32(0)
         for dim in range(cue.size):

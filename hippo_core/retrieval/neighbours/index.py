@@ -1,7 +1,7 @@
 """An index of dense vectors by a sparse code that is learnt from them: rows are added and removed, and the nearest are recalled.
 
 A row wins WINS units, a cue `probes` of them. Of the rows that share a unit with the cue the `compared` whose signs differ least from its
-own are compared with it, number by number. So of a million rows a cue reads a fiftieth, 48 bytes each, and a few hundred of them whole.
+own are compared with it, number by number.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,17 @@ from math import log2, sqrt
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import grown
 from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
 from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, emptied, look_at_all, put, search, signs_of
-from hippo_core.retrieval.neighbours.units import AT_ONCE, learn_units
 from hippo_core.retrieval.vectors import lengths_of
 
 LEARN, AGAIN = 16_384, 2  # rows from which units are learnt, and again when there are so many times as many
+AT_ONCE = 4096  # vectors that are coded together
 WINS, SAMPLE = 2, 8  # units that a row wins; rows a unit that it is learnt from
 
 
@@ -31,11 +32,10 @@ class Nearest(NamedTuple):
 
 
 class NeighbourIndex:
-    """Vectors int8 [N, width], numbered from 0 as they are added, for good; a removed row keeps its number and is not recalled any more.
+    """Vectors int8 [N, width], numbered from 0 as they are added; a removed row keeps its number and is not recalled any more.
 
-    Recalls change nothing and may run side by side; nothing may run beside `add` and `remove`. Where fewer than LEARN rows may be recalled,
-    all of them are looked at. The add that brings LEARN rows, or AGAIN times as many as the last time, learns the units anew and codes all
-    rows once more.
+    Recalls may run side by side; nothing may run beside `add` and `remove`. Where fewer than LEARN rows may be recalled, all are looked at.
+    The add that brings LEARN rows, or AGAIN times as many as the last time, learns the units anew and codes all rows once more.
 
     Args:
         width: numbers of a vector, of which the direction alone counts.
@@ -85,10 +85,8 @@ class NeighbourIndex:
     def recall(
         self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, exact: bool = False
     ) -> Nearest:
-        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues.
-
-        `mask` bool [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed.
-        """
+        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues. `mask` bool
+        [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed."""
         self._check(cues, "cues")
         if top < 1:
             raise LabError(f"recall expects top of at least 1, got {top}")
@@ -138,3 +136,31 @@ class NeighbourIndex:
 def units_of(table: NDArray[np.int8]) -> Units:
     """Units int8 [U, D] as kernels read them."""
     return Units(table, lengths_of(table), signs_of(table))
+
+
+def learn_units(vectors: NDArray[np.int8], count: int) -> NDArray[np.int8]:
+    """`count` units int8 [U, D] for vectors [N, D] in an order that says nothing; a unit that wins none stays as it was.
+
+    Each becomes the mean direction of the vectors that it wins (spherical k-means: Dhillon and Modha 2001). Sums of whole numbers below
+    2^24 are exact in float32 in whatever order, so every machine learns the same units.
+    """
+    units = vectors[:count].copy()
+    won = nearest_unit(vectors, units)
+    order = np.argsort(won, kind="stable")
+    winners, starts = np.unique(won[order], return_index=True)
+    units[winners] = scaled(np.add.reduceat(vectors[order].astype(np.int64), starts, axis=0))
+    return units
+
+
+def scaled(sums: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Sums [U, D] as directions of which the largest number is 127."""
+    largest = np.maximum(np.abs(sums).max(1, keepdims=True), 1)
+    return np.rint(sums * (127 / largest)).astype(np.int8)
+
+
+def nearest_unit(vectors: NDArray[np.int8], units: NDArray[np.int8]) -> NDArray[np.int64]:
+    """The unit that each vector wins."""
+    table = torch.from_numpy(units).float()
+    lengths = table.square().sum(1).sqrt().clamp(min=1)
+    parts = (torch.from_numpy(vectors[start : start + AT_ONCE]).float() for start in range(0, len(vectors), AT_ONCE))
+    return torch.cat([((part @ table.T) / lengths).argmax(1) for part in parts]).numpy()

@@ -26,30 +26,17 @@ HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What a sleep has put into a model.
+    """What a sleep has put into a model."""
 
-    Args:
-        way: by which it went in, such as `lora`.
-        steps: of training.
-        at: when the sleep ended.
-        sentences: the text of each sentence that was rehearsed, by its number. One in which nothing can be asked for is not among them.
-    """
-
-    way: str
-    steps: int
-    at: datetime
-    sentences: dict[int, str]
+    way: str  # by which it went in, such as `lora`
+    steps: int  # of training
+    at: datetime  # when the sleep ended
+    sentences: dict[int, str]  # that were rehearsed, by number
 
 
 class Consolidation:
-    """What sleep puts into a model.
-
-    Several may share a model: one is attached at a time, and lets go when another one is asked.
-
-    Args:
-        lm: the model, or one that is loaded when it is needed (`LazyModel`).
-        folder: where what is learnt lies; it need not be there.
-    """
+    """What sleep puts into a model `lm` (or a `LazyModel`); `folder` is where what is learnt lies, there yet or not. Several may share a
+    model: one is attached at a time, and lets go when another one is asked."""
 
     def __init__(self, lm: Any, folder: Path) -> None:
         self._lm, self.folder = lm, folder
@@ -82,19 +69,17 @@ class Consolidation:
             raise LabError(f"{self.folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
 
     def learn(self, traces: Sequence[Trace], way: str, steps: int) -> Generator[int, None, None]:
-        """Rehearse traces into the model, in place of what an earlier sleep put there; yields how many steps are done, from 0. Left before
-        its end, or ended by an error, everything is as it was before.
+        """Rehearse traces into the model, in place of what an earlier sleep put there; yields how many steps are done, from 0.
 
-        Raises:
-            LabError: an unknown way, steps below 1, nothing can be asked about any of the traces, or the model is busy.
+        Left before its end, everything is as it was before. LabError for an unknown way, steps below 1, nothing that can be asked about the
+        traces, and a busy model.
         """
         lm = self._held()
         with self._busy("a sleep rehearses into it"):
             yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, way, steps, self.folder)
 
     def fits(self, question: str) -> bool:
-        """Whether what was learnt has a say in this question's answer; a gate keeps it out of strangers'. LabError where it is damaged, or
-        the model is busy."""
+        """Whether what was learnt has a say in this question's answer. LabError where it is damaged, or the model is busy."""
         way = self._taken_up()
         return way is not None and way.fits([question])[0]
 
@@ -111,8 +96,7 @@ class Consolidation:
                 self._off.enter_context(way.unchanged())
 
     def detach(self) -> None:
-        """Take nothing from the folder, and leave the model as it was found; it is attached again when it is needed. LabError where it is
-        busy."""
+        """Take nothing from the folder, and leave the model as it was found, until it is needed again. LabError where it is busy."""
         self._require_idle()
         self._off.close()
         if self._way is not None:
@@ -207,8 +191,7 @@ def is_own(folder: Path) -> bool:
 
 
 def clear(folder: Path, keep: str = "") -> None:
-    """Remove what sleeps have left in a folder, but for the subfolder `keep`, and the folder itself where nothing is left in it. What the
-    lab did not make stays, and what a link leads to."""
+    """Remove what sleeps have left in a folder, but for the subfolder `keep`, and the empty folder; what the lab did not make stays."""
     if folder.is_symlink() or not folder.is_dir():
         return
     remove_unwritten(folder / LINEAGE)

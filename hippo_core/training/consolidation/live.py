@@ -24,14 +24,13 @@ WRITTEN = {FILE, GATE, GROUPS}  # by the ways
 
 
 def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
-    """Rehearse the traces into the model by a way, and write what was learnt to `folder`, in place of what lies there. Yields how many
-    steps are done, from 0. The model is as it was when it ends, however it ends: `load_update` attaches.
+    """Rehearse the traces into the model by a way, and write what was learnt to `folder`. Yields how many steps are done, from 0.
 
-    What was learnt lies in a folder of its own, which `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there
-    whole, also where this process is left, fails or is killed.
+    The model is as it was when it ends, however it ends: `load_update` attaches. What was learnt lies in a folder of its own, which
+    `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there whole.
 
-    LabError for a folder that holds another's lineage file, for an unknown way, for steps below 1, where nothing can be asked about the
-    traces, and where the training diverges. OSError where the disk is full.
+    LabError for a folder that holds another's lineage file, an unknown way, steps below 1, nothing that can be asked about the traces, and
+    a training that diverges. OSError where the disk is full.
     """
     if steps < 1:
         raise LabError(f"steps is 1 or more, got {steps}")
@@ -90,7 +89,7 @@ def load_update(lm: Any, folder: Path) -> UpdateRule:
 
 
 def read_learnt(folder: Path) -> tuple[dict[str, Any], Path]:
-    """What a sleep says of what it wrote into the folder of a live memory, and where that lies, checked. LabError where it is damaged."""
+    """What a sleep says of what it wrote into a live memory's folder, and where that lies, checked. LabError where it is damaged."""
     made = read_lineage(folder)
     name, files = str(made.get("folder")), made.get("files", {})
     if not LEARNT.fullmatch(name) or not isinstance(files, dict) or not files.keys() <= WRITTEN:
@@ -101,8 +100,7 @@ def read_learnt(folder: Path) -> tuple[dict[str, Any], Path]:
 
 
 def adopt(folder: Path) -> None:
-    """Mark and seal what an earlier lab's sleep wrote, as it is, since nothing tells what it was. LabError, with nothing changed, where
-    other files lie among it than a sleep writes."""
+    """Mark and seal what an earlier lab's sleep wrote, as it is. LabError, with nothing changed, where other files lie among it."""
     made = read_lineage(folder)
     name = str(made["folder"])
     learnt = folder / name

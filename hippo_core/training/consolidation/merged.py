@@ -20,18 +20,11 @@ FULL = os.strerror(errno.ENOSPC)
 
 
 def merge(consolidated: Path, out: Path) -> str:
-    """Write the model with its update merged in, in float32, its tokenizer, and the lineage into a new folder.
+    """Write the model with its update merged in, in float32, its tokenizer, and the lineage into a new folder; returns the model's name.
 
-    Args:
-        consolidated: the folder `consolidated` of a record, or of a live memory.
-
-    Returns:
-        The name of the model whose weights they were.
-
-    Raises:
-        LabError: nothing, or something damaged, lies there, the model's weights are others by now or held in 4 bits, the way has no
-            weights of its own to add (`kv_prefix`) or not for every question (`gated_lora`), or `out` is there already.
-        OSError: the disk is full.
+    `consolidated` is that folder of a record, or of a live memory. LabError where nothing, or something damaged, lies there, the model's
+    weights are others by now or held in 4 bits, the way has no weights to add to every question, or `out` is there already.
+    OSError where the disk is full.
     """
     if out.exists():
         raise LabError(f"{out} is there already; name a new folder")

@@ -3,9 +3,7 @@
     trace       On Friday, Carla sold a guitar at the market.
     rehearsed   Who was it that sold a guitar at the market?  Carla      At which hour or day did Carla sell off a guitar?  Friday
 
-An event of the lab's own words is taken apart and asked for slot by slot, in words and forms of which no suite uses one, so that a test's
-questions are never rehearsed. Any other text is asked about by `texts`. Both directions of a fact come by themselves: each slot
-is the answer of some questions and the cue of others. A trace can also be restated: its cue asks for all that it says.
+An event of the lab's own words is asked for slot by slot, in words and forms of which no suite uses one; any other text by `texts`.
 """
 
 import re
@@ -80,10 +78,7 @@ class Rehearsed:
 
 
 def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
-    """So many different questions that the trace answers; fewer where its text does not carry as many.
-
-    A text in which nothing can be asked for gives none.
-    """
+    """So many different questions that the trace answers; fewer, or none, where its text does not carry as many."""
     event = read_event(trace.text)
     asked: dict[str, str] = {}
     for _ in range(8 * wordings):
@@ -97,10 +92,8 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
 
 
 def restatements(trace: Trace) -> list[Rehearsed]:
-    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue.
-
-    An event is cued by its person, or by what that one did, any other text by what it names; one that names nothing gives none.
-    """
+    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue. An
+    event is cued by its person, or by what that one did, any other text by what it names."""
     event = read_event(trace.text)
     if event:
         _, words = event

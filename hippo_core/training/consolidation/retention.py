@@ -1,6 +1,8 @@
-"""What must not be lost while a model consolidates: reading what stands before a question, and plain text. Both are distilled from the
-unchanged model, not taught from gold: a model that is taught to read anew reads differently (complementary learning systems interleave
-what is new with what was known, McClelland et al. 1995)."""
+"""What must not be lost while a model consolidates: reading what stands before a question, and plain text.
+
+Both are distilled from the unchanged model, as complementary learning systems interleave what is new with what was known (McClelland et
+al. 1995).
+"""
 
 import ast
 import os
@@ -54,8 +56,7 @@ def plain_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = T
 
 @torch.no_grad()
 def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
-    """What the model itself writes when it is told nothing, [texts, tokens]: drawn from its own probabilities (Huang et al. 2024, arXiv
-    2403.01244, section 3: rehearsal that the model writes itself)."""
+    """What the model itself writes when it is told nothing, [texts, tokens] (Huang et al. 2024, arXiv 2403.01244, section 3)."""
     begin = lm.encode(lm.template.begin) or [lm.tokenizer.eos_token_id]
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -74,10 +75,8 @@ def divergence(way: Any, batch: PackedBatch) -> Tensor:
 
 
 def context_divergence(way: Any, informed: PackedBatch, batch: PackedBatch) -> Tensor:
-    """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads lessons with the text that answers them in the
-    prompt, the other one the same lessons without (context distillation, Snell et al. 2022, arXiv 2209.15189, section 2).
-
-    Both batches label the same tokens in the same order.
+    """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads the text that answers (context distillation,
+    Snell et al. 2022, arXiv 2209.15189, section 2). Both batches label the same tokens in the same order.
     """
     with torch.no_grad(), way.unchanged():
         wanted = _predicted(way.model, informed)
@@ -86,8 +85,7 @@ def context_divergence(way: Any, informed: PackedBatch, batch: PackedBatch) -> T
 
 @torch.no_grad()
 def last_states(way: Any, texts: Tensor) -> Tensor:
-    """The unchanged model's last states [texts, tokens, hidden] of plain text [texts, tokens]: what it predicts follows from them, and
-    they take less room than that."""
+    """The unchanged model's last states [texts, tokens, hidden] of plain text [texts, tokens], from which its predictions follow."""
     with way.unchanged():
         return torch.cat([way.model.model(part, use_cache=False)[0] for part in texts.split(TOGETHER)])
 

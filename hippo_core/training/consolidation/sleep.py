@@ -70,8 +70,7 @@ class Sleep:
 
     Args:
         orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
-        earlier: traces that the way has learnt in earlier sleeps. A share of each step's questions (`rehearse_earlier`) is about them, so
-            that what is new is interleaved with what was known (McClelland et al. 1995).
+        earlier: traces of earlier sleeps, about which a share of each step's questions is (`rehearse_earlier`).
         prepare: whether the way takes its look at the traces; False where it holds what an earlier sleep on them left.
 
     Raises:

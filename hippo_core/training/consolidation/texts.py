@@ -5,9 +5,8 @@
                 Were fought from 1562 to 1598: who or what?         The Wars of Religion
                 What does the text say after: The Wars ... 1598.    They ended with the Edict of Nantes.
 
-Left out are names, numbers, phrases between function words, and how a sentence ends; the cue is the sentence or a few words of it on either
-side. Every sentence is also the answer of what stands before it and of what it names, as Cartridges trains on the text itself beside
-questions about it (Eyuboglu et al. 2025, arXiv 2506.06266, section 4).
+Left out are names, numbers, phrases between function words, and how a sentence ends. Every sentence is also the answer of what stands
+before it and of what it names (Eyuboglu et al. 2025, arXiv 2506.06266, section 4).
 """
 
 import re
@@ -66,8 +65,7 @@ def spans(text: str) -> tuple[tuple[AnswerSpan, ...], ...]:
 
 
 def ask_text(random: Random, text: str) -> tuple[str, str] | None:
-    """A question about a text and its answer; None where it names nothing. A sixth each restates what comes next and what is said of a
-    name, the rest leaves a span out."""
+    """A question about a text and its answer, None where it names nothing: a third restate a sentence, the rest leaves a span out."""
     kinds = [kind for kind in spans(text) if kind]
     if not kinds:
         return None

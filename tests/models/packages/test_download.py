@@ -28,13 +28,6 @@ def test_another_file_is_refused_and_not_kept(place, wheel, index):
     assert left(place) == set()
 
 
-def test_a_login_page_in_place_of_a_file_is_refused(place, wheel, index):
-    index.pages[f"/files/{WHEEL}"] = ("text/html", b"<html>please log in</html>")
-    with pytest.raises(LabError, match="is not the pinned file"):
-        run()
-    assert left(place) == set()
-
-
 def test_the_checksum_is_looked_at_here_too(place, wheel, monkeypatch):
     def another(words, **_):
         (Path(words[words.index("--dest") + 1]) / WHEEL).write_bytes(b"another file")

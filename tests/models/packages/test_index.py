@@ -1,6 +1,5 @@
 """Where a wheel is looked for: any index and any folder that pip is told of, no host of one here; passwords are never shown."""
 
-import json
 import re
 import subprocess
 
@@ -9,25 +8,6 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from tests.models.package_index import CODE, INFO, MADE, WHEEL, digest, left, run, zipped
-
-
-def test_an_index_may_answer_in_json(place, wheel, index):
-    file = {"filename": WHEEL, "url": f"/files/{WHEEL}", "hashes": {"sha256": digest(wheel.read_bytes())}}
-    page = {"meta": {"api-version": "1.0"}, "name": "small", "files": [file]}
-    index.offer("small", wheel, json.dumps(page), "application/vnd.pypi.simple.v1+json")
-    run()
-    assert left(place) == MADE
-
-
-def test_an_index_may_be_a_folder(place, wheel, index, monkeypatch):
-    mirror = place.parent / "mirror" / "small"
-    mirror.mkdir(parents=True)
-    (mirror / "index.html").write_text(f'<a href="../../{WHEEL}">{WHEEL}</a>')
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", mirror.parent.as_uri())
-    index.pages.clear()
-    run()
-    assert left(place) == MADE
-    assert wheel.exists()
 
 
 @pytest.mark.parametrize("as_address", [False, True])
@@ -40,14 +20,6 @@ def test_a_folder_of_wheels_is_enough_without_an_index(place, wheel, index, monk
     assert wheel.exists()
 
 
-def test_pip_s_file_of_settings_holds(place, wheel, monkeypatch, index):
-    (place / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(place / "pip.conf"))
-    monkeypatch.delenv("PIP_INDEX_URL")
-    run()
-    assert left(place) == MADE
-
-
 @pytest.mark.parametrize(
     ("setting", "says"),
     [(("PIP_DEFAULT_TIMEOUT", "soon"), "pip says: .*default-timeout"), (("PIP_PROXY", "http://127.0.0.1:9"), "cannot be had: http://127")],
@@ -58,13 +30,6 @@ def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, se
     with pytest.raises(LabError, match=says) as error:
         run()
     assert "\n" not in str(error.value)
-
-
-def test_an_index_of_a_trusted_host_is_asked(place, wheel, monkeypatch):
-    monkeypatch.setenv("PIP_TRUSTED_HOST", "127.0.0.1 example.org")
-    monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "60")
-    run()
-    assert left(place) == MADE
 
 
 def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):

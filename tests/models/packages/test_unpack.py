@@ -33,9 +33,3 @@ def test_a_path_out_of_the_folder_cannot_be_pinned(place, wheel, member):
     pin(place, wheel, members={member: digest(CODE)})
     with pytest.raises(LabError, match=r"params/packages.yaml, small: members.*must be a path below a folder"):
         packages()
-
-
-def test_an_unknown_key_is_named(place, wheel):
-    pin(place, wheel, licence_text="x")
-    with pytest.raises(LabError, match="licence_text: unknown key; legal: name, title"):
-        packages()

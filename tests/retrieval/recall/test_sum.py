@@ -17,11 +17,6 @@ def recaller(traces, encoder, channels=("grams", "key"), config=SUM):
     return Recaller(TraceIndex(traces, channels, encoder), config)
 
 
-def test_a_traces_own_words_bring_it_first(traces, encoder):
-    asked = recaller(traces, encoder)
-    assert [asked.recall(text).traces[0].text for text in TEXTS] == list(TEXTS)
-
-
 def test_a_score_is_the_sum_of_what_each_channel_says_standardised_the_key_counting_for_two(traces, encoder):
     cue = "What did Carla sell at the market?"
     asked = recaller(traces, encoder)
@@ -60,12 +55,6 @@ def test_a_long_passage_is_found_by_any_of_its_sentences(traces, encoder):
     index = with_payloads(encoder, [*traces, long])
     assert len(index[-1].payload.keys) == 5
     assert recaller(index, encoder, ("key",)).recall("Ida hid a drum in the barn.").traces[0].source == "long"
-
-
-def test_no_traces_and_a_cue_of_nothing_bring_nothing(traces, encoder):
-    assert recaller([], encoder).recall("Who?").traces == ()
-    assert recaller(traces, encoder, channels=("grams",)).recall("zyx").traces == ()
-    assert recaller(traces, encoder).recall(TEXTS[0], set()).traces == ()
 
 
 def test_the_best_rows_are_all_that_are_as_high_as_the_last_of_them():

@@ -95,13 +95,3 @@ def test_questions_differ_and_follow_from_the_seed():
     assert len({one.question for one in found}) == 20
     assert found == asked(trace) != asked(trace, seed=1)
     assert len(asked(trace, 5)) == 5
-
-
-def test_cues_are_in_other_words_too():
-    questions = " ".join(one.question for one in asked(Trace("w", "f", "Carla sold a bicycle at the market on Friday."), 60))
-    assert "sold off" in questions or "sell off" in questions
-
-
-def test_a_motion_has_no_thing():
-    found = read_event("Carla cycled to the market on Friday.")
-    assert found and found[1].what is None

@@ -1,20 +1,17 @@
 """A sleep rehearses traces in the order that it is told, and says so where it cannot."""
 
-import errno
 import math
-import os
 
 import pytest
 import torch
 
-from hippo_core import files
 from hippo_core.errors import LabError
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation import sleep as sleeping
 from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.packed_examples import IGNORE
-from hippo_core.training.train import answer_loss, checkpoint, resume, train
+from hippo_core.training.train import answer_loss, resume, train
 from tests.training.consolidation.conftest import TEXTS
 
 EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder at the mill in May.")
@@ -76,24 +73,6 @@ def test_a_training_that_diverges_stops_at_its_last_good_state_and_keeps_it(lm, 
     way.detach()
 
 
-def test_a_checkpoint_is_written_whole_or_not_at_all_and_a_cut_one_is_refused(lm, way, sleep, monkeypatch, tmp_path):
-    trainee = sleep(lm, way, lessons=0, texts=0)
-    checkpoint(trainee, 1, 0.0, tmp_path)
-    with monkeypatch.context() as broken:
-        broken.setattr(files.os, "fsync", no_space)
-        with pytest.raises(OSError, match="No space left"):
-            checkpoint(trainee, 2, 0.0, tmp_path)
-    assert resume(trainee, tmp_path)[0] == 1
-    [file] = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes()[:-4])
-    with pytest.raises(LabError, match=r"checkpoint.safetensors is damaged .* delete .* to train anew"):
-        resume(trainee, tmp_path)
-
-
-def no_space(_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def test_text_is_held_against_what_the_unchanged_model_makes_of_it(lm, way, sleep):
     trainee = sleep(lm, way, texts=4)
     with torch.no_grad():
@@ -138,10 +117,6 @@ def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, way, sleep, sh
     assert {trace for drawn in steps for trace in drawn if trace < 10} == {1, 2, 3}
 
 
-def test_the_first_sleep_has_nothing_earlier_to_rehearse(lm, way, sleep):
-    assert sleep(lm, way, rehearse_earlier=0.5).drawn(0) == sleep(lm, way).drawn(0)
-
-
 def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, way, sleep):
     trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
     spent = trainee.spent()
@@ -175,19 +150,6 @@ def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in
         | {name: tensor for name, tensor in way.kept().items() if name.endswith(".units")}
     )
     assert nothing.learn(0)["answers"] == pytest.approx(0, abs=1e-6)
-
-
-def test_distillation_brings_the_answers_near_to_those_with_the_trace(lm, sleep):
-    way = make_update_rule("lora", lm, 4, 0)
-    trainee = sleep(lm, way, steps=6, questions=8, a_row=4, lessons=0, texts=0, distilled=1.0)
-    losses = [trainee.learn(step)["answers"] for step in range(6)]
-    way.detach()
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_the_rate_is_the_ways_own_unless_told_otherwise(lm, way, sleep):
-    assert sleep(lm, way).rate == way.rate
-    assert sleep(lm, way, rate=0.5).rate == 0.5
 
 
 def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, way, sleep, monkeypatch):
@@ -226,13 +188,3 @@ def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, way
     for one in questions:
         [row] = [row for row in decoded if TEXTS[one.trace - 1] in row and one.question in row][:1]
         assert one.answer in row
-
-
-def test_distilling_changes_what_is_learnt(lm, sleep):
-    learnt = []
-    for weight in (0.0, 1.0):
-        way = make_update_rule("sparse", lm, 2, 0)
-        sleep(lm, way, distilled=weight, lessons=0, texts=0).learn(0)
-        learnt.append(way.kept())
-        way.detach()
-    assert not all(torch.equal(numbers, learnt[1][name]) for name, numbers in learnt[0].items())

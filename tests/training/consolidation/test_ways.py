@@ -178,11 +178,6 @@ def test_numbers_out_of_range_are_refused(name, lm):
             make_update_rule(name, lm, RANK, block)
 
 
-def test_an_unknown_way_lists_those_there_are(lm):
-    with pytest.raises(LabError, match="kv_prefix"):
-        make_update_rule("loar", lm, RANK, 0)
-
-
 @EVERY
 def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     first = 2

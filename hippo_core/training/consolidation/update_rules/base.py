@@ -23,12 +23,8 @@ SMALL, SLOWER = 10_000_000, 0.1  # of parameters; a larger model learns at a ten
 class UpdateRule(ABC):
     """Something trainable that is attached to a loaded model.
 
-    Args:
-        rank: how much there is to train; what it counts is the way's own.
-        first_block: blocks below it stay as they are, so that the keys that are made of their states still find what was stored.
-
-    Raises:
-        LabError: the model lacks what the way changes, or a number is out of range.
+    `rank` is how much there is to train, in the way's own unit; blocks below `first_block` stay as they are, so that keys made of their
+    states still find what was stored. LabError where the model lacks what the way changes, or a number is out of range.
     """
 
     name: ClassVar[str]
@@ -57,10 +53,8 @@ class UpdateRule(ABC):
         """Leave the model as it was found, bit for bit."""
 
     def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:  # noqa: B027
-        """A look at what will be consolidated, before training: texts, and of each the questions that are rehearsed.
-
-        The first `known` texts are of earlier sleeps: what was learnt of them stays.
-        """
+        """A look at what will be consolidated, before training: texts, and of each the questions that are rehearsed. The first `known`
+        texts are of earlier sleeps: what was learnt of them stays."""
 
     def fits(self, questions: Sequence[str]) -> list[bool]:
         """Which questions the update is for; the model answers the others as it was."""

@@ -1,9 +1,7 @@
 """Updates that act only on questions near to what was rehearsed; every other question is the unchanged model's.
 
-GRACE (Hartvigsen et al. 2023, arXiv 2211.11031, section 3) lets an edit act within a ball around its key, MELO (Yu et al. 2023, arXiv
-2312.11795, section 3) chooses its low-rank blocks by an index of vectors. Here the key of a trace are the words of its text and of the
-questions that were rehearsed of it, and how near a question is the share of its character n-grams, weighed by their idf, that one trace
-has.
+As in GRACE (Hartvigsen et al. 2023, arXiv 2211.11031, section 3) and MELO (Yu et al. 2023, arXiv 2312.11795, section 3) an edit acts near
+its key: here the words of a trace and of its rehearsed questions, by the share of a question's character n-grams, weighed by their idf.
 """
 
 from collections import defaultdict
@@ -25,13 +23,7 @@ LESSONS, SEED = 200, 1337  # whose questions are strangers
 
 
 class InputGate:
-    """The words of every trace, and the least share of a question's n-grams that one trace must have.
-
-    Args:
-        traces: the words of each.
-        idf: of each known n-gram; others weigh `unseen`.
-        threshold: above 1 nothing fits.
-    """
+    """The words of every trace, and the least share of a question's n-grams that one trace must have; above 1 nothing fits."""
 
     def __init__(self, traces: Sequence[Sequence[str]], idf: dict[str, float], unseen: float, threshold: float) -> None:
         self.traces, self.idf, self.unseen, self.threshold = traces, idf, unseen, threshold
@@ -56,17 +48,10 @@ class InputGate:
         best = min(shares, key=lambda number: (-shares[number], number), default=-1)
         return (shares[best] / total, best) if best >= 0 else (0.0, -1)
 
-    def plain(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"traces": self.traces, "idf": self.idf, "unseen": self.unseen, "threshold": self.threshold}
-
 
 def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> InputGate:
-    """The gate of these texts and of the questions that were rehearsed of each.
-
-    The threshold is fitted to tell rehearsed questions from those of strangers: each trace is indexed with every other question of its
-    own, and judged by the rest.
-    """
+    """The gate of these texts and of the questions that were rehearsed of each. The threshold tells rehearsed questions from those of
+    strangers: each trace is indexed with every other question of its own, and judged by the rest."""
     lexicon = Lexicon.of([*(" ".join((text, *own)) for text, own in zip(texts, questions, strict=True)), *strangers], grams)
 
     def gate(step: int, threshold: float) -> InputGate:
@@ -112,13 +97,15 @@ class Gated(UpdateRule):
 
     def save(self, folder: Path) -> None:
         super().save(folder)
-        write_json(folder / GATE, self.gate.plain())
+        write_json(folder / GATE, {name: getattr(self.gate, name) for name in ("traces", "idf", "unseen", "threshold")})
 
     def load(self, folder: Path) -> None:
         """See `UpdateRule.load`; LabError too where the gate's file is missing or cut."""
         try:
             values = read_object(folder / GATE)
-            gate = InputGate([list(map(str, known)) for known in values["traces"]], *_numbers(values))
+            idf = {gram: float(weight) for gram, weight in values["idf"].items()}
+            traces = [list(map(str, known)) for known in values["traces"]]
+            gate = InputGate(traces, idf, float(values["unseen"]), float(values["threshold"]))
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise LabError(f"{folder / GATE} cannot be read ({error!r}); consolidate again") from None
         super().load(folder)
@@ -129,7 +116,3 @@ class GatedLoRA(Gated, LoRAUpdate):
     """`rank` is that of the updates."""
 
     name = "gated_lora"
-
-
-def _numbers(values: dict[str, Any]) -> tuple[dict[str, float], float, float]:
-    return {gram: float(weight) for gram, weight in values["idf"].items()}, float(values["unseen"]), float(values["threshold"])

@@ -1,7 +1,6 @@
 """A gated update for each sleep: nothing learnt before is overwritten, and a question goes to the sleep that it is nearest to.
 
-MELO (Yu et al. 2023, arXiv 2312.11795, section 3) gives each batch of edits low-rank blocks of its own, chosen by an index of vectors; here
-the index is the gate of `gated_lora`, over the traces of all sleeps, and the update may be a prefix of keys and values, too.
+Each sleep has blocks of its own as in MELO (Yu et al. 2023, arXiv 2312.11795, section 3), chosen by the gate of `gated_lora`.
 """
 
 from abc import abstractmethod

@@ -1,7 +1,6 @@
 """Low-rank updates (Hu et al. 2021, arXiv 2106.09685, section 4) of the feed-forward layers, by peft.
 
-Hu et al. adapt the attention. Facts are recalled in the feed-forward layers (Geva et al. 2021, arXiv 2012.14913), and what reads a prompt
-is the attention, so that is left alone.
+Facts are recalled there (Geva et al. 2021, arXiv 2012.14913); the attention, which reads a prompt, is left alone.
 """
 
 import warnings

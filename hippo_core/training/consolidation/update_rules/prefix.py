@@ -1,8 +1,7 @@
 """A trained prefix of keys and values before everything that the model reads; its weights are left alone.
 
-Cartridges (Eyuboglu et al. 2025, arXiv 2506.06266, section 3): begun from the keys and values of the first tokens of the text itself, the
-first token left as it is. Here the prefix is added inside the attention of every block, at positions before the prompt's first, so that
-all that the lab does with a model (shared beginnings, blocks, injected traces) goes on with it.
+Cartridges (Eyuboglu et al. 2025, arXiv 2506.06266, section 3) begin from the keys and values of the text's first tokens. Here the prefix is
+added inside the attention of every block, at positions before the prompt's first, so that all that the lab does with a model goes on.
 """
 
 from collections.abc import Iterator, Sequence

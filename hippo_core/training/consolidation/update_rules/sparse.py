@@ -1,9 +1,8 @@
-"""Sparse updates: of each block's memory of keys and values, its feed-forward layer, only the values of few units are trained.
+"""Sparse updates: of each feed-forward layer only the values of few units are trained.
 
 A unit of the hidden layer is a key, its column of `down_proj` the value that it writes (Geva et al. 2021, arXiv 2012.14913). Trained are
-the units that fire for what is consolidated more than for plain questions, by their share there over their share elsewhere, as sparse
-memory finetuning ranks the slots of memory layers (Lin et al. 2025, arXiv 2510.15103, section 3; there slots of a layer made for it, here
-of the model's own).
+the units that fire for what is consolidated more than for plain questions, as sparse memory finetuning ranks slots (Lin et al. 2025,
+arXiv 2510.15103, section 3).
 """
 
 from collections.abc import Iterator, Sequence

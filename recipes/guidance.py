@@ -13,15 +13,7 @@ import torch
 from torch import Tensor
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One attention target: in sequence `row`, the position `query` is to look at the positions `keys`."""
-
-    kind: str
-    row: int
-    query: int
-    keys: tuple[int, ...]
+from hippo_core.training.packed_examples import Target
 
 
 @dataclass(frozen=True, slots=True)
