@@ -11,7 +11,7 @@ from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
-from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
+from hippo_core.lab.grid.progress.eta import duration, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
@@ -174,9 +174,8 @@ def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions)
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
     for preset, count in grid.not_there.items():
         print(f"not there yet: {preset} ({count} cells)")
-    takes = expected(status.waiting, [], earlier)
-    seconds_remaining = seconds_left(status.waiting, {}, takes, options.jobs)
-    total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
+    left = seconds_left(status.waiting, {}, [], earlier, options.jobs)
+    total = "no earlier record to judge the time by" if left is None else f"about {duration(left)} with {options.jobs} jobs"
     _say_power(power(grid.cells))
     _say_kv(status.waiting)
     print(f"grid {name}: {grid.title}")
