@@ -1,6 +1,6 @@
 """A grid file names axes; expanded, it is a list of cells in order of dependence, each once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import product
@@ -44,11 +44,6 @@ class GridBlock:
     where: str
     experiment: Experiment | None
     axes: dict[str, list[Any]]
-
-    def combinations(self) -> Iterator[dict[str, Any]]:
-        """The values of each cell."""
-        for values in product(*self.axes.values()):
-            yield dict(zip(self.axes, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,8 @@ def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int
     not_there: dict[str, int] = {}
     for block in blocks:
         axes = block.axes | ({"model": list(selection.models)} if selection.models else {})
-        for values in GridBlock(block.where, block.experiment, axes).combinations():
+        for combination in product(*axes.values()):
+            values = dict(zip(axes, combination, strict=True))
             if not selection.takes(values):
                 continue
             try:
@@ -162,7 +158,11 @@ def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int
                 for parameters in experiment.variants(experiment, {**known, **values}, block.where):
                     plan = experiment.plan(parameters)
                     if selection.matches(plan.condition) and selection.takes(parameters.model_dump(include={"seed", "n"})):
-                        _add(cells_by_id, cells_of(plan))
+                        for cell in cells_of(plan):
+                            other = cells_by_id.setdefault(cell.id, cell)
+                            if other.parameters != cell.parameters:
+                                both = f"'{other.label}' and '{cell.label}' would both write {cell.record}"
+                                raise LabError(f"{both}; leave one of them out of the grid")
             except UnknownName as error:
                 if error.name not in file.later:
                     raise
@@ -187,10 +187,3 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
     for cell in cells:
         place(cell)
     return list(placed.values())
-
-
-def _add(cells_by_id: dict[str, Cell], chain: tuple[Cell, ...]) -> None:
-    for cell in chain:
-        other = cells_by_id.setdefault(cell.id, cell)
-        if other.parameters != cell.parameters:
-            raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")
