@@ -1,6 +1,4 @@
-"""Would we notice? A lenient scorer, a shifted answer file and an unpaired comparison, each on real rows, must each be caught."""
-
-from dataclasses import replace
+"""Real rows pass their checks, tell a model that sees its facts from one that does not, and are paired by item."""
 
 import pytest
 
@@ -35,26 +33,6 @@ def test_a_model_that_is_cut_off_from_its_facts_would_be_noticed(asked):
     _, _, told, alone = asked
     assert told["score"].mean() >= 0.8
     assert alone["score"].mean() <= alone["chance"].mean() + 0.1
-
-
-def test_a_lenient_scorer_is_caught():
-    with pytest.raises(LabError, match="scorer is wrong"):
-        scores.self_check(norm=lambda prediction, answers: int(any(answer in prediction for answer in answers)))
-
-
-def test_rows_of_a_lenient_scorer_are_caught(asked):
-    suite, some, _, alone = asked
-    with pytest.raises(LabError):
-        scores.check_rows(suite, some, alone.assign(em_norm=1.0, score=1.0))
-
-
-def test_a_shifted_answer_file_is_caught(asked):
-    suite, some, told, _ = asked
-    items = [item for world in some for item in world.items]
-    moved = iter([*items[1:], items[0]])
-    shifted = [replace(world, items=tuple(replace(item, answers=next(moved).answers) for item in world.items)) for world in some]
-    with pytest.raises(LabError):
-        scores.check_rows(suite, shifted, told)
 
 
 def test_an_unpaired_comparison_is_refused(asked):
