@@ -44,9 +44,8 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
     with locked, shared(options.archive, grid.run_id, records), StatusFile(grid.run_id) as file:
         supersede(grid.cells)
         status = status_of(grid.cells)
-        absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
         to_run = f"{len(status.waiting)} to run" if status.waiting else "nothing to be done"
-        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}{absent}"
+        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if status.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
@@ -161,8 +160,6 @@ def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions)
     for cell in grid.cells:
         state = "-" if cell.id not in waiting else f"{earlier[cell.id]:.0f} s" if cell.id in earlier else "?"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
-    for preset, count in grid.not_there.items():
-        print(f"not there yet: {preset} ({count} cells)")
     left = seconds_left(status.waiting, {}, [], earlier, options.jobs)
     total = "no earlier record to judge the time by" if left is None else f"about {duration(left)} with {options.jobs} jobs"
     if message := power(grid.cells):
