@@ -8,24 +8,20 @@ from typing import Any
 
 import ipywidgets
 
-from hippo_core.dashboard.choices import Choices, Options
-from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
-from hippo_core.dashboard.pages import piece, style
+from hippo_core.dashboard.index import RunPanel
+from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError
-from hippo_core.files import root
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
 from hippo_core.protocols.questions.report.contract import said
-from hippo_core.protocols.questions.report.found import memory_of
 from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
 from hippo_core.results.conditions import INVALID, base, is_control
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.records import RUNS
 from hippo_core.results.statistics.paired import Comparison
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "full": "Full memory"}
@@ -39,7 +35,7 @@ COLUMNS: list[dict[str, Any]] = [
 RECALLS = {"found": "the right fact found", "recall_1": "the right fact first"}  # the first that was measured
 
 
-class AblatePanel:
+class AblatePanel(RunPanel):
     """Every ablation of a memory against it. `runs`: the folder of all runs, `executed` of the lab unless it is said; `on_choose` is called
     with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen; `start` starts a grid and returns its view.
     `widget` is the panel, `results` what the statistics say of each ablation: of its answers, and of its recall."""
@@ -50,35 +46,25 @@ class AblatePanel:
         on_choose: Callable[..., object] | None = None,
         start: Callable[..., ipywidgets.Widget] = widgets.start,
     ) -> None:
-        self._runs, self._on_choose, self._start = runs or root() / RUNS, on_choose, start
+        super().__init__(LABELS, runs, "choose a grid below and run it")
+        self._on_choose, self._start = on_choose, start
         self.results: dict[str, tuple[Comparison, Comparison | None]] = {}
         self._sweeps: list[Sweep] = []
-        self.choices = Choices(LABELS, self._options, self._default, self._show)
         self.table = ItemTable(columns=COLUMNS, label="ablations")
         self.table.observe(self._choose, "selected")
-        self._head, self._picture, self._said = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self._picture, self._said = ipywidgets.HTML(), ipywidgets.HTML()
         self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[])
         self.sweep.observe(lambda _: self._draw(), "value")
         self.grid = ipywidgets.Dropdown(description="Grid", options=grid_names())
         self.missing = ipywidgets.Button(description="Run what is missing", icon="play", layout={"width": "180px"})
         self.missing.tooltip = "Run the cells of this grid that the run has no finished record of; what is finished is kept"
         self.missing.on_click(lambda _: self.run_missing())
-        again = ipywidgets.Button(
-            description="Read again", icon="refresh", tooltip="Read the records of this run anew", layout={"width": "110px"}
-        )
-        again.on_click(lambda _: self.refresh())
         for one in (self.sweep, self.grid):
             one.style.description_width, one.layout.width = "initial", "auto"
         self._work = ipywidgets.VBox([])
-        top = ipywidgets.HBox([self.choices.widget, again], layout={"justify_content": "space-between", "align_items": "flex-start"})
         row = ipywidgets.HBox([self.grid, self.missing], layout={"flex_flow": "row wrap"})
-        shown = [ipywidgets.HTML(style()), top, self._head, self.table, self.sweep, self._picture, row, self._said, self._work]
+        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self.sweep, self._picture, row, self._said, self._work]
         self.widget = ipywidgets.VBox(shown)
-        self.choices.fill()
-
-    def refresh(self) -> None:
-        """Read the records of the run anew."""
-        read_index.cache_clear()
         self.choices.fill()
 
     def run_missing(self) -> None:
@@ -98,26 +84,20 @@ class AblatePanel:
         """What the panel shows, for a page without a kernel."""
         return style() + self._head.value + (self.table.html() if self.results else "") + self._picture.value
 
-    def _options(self, name: str) -> Options:
-        if name in COMMON:
-            return narrowed(name, self.choices, self._runs, "choose a grid below and run it")
-        index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
-        memories = _memories(index.conditions(setting, self.choices["regime"]))
+    def _conditions(self, name: str) -> list[str]:
+        memories = _memories(self._index.conditions(self.choices["suite"], self.choices["regime"]))
         if not memories:
-            raise LabError(f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them.{index.but}")
-        return [(look(one).label, one) for one in memories]
+            missing = f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them."
+            raise LabError(f"{missing}{self._index.but}")
+        return memories
 
     def _default(self, name: str, values: Sequence[str]) -> str:
         if name == "suite":  # the first that has ablations
-            index = read_index(self._runs / self.choices["run"])
+            index = self._index
             return next((one for one in values if any(_memories(index.conditions(one, two)) for two in index.regimes(one))), values[0])
-        if name == "regime":
-            return "delayed" if "delayed" in values else values[0]
         if name == "full":
-            index = read_index(self._runs / self.choices["run"])
-            memory = memory_of(index.of(self.choices["suite"]))
-            return memory if memory and memory in values else values[0]
-        return values[0]
+            return self._memory(values) or values[0]
+        return super()._default(name, values)
 
     def _show(self) -> None:
         """Compare every ablation with the full memory; a line where there are none."""
@@ -137,7 +117,7 @@ class AblatePanel:
         self._find_sweeps()
 
     def _compared(self) -> list[dict[str, Any]]:
-        index = read_index(self._runs / self.choices["run"])
+        index = self._index
         setting, asked, full = (self.choices[name] for name in ("suite", "regime", "full"))
         names = ablations_of(full, index.conditions(setting, asked))
         sides = {name: (name, index.regime(setting, name, asked)) for name in (full, *names)}
@@ -205,10 +185,6 @@ class AblatePanel:
             self._picture.value = piece("note", error)
             return
         self._picture.value = piece("sweep", base64.b64encode(drawn).decode(), f"Along {_axis(sweep)}")
-
-    @property
-    def _index(self) -> RunIndex:
-        return read_index(self._runs / self.choices["run"])
 
 
 def ablations_of(full: str, conditions: Sequence[str]) -> list[str]:

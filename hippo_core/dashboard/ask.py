@@ -120,7 +120,7 @@ class AskPanel:
         self.sleep.off.observe(lambda change: self._switch(replace(self.setup, recall=not change["new"])), names="value")
         self.sentences.observe(lambda _: self._safely(self._show_sleep), names="value")
         self.reset.on_click(lambda _: self._switch(replace(self.setup, settings={})))
-        self.reproduce.on_click(lambda _: self._safely(self._reproduce))
+        self.reproduce.on_click(lambda _: self._safely(self._show_lines))
 
     def _draw_controls(self) -> None:
         self.controls = Controls(self.setup.loaded.settings, lambda key, value: self._safely(self._set, key, value))
@@ -235,16 +235,13 @@ class AskPanel:
         self.all.value = page.compared(result, [dict(row) for row in differing.to_dict("records")])
         yield ""
 
-    def _reproduce(self) -> None:
-        self._show_lines()
-        self._say("")
-
     def _show_lines(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
             ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
+        self._say("")
 
     def _set(self, key: str, value: Any) -> None:
         setup = self.setup.changed(key, value)

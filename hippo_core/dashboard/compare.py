@@ -8,22 +8,19 @@ from urllib.parse import quote
 
 import ipywidgets
 
-from hippo_core.dashboard.choices import Choices, Options
-from hippo_core.dashboard.index import COMMON, RunIndex, narrowed, read_index
-from hippo_core.dashboard.pages import piece, style
+from hippo_core.dashboard.index import RunIndex, RunPanel, read_index
+from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
-from hippo_core.files import root
 from hippo_core.protocols.questions.report.comparisons import numbers
 from hippo_core.protocols.questions.report.contract import said
-from hippo_core.protocols.questions.report.found import memory_of
 from hippo_core.protocols.questions.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import missing
 from hippo_core.results.frames import Frame
-from hippo_core.results.records import RUNS, run_names
+from hippo_core.results.records import run_names
 from hippo_core.results.statistics.paired import Comparison
 
 LABELS = {"run": "Run", "model": "Model", "suite": "Suite", "regime": "Regime", "a": "A", "b": "B"}
@@ -42,25 +39,21 @@ FACTS = {
 }
 
 
-class ComparePanel:
+class ComparePanel(RunPanel):
     """Two conditions side by side. `runs`: the folder of all runs, `executed` of the lab unless it is said; `here`: the folder that links
     start from, the working folder unless it is said. `widget` is the panel, `result` what the statistics say, None where that is nothing.
     """
 
     def __init__(self, runs: Path | None = None, here: Path | None = None) -> None:
-        self._runs, self._here = runs or root() / RUNS, here or Path.cwd()
+        super().__init__(LABELS, runs, "`make grid` makes one")
+        self._here = here or Path.cwd()
         self.result: Comparison | None = None
         self._items: list[dict[str, Any]] = []
         self._sides: tuple[Frame, Frame] | None = None
-        self.choices = Choices(LABELS, self._options, self._default, self._compare)
         self.filters = {name: ipywidgets.Dropdown(description=name.capitalize(), options=[("all", "")]) for name in ("rung", "kind")}
         self.filters["who"] = ipywidgets.Dropdown(description="Show", options=WHO)
         self.table = ItemTable(label="questions")
-        self._head, self._item = ipywidgets.HTML(), ipywidgets.HTML()
-        again = ipywidgets.Button(
-            description="Read again", icon="refresh", tooltip="Read the records of this run anew", layout={"width": "110px"}
-        )
-        again.on_click(lambda _: self.refresh())
+        self._item = ipywidgets.HTML()
         for one in self.filters.values():
             one.style.description_width, one.layout.width, one.layout.margin = "initial", "auto", "2px 14px 2px 2px"
             one.observe(lambda _: self._filter(), "value")
@@ -68,8 +61,7 @@ class ComparePanel:
         self._below = ipywidgets.VBox(
             [ipywidgets.HBox(list(self.filters.values()), layout={"flex_flow": "row wrap"}), self.table, self._item]
         )
-        top = ipywidgets.HBox([self.choices.widget, again], layout={"justify_content": "space-between", "align_items": "flex-start"})
-        self.widget = ipywidgets.VBox([ipywidgets.HTML(style()), top, self._head, self._below])
+        self.widget = ipywidgets.VBox([ipywidgets.HTML(style()), self._top, self._head, self._below])
         self.choices.fill()
 
     def select(self, run: str, suite: str = "", a: str = "", b: str = "", model: str = "", regime: str = "", item: str = "") -> None:
@@ -85,39 +77,29 @@ class ComparePanel:
                 self.filters["who"].value = ALL
             self.table.selected = item
 
-    def refresh(self) -> None:
-        """Read the records of the run anew."""
-        read_index.cache_clear()
-        self.choices.fill()
-
     def html(self) -> str:
         """What the panel shows, for a page without a kernel."""
         if self.result is None:
             return style() + self._head.value
         return style() + self._head.value + self.table.html() + self._item.value
 
-    def _options(self, name: str) -> Options:
-        if name in COMMON:
-            return narrowed(name, self.choices, self._runs, "`make grid` makes one")
-        index, setting = read_index(self._runs / self.choices["run"]), self.choices["suite"]
-        offered = [one for one in index.conditions(setting, self.choices["regime"]) if name == "a" or one != self.choices["a"]]
+    def _conditions(self, name: str) -> list[str]:
+        conditions = self._index.conditions(self.choices["suite"], self.choices["regime"])
+        offered = [one for one in conditions if name == "a" or one != self.choices["a"]]
         if not offered:
-            raise LabError(f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with.{index.but}")
-        return [(look(one).label, one) for one in offered]
+            alone = f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with."
+            raise LabError(f"{alone}{self._index.but}")
+        return offered
 
     def _default(self, name: str, values: Sequence[str]) -> str:
         """A memory against the first rag, delayed; else what comes first."""
-        if name == "regime":
-            return "delayed" if "delayed" in values else values[0]
-        index = read_index(self._runs / self.choices["run"]) if name in ("a", "b") else None
-        memory = memory_of(index.of(self.choices["suite"])) if index else None
         if name == "a":
-            return memory if memory and memory in values else values[-1]
+            return self._memory(values) or values[-1]
         if name == "b":
             return next((one for one in values if base(one) in summaries.RIVAL_RAGS), values[0])
-        return values[0]
+        return super()._default(name, values)
 
-    def _compare(self) -> None:
+    def _show(self) -> None:
         """Read the rows of both cells and compare them; a line where that cannot be."""
         self.result, self._sides, self._items = None, None, []
         problem = self.choices.problem
@@ -134,7 +116,7 @@ class ComparePanel:
         self._filter()
 
     def _compared(self) -> str:
-        index = read_index(self._runs / self.choices["run"])
+        index = self._index
         setting, asked, a, b = (self.choices[name] for name in ("suite", "regime", "a", "b"))
         sides = [(name, index.regime(setting, name, asked)) for name in (a, b)]
         if asked not in {regime for _, regime in sides}:

@@ -3,12 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import ipywidgets
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from hippo_core.delivery import DELIVERIES
 
@@ -44,11 +42,12 @@ class Controls:
         self.widget = ipywidgets.VBox([*choices, folds])
 
     def _add(self, settings: BaseModel, above: str) -> None:
-        for name, field in type(settings).model_fields.items():
-            value, key = getattr(settings, name), f"{above}{name}"
+        schemas = type(settings).model_json_schema()["properties"]
+        for name, value in ((name, getattr(settings, name)) for name in type(settings).model_fields):
+            key = f"{above}{name}"
             if isinstance(value, BaseModel):
                 self._add(value, f"{key}.")
-            elif made := widget_of(name, field, value):
+            elif made := widget_of(name, schemas[name], value):
                 kind, widget = made
                 widget.style, widget.tooltip = LABEL, key
                 widget.layout.width = "auto"
@@ -70,51 +69,36 @@ class Controls:
             self._silent = False
 
 
-def widget_of(name: str, field: FieldInfo, value: Any) -> tuple[str, Any] | None:
-    """The widget of a setting, and whether it is a choice, a number or free text; None for what no widget can hold."""
-    kind, optional, bounds = _unwrapped(field.annotation, list(field.metadata))
-    if kind is bool:
-        return "choice", ipywidgets.Checkbox(value=value)
-    if get_origin(kind) is Literal or name in NAMED:
-        options = list(NAMED.get(name) or get_args(kind))
+def widget_of(name: str, schema: Mapping[str, Any], value: Any) -> tuple[str, Any] | None:
+    """The widget of a setting by its JSON schema, and whether it is a choice, a number or free text; None for what no widget can hold."""
+    optional = "anyOf" in schema
+    one = schema["anyOf"][0] if optional else schema
+    kind, options = one.get("type"), NAMED.get(name) or one.get("enum") or ([one["const"]] if "const" in one else None)
+    if options:
         return "choice", ipywidgets.Dropdown(options=[*options, *([value] if value not in options else [])], value=value)
-    if kind in (int, float):
+    if kind == "boolean":
+        return "choice", ipywidgets.Checkbox(value=value)
+    if kind in ("integer", "number"):
         if optional or value is None:
             return "number", ipywidgets.Text(value="" if value is None else str(value), placeholder="not set", continuous_update=False)
-        return "number", _number(kind, value, bounds)
-    if kind is str:
+        return "number", _number(one, value)
+    if kind == "string":
         return "text", ipywidgets.Text(value=value, continuous_update=False)
-    if get_origin(kind) is tuple:
+    if kind == "array":
         shown = "" if value is None else ", ".join(map(str, value))
         return "text", ipywidgets.Text(value=shown, placeholder="as usual", continuous_update=False)
     return None
 
 
-def _number(kind: type, value: Any, bounds: Mapping[str, float]) -> Any:
-    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
-    if kind is float and low is not None and high is not None:
+def _number(schema: Mapping[str, Any], value: Any) -> Any:
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if schema["type"] == "number" and low is not None and high is not None:
         return ipywidgets.FloatSlider(value=value, min=low, max=high, step=(high - low) / 20, continuous_update=False)
     least = low if low is not None else -1e9
-    if kind is int:
+    if schema["type"] == "integer":
         return ipywidgets.BoundedIntText(value=value, min=int(least), max=10**9, continuous_update=False)
     return ipywidgets.BoundedFloatText(value=value, min=least, max=1e9, step=0.1, continuous_update=False)
-
-
-def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, bool, dict[str, float]]:
-    """A type without what is around it: whether it may be None, and its bounds."""
-    if get_origin(annotation) is Annotated:
-        inner, *more = get_args(annotation)
-        return _unwrapped(inner, [*metadata, *more])
-    if get_origin(annotation) in (Union, UnionType):
-        inner = [one for one in get_args(annotation) if one is not NoneType]
-        kind, _, bounds = _unwrapped(inner[0], metadata)
-        return kind, True, bounds
-    flat = [part for one in metadata for part in (getattr(one, "metadata", None) or [one])]
-    return (
-        annotation,
-        False,
-        {side: getattr(one, side) for one in flat for side in ("ge", "gt", "le", "lt") if getattr(one, side, None) is not None},
-    )
 
 
 def _plain(widget: Any, value: Any) -> Any:

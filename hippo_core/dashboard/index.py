@@ -1,28 +1,30 @@
-"""What the records of a run say without their rows: which cells there are, under the names that the report gives them.
+"""What the records of a run say without their rows: which cells there are, under the names that the report gives them; and the panels
+that choose among them.
 
 Only `meta.json` and the settings of each record are read; rows are read of the cells that are asked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import pandas as pd
 
 from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.errors import LabError
-from hippo_core.files import COMMAND, in_a_line
+from hippo_core.files import COMMAND, in_a_line, root
 from hippo_core.protocols.questions.report.contract import Violation, beside, violations
+from hippo_core.protocols.questions.report.found import memory_of
 from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position
+from hippo_core.results.figures.palette import look
 from hippo_core.results.frames import Frame
+from hippo_core.results.records import RUNS, key_of_record, origins_of, rows_of, run_names
 from hippo_core.results.records import damaged as left_out
-from hippo_core.results.records import key_of_record, origins_of, rows_of, run_names
 from hippo_core.results.summaries import regimes_of
-
-COMMON = ("run", "model", "suite", "regime")  # dropdowns that every panel has
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,11 @@ def read_index(folder: Path) -> RunIndex:
     """The index of a run. LabError, a line for a reader, where it has no answers or its records cannot be read."""
     try:
         origins = origins_of(folder, split=None) or origins_of(folder, split=None, dry_run=True)
-        lines = [_line(folder, record, meta, stage) for record, meta in origins.items() for stage in meta.get("stages") or ["test"]]
+        lines = [
+            {**key_of_record(record, meta, folder), "stage": stage}
+            for record, meta in origins.items()
+            for stage in meta.get("stages") or ["test"]
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(folder, error) from None
     cells: Frame = pd.DataFrame(lines)
@@ -108,26 +114,66 @@ def read_index(folder: Path) -> RunIndex:
     return RunIndex(folder, kept, metas, faults)
 
 
-def _line(folder: Path, record: Path, meta: dict[str, Any], stage: str) -> dict[str, Any]:
-    return {**key_of_record(record, meta, folder), "stage": stage}
-
-
 def damaged(folder: Path, error: BaseException) -> LabError:
     """What is said of records that cannot be read."""
     return LabError(f"Run {folder.name} is damaged, `{COMMAND} records verify` says where: {type(error).__name__}: {in_a_line(error)}")
 
 
-def narrowed(name: str, choices: Choices, runs: Path, way_out: str) -> Options:
-    """What the dropdowns of every panel offer: runs, a run's models, a model's suites, a suite's regimes. LabError without a run, which
-    ends in the way out."""
-    if name == "run":
-        if not (names := run_names(runs)):
-            raise LabError(f"No run yet in {runs.name}: {way_out}.")
-        return [(one, one) for one in names]
-    index = read_index(runs / choices["run"])
-    if name == "model":
-        return [(one, one) for one in index.models]
-    model, setting = choices["model"], choices["suite"]
-    if name == "suite":
-        return [(one.removeprefix(f"{model} · "), one) for one in index.settings(model)]
-    return [(one, one) for one in index.regimes(setting)]
+class RunPanel:
+    """What the panels that read runs share: dropdowns that narrow down a run, a button that reads its records anew, a line at the head.
+
+    Args:
+        labels: of the dropdowns, by name.
+        runs: the folder of all runs; `executed` of the lab where it is None.
+        way_out: what a reader can do where there is no run.
+    """
+
+    def __init__(self, labels: Mapping[str, str], runs: Path | None, way_out: str) -> None:
+        self._runs, self._way_out = runs or root() / RUNS, way_out
+        self.choices = Choices(labels, self._options, self._default, self._show)
+        self._head = ipywidgets.HTML()
+        again = ipywidgets.Button(description="Read again", icon="refresh", tooltip="Read the records of this run anew")
+        again.layout.width = "110px"
+        again.on_click(lambda _: self.refresh())
+        self._top = ipywidgets.HBox([self.choices.widget, again])
+        self._top.layout = {"justify_content": "space-between", "align_items": "flex-start"}
+
+    def refresh(self) -> None:
+        """Read the records of the run anew."""
+        read_index.cache_clear()
+        self.choices.fill()
+
+    @property
+    def _index(self) -> RunIndex:
+        return read_index(self._runs / self.choices["run"])
+
+    def _options(self, name: str) -> Options:
+        """What a dropdown offers. LabError without a run, which ends in the way out."""
+        if name == "run":
+            if not (names := run_names(self._runs)):
+                raise LabError(f"No run yet in {self._runs.name}: {self._way_out}.")
+            return [(one, one) for one in names]
+        model, setting = self.choices["model"], self.choices["suite"]
+        if name == "model":
+            return [(one, one) for one in self._index.models]
+        if name == "suite":
+            return [(one.removeprefix(f"{model} · "), one) for one in self._index.settings(model)]
+        if name == "regime":
+            return [(one, one) for one in self._index.regimes(setting)]
+        return [(look(one).label, one) for one in self._conditions(name)]
+
+    def _default(self, name: str, values: Sequence[str]) -> str:
+        return "delayed" if name == "regime" and "delayed" in values else values[0]
+
+    def _memory(self, values: Sequence[str]) -> str | None:
+        """The memory of the chosen setting, where it is among the values."""
+        memory = memory_of(self._index.of(self.choices["suite"]))
+        return memory if memory in values else None
+
+    def _conditions(self, name: str) -> list[str]:
+        """The conditions that a dropdown offers; LabError where there is none."""
+        raise NotImplementedError
+
+    def _show(self) -> None:
+        """Show what is chosen."""
+        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The Ask panel's words as HTML, in the colours of the notebook's own theme."""
+"""What the panels say, as HTML in the colours of the notebook's own theme; whatever it holds is text in it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,6 +32,16 @@ LISTED = 200  # decisions, or items where two answers differ, that are shown
 @cache
 def _environment() -> Environment:
     return Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def piece(name: str, *values: object) -> str:
+    """A piece of the panels Compare and Ablate: a note, a pair, an item, a sweep or a forest."""
+    return str(getattr(_environment().get_template("panels.html.j2").module, name)(*values)).strip()
+
+
+def style() -> str:
+    """The style of these pieces, which a panel shows once."""
+    return f"<style>{(HERE / 'panels.css').read_text(encoding='utf-8')}</style>"
 
 
 def framed(content: str) -> str:
@@ -94,34 +104,8 @@ def _said(one: "TeachResult") -> str:
 
 def compared(result: "Comparison", differing: Sequence[Mapping[str, Any]]) -> str:
     """All questions before and after a change: the paired difference with its interval, and the items where the answers differ."""
-    words = Markup(
-        "<div><strong>{}</strong> after, {} before: <strong>{}</strong> (95% {}, p {}), {} questions in {} worlds.</div>"
-    ).format(
-        share(result.mean_a),
-        share(result.mean_b),
-        share(result.difference, result.low, result.high, sign=True),
-        span(result.low, result.high, sign=True),
-        probability(result.p_permutation),
-        result.n,
-        result.n_worlds,
-    )
-    head = "<tr><th>rung</th><th>question</th><th>expected</th><th>before</th><th>after</th></tr>"
-    row = Markup('<tr><td class="quiet">{}</td><td>{}</td><td>{}</td><td class="{}">{}</td><td class="{}">{}</td></tr>')
-    look = {True: "right", False: "wrong"}
-    rows = [
-        row.format(
-            one["rung"],
-            one["question"],
-            one["answer"],
-            look[one["score_before"] > 0],
-            one["pred_before"],
-            look[one["score"] > 0],
-            one["pred"],
-        )
-        for one in differing[:LISTED]
-    ]
-    table = f"<table>{head}{''.join(rows)}</table>" if rows else '<div class="quiet">No question is answered differently well.</div>'
-    return framed(f"{words}{table}")
+    words = {"result": result, "differing": differing[:LISTED], "share": share, "span": span, "probability": probability}
+    return framed(_environment().get_template("compared.html.j2").render(**words))
 
 
 def code(*blocks: tuple[str, str]) -> str:

@@ -12,12 +12,10 @@ import anywidget
 from markupsafe import Markup
 from traitlets import Bool, Float, List, Unicode, observe, validate
 
-from hippo_core.errors import LabError
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.report.svg import dot_and_bar
 
 HERE = Path(__file__).parent
-KINDS = ("text", "number", "mark", "interval")
 MARKS = {True: "✓", False: "✗", None: NONE}
 STATIC = 200  # rows of a page without a kernel
 ASIDE = 0.05  # of the axis, free at either end
@@ -29,11 +27,11 @@ class ItemTable(anywidget.AnyWidget):
     Args:
         rows: mappings, each with an `id` of its own and a value for each column's name. A text is any value; a number is one or None; a
             mark is true, false or None; an interval is `[value, low, high]`, of which each may be None.
-        columns: mappings with `name`, `label`, `kind` (one of KINDS); `digits` of a number, `sign` of an interval.
+        columns: mappings with `name`, `label`, `kind`: text, number, mark or interval; `digits` of a number, `sign` of an interval.
         label: what a screen reader says that the table is.
 
     `selected` is the id of the chosen row, "" for none; `sort`, `descending` and `query` are how the rows are seen. All intervals of a
-    table stand on one axis, `axis`, which holds zero. LabError for rows or columns of another form.
+    table stand on one axis, `axis`, which holds zero.
     """
 
     _esm = HERE / "table.js"
@@ -47,19 +45,11 @@ class ItemTable(anywidget.AnyWidget):
     descending = Bool().tag(sync=True)
     label = Unicode("items").tag(sync=True)
 
-    @validate("columns")
-    def _checked_columns(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
-        for column in proposal["value"]:
-            if {"name", "label", "kind"} - set(column) or column["kind"] not in KINDS:
-                raise LabError(f"a column has a name, a label and a kind, which is one of {', '.join(KINDS)}; got {column}")
-        return proposal["value"]
-
     @validate("rows")
-    def _checked_rows(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
-        rows = [_row(row, self.columns) for row in proposal["value"]]
-        if len({row["id"] for row in rows}) < len(rows):
-            raise LabError("two rows of the table have the same id; give each its own")
-        return rows
+    def _filled_rows(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
+        """As the browser gets them: numbers and intervals with their text, NaN as None, every text a string."""
+        named = {one["name"]: one for one in self.columns}
+        return [{"id": str(row["id"])} | {name: _value(row[name], one) for name, one in named.items()} for row in proposal["value"]]
 
     @observe("rows", "columns")
     def _follow_rows(self, _: object) -> None:
@@ -115,15 +105,6 @@ def interval_svg(value: Mapping[str, Any], axis: Sequence[float]) -> Markup:
     return dot_and_bar(value["value"], ends[0], ends[1], (axis[0], axis[1]), colour, value["text"], guide=0.0)
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A row as the browser gets it: numbers and intervals with their text, NaN as None, every text a string."""
-    if not row.get("id"):
-        raise LabError(f"a row of the table needs an id, a text that no other row has; got {dict(row)}")
-    if absent := [one["name"] for one in columns if one["name"] not in row]:
-        raise LabError(f"row {row['id']!r} of the table has no value for its column {absent[0]!r}")
-    return {"id": str(row["id"])} | {one["name"]: _value(row[one["name"]], one) for one in columns}
-
-
 def _value(value: Any, column: Mapping[str, Any]) -> Any:
     kind = column["kind"]
     if isinstance(value, Mapping) and "text" in value:  # of a row that went through here before
@@ -133,24 +114,16 @@ def _value(value: Any, column: Mapping[str, Any]) -> Any:
     if kind == "mark":
         return None if missing(value) else bool(value)
     if kind == "number":
-        known = _number(value, column)
+        known = _number(value)
         return {"value": known, "text": NONE if known is None else f"{known:,.{column.get('digits', 0)}f}"}
-    if not isinstance(value, Sequence) or len(value) != 3:
-        raise LabError(f"column {column['name']!r} of the table expects intervals, [value, low, high]; got {value!r}")
-    at, low, high = (_number(one, column) for one in value)
+    at, low, high = map(_number, value)
     sign = bool(column.get("sign", True))
     text = NONE if at is None else f"{share(at, low, high, sign)} ({span(low, high, sign)})" if low is not None else share(at, sign=sign)
     return {"value": at, "low": low, "high": high, "text": text}
 
 
-def _number(value: Any, column: Mapping[str, Any]) -> float | None:
-    if missing(value):
-        return None
-    try:
-        known = float(value)
-    except (TypeError, ValueError):
-        raise LabError(f"column {column['name']!r} of the table expects numbers or None; got {value!r}") from None
-    return known if math.isfinite(known) else None
+def _number(value: Any) -> float | None:
+    return float(value) if not missing(value) and math.isfinite(value) else None
 
 
 def _axis(intervals: Sequence[Mapping[str, Any]]) -> list[float]:

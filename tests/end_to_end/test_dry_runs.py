@@ -65,3 +65,10 @@ def test_capacity_really_drops_the_gold_fact(lm):
     golds = [item.gold_facts[0] for world in some for item in world.items]
     assert (rows["n_dropped"] > 0).all()
     assert not any(gold in shown.split(";") for gold, shown in zip(golds, rows["shown"], strict=True))
+
+
+def test_a_model_that_is_cut_off_from_its_facts_would_be_noticed(lm):
+    some = list(worlds("episodic", "default", 30, 1337, "val", lm.spec.context_limit))
+    told, alone = (asked(lm, "episodic", some, preset) for preset in ("controls/oracle", "baselines/span_short"))
+    assert told["score"].mean() >= 0.8
+    assert alone["score"].mean() <= alone["chance"].mean() + 0.1

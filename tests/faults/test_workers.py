@@ -15,7 +15,7 @@ LATEST = 8.0  # seconds from one kill to the next, at most
 KILLS = 3  # of one grid; a longer loop runs it again from the start
 
 
-@pytest.mark.skipif(not LONG, reason="`make test-faults` kills workers at random; here tests/lab/executors/test_dask.py kills one")
+@pytest.mark.skipif(not LONG, reason="`make test-faults` kills workers at random")
 def test_killed_workers_lose_nothing_and_change_nothing(cluster, undisturbed, fresh):  # noqa: F811
     print(f"FAULT_SEED={SEED} FAULT_ROUNDS={ROUNDS}")
     draw, kills = random.Random(f"{SEED} workers"), 0

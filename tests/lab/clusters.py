@@ -29,28 +29,19 @@ class Cluster:
             assert time.monotonic() < deadline, (self.folder / "scheduler.log").read_text()
             time.sleep(0.1)
 
-    def add(self, place, *words, nanny=False):
+    def add(self, place, *words):
         """A worker whose checkout is the lab at `place`; returns its process."""
-        kind = "--nanny" if nanny else "--no-nanny"
         local = str(self.folder / f"worker-{len(self.processes)}")
-        return self._run(
-            "worker",
-            "--scheduler-file",
-            self.address,
-            "--nthreads",
-            "1",
-            kind,
-            "--no-dashboard",
-            "--local-directory",
-            local,
-            *words,
-            place=place,
-        )
+        fixed = ("--scheduler-file", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", local)
+        return self._run("worker", *fixed, *words, place=place)
+
+    def _client(self):
+        from distributed import Client  # a second of imports
+
+        return Client(scheduler_file=self.address, set_as_default=False)
 
     def wait_for(self, count):
-        from distributed import Client
-
-        with Client(scheduler_file=self.address, set_as_default=False) as client:
+        with self._client() as client:
             client.wait_for_workers(count, timeout=60)
 
     def _run(self, *words, place=None):
@@ -66,10 +57,8 @@ class Cluster:
 
     def dismiss(self):
         """End all workers, and wait until the scheduler knows."""
-        from distributed import Client
-
         self._kill(self.processes[1:])
-        with Client(scheduler_file=self.address, set_as_default=False) as client:
+        with self._client() as client:
             deadline = time.monotonic() + 60
             while client.scheduler_info(n_workers=-1)["workers"]:
                 assert time.monotonic() < deadline, (self.folder / "scheduler.log").read_text()

@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 IMPORTS = (
     *("pandas", "pyarrow.pandas_compat", "scrapbook", "IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.suites.datasets.build", "hippo_core.suites.lexicon", "hippo_core.results.records"),
-    *("hippo_core.protocols.questions.protocol", "hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
+    *("hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
 )
 WHOLE = os.environ.get("FAULT_ROUNDS", "1") != "1"
 
@@ -121,10 +121,9 @@ write_json(root() / "reports" / run_id / "criteria.json", {"criteria": [{"about"
 )
 GRID = """
 title: a few cells
-later: [memory/later]
 blocks:
   - suites: [episodic, episodic_cross]
-    presets: [baselines/span_short, baselines/rag_bm25, memory/later]
+    presets: [baselines/span_short, baselines/rag_bm25]
     models: [model]
     sizes: [4]
 """

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hippo_core.errors import LabError
-from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.grid.progress import eta, screen, status, watch
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.run.cells import Cell
@@ -29,81 +28,28 @@ from tests.lab.conftest import make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 
 SECONDS = st.floats(0, 1000)
-WHOLE = st.integers(0, 9).map(float)  # which add up exactly, and often end together
 
 
-def cell(name, needs=(), **parameters):
-    return Cell("p", parameters, name, Path(name), f"cell {name}", {need: need for need in needs})
+def cell(name):
+    return Cell("p", {}, name, Path(name), f"cell {name}")
 
 
-@st.composite
-def grids(draw, seconds=SECONDS):
-    """Cells in order of dependence, what each takes, and a number of workers."""
-    takes = draw(st.lists(seconds, max_size=12))
-    names = [f"c{place}" for place in range(len(takes))]
-    needs = [draw(st.sets(st.sampled_from(names[:place]), max_size=2)) if place else set() for place in range(len(names))]
-    cells = [cell(*pair) for pair in zip(names, needs, strict=True)]
-    return cells, dict(zip(names, takes, strict=True)), draw(st.integers(1, 4))
-
-
-@given(grids())
-def test_time_left_lies_between_the_bounds_of_any_schedule(grid):
-    cells, takes, jobs = grid
-    seconds = eta.seconds_left(cells, {}, takes, jobs)
-    total = sum(takes.values())
-    assert max([total / jobs, *takes.values()]) - 1e-6 <= seconds <= total + 1e-6
-    assert eta.seconds_left([], {}, takes, jobs) == 0
-
-
-@given(grids(WHOLE))
-def test_time_left_falls_as_fast_as_time_goes_where_cells_take_what_was_expected(grid):
-    waiting, takes, jobs = grid
-    running, ended, now = {}, [], 0.0
-    whole = eta.seconds_left(waiting, {}, takes, jobs)
-    while waiting or running:
-        busy = [cell(name) for name in running]
-        for begun in ready(waiting, busy, ended)[: jobs - len(running)]:
-            waiting = [one for one in waiting if one is not begun]
-            running[begun.id] = 0.0
-        assert eta.seconds_left(waiting, running, takes, jobs) == whole - now
-        step = min(takes[name] - spent for name, spent in running.items())
-        now, running = now + step, {name: spent + step for name, spent in running.items()}
-        ended += [Outcome(cell(name), "done", takes[name]) for name, spent in running.items() if spent == takes[name]]
-        running = {name: spent for name, spent in running.items() if spent < takes[name]}
-    assert now == whole
-
-
-@pytest.mark.parametrize("needed", ["a", "b"])
-def test_the_name_of_a_cell_that_ends_together_with_another_has_no_say(needed):
-    cells = [cell("a"), cell("b"), cell("c", {needed}), cell("d", {needed}), cell("e")]
-    assert eta.seconds_left(cells, {}, {"a": 1, "b": 1, "c": 1, "d": 3, "e": 1}, 2) == 4
-
-
-@given(st.integers(1, 40), st.integers(1, 8), SECONDS)
-def test_equal_cells_take_as_many_rounds_as_the_workers_need(count, jobs, seconds):
-    cells = [cell(f"c{place}") for place in range(count)]
-    takes = eta.expected(cells, [(cell("other", x=1), seconds)], {})
-    assert eta.seconds_left(cells, {}, takes, jobs) == pytest.approx(math.ceil(count / jobs) * seconds)
-
-
-@given(st.lists(SECONDS, min_size=1, max_size=9), st.floats(0.1, 10))
-def test_older_records_count_by_the_pace_of_this_run(seconds, factor):
-    earlier = {f"c{place}": 1 + value for place, value in enumerate(seconds)}
-    cells = [cell(name, suite=name) for name in earlier]
-    took = [(cells[0], factor * earlier["c0"])]
-    assert eta.expected(cells[1:], took, earlier) == pytest.approx({name: factor * earlier[name] for name in earlier if name != "c0"})
+@given(st.lists(SECONDS, min_size=1, max_size=12), st.integers(1, 4))
+def test_time_left_lies_between_the_bounds_of_any_schedule(seconds, jobs):
+    earlier = {f"c{place}": value for place, value in enumerate(seconds)}
+    left = eta.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
+    assert max([sum(seconds) / jobs, *seconds]) - 1e-6 <= left <= sum(seconds) + 1e-6
 
 
 def test_what_is_known_best_counts():
-    told = {"model": "m", "suite": "s", "preset": "p"}
-    alike, other = cell("a", **told, n=50), cell("o", model="x")
-    ended = [(cell("e", **told, n=50), 10.0), (other, 40.0)]
-    larger, far, strange = cell("l", **told, n=200), cell("f", model="m", suite="t"), cell("z", model="y")
-    cells = [alike, larger, far, strange]
-    assert eta.expected(cells, ended, {}) == {"a": 10.0, "l": 10.0, "f": 10.0, "z": 25.0}
-    assert eta.expected(cells, ended, {"a": 7.0, "l": 35.0}) == {"a": 10.0, "l": 35.0, "f": 10.0, "z": 25.0}
-    assert eta.expected(cells, [], {"l": 30.0}) == dict.fromkeys("alfz", 30.0)
-    assert eta.expected(cells, [], {}) == {}
+    a, b, c = (cell(name) for name in "abc")
+    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {}, 1) == 20  # as long as those that have ended
+    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"b": 60.0}, 1) == 70
+    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"a": 20.0, "b": 60.0}, 1) == 40  # twice as fast as older records say
+    assert eta.seconds_left([b, c], {"b": 4.0, "c": 99.0}, [(a, 10.0)], {}, 2) == 6
+    assert eta.seconds_left([b, c], {}, [], {"b": 60.0}, 1) == 120
+    assert eta.seconds_left([b, c], {}, [], {}, 1) is None
+    assert eta.seconds_left([], {}, [], {}, 1) == 0
 
 
 def test_progress_counts_only_what_is_left():
@@ -120,14 +66,6 @@ def test_progress_counts_only_what_is_left():
     now = progress.status()
     assert (now.total, now.done, now.failed, now.remaining) == (3, 2, 1, 0)
     assert [failure.message for failure in now.failures] == ["not run"]
-
-
-def test_a_countdown_runs_down_between_two_computations():
-    countdown = eta.Countdown(lambda: 100.0)
-    first, second = countdown.seconds(), countdown.seconds()
-    assert 100 >= first >= second > 0
-    assert eta.Countdown(lambda: None).seconds() is None
-    assert eta.Countdown(lambda: 0.0).seconds() == 0
 
 
 @given(st.text(alphabet="ab \n\r", max_size=60), st.lists(st.integers(0, 60), max_size=5))

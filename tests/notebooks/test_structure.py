@@ -24,25 +24,14 @@ def content(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def code_cells(path):
-    return [cell for cell in content(path)["cells"] if cell["cell_type"] == "code"]
-
-
 @each
-def test_there_are_no_outputs(path):
-    assert not [cell for cell in code_cells(path) if cell["outputs"] or cell["execution_count"]]
-
-
-@each
-def test_the_kernel_is_python3(path):
-    assert content(path)["metadata"]["kernelspec"]["name"] == "python3"
-
-
-@each
-def test_it_begins_with_its_question(path):
-    first = content(path)["cells"][0]
+def test_it_begins_with_its_question_and_has_no_outputs(path):
+    notebook = content(path)
+    first = notebook["cells"][0]
     assert first["cell_type"] == "markdown"
-    assert "".join(first["source"]).splitlines()[0].startswith("# ")
+    assert "".join(first["source"]).startswith("# ")
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert not [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and (cell["outputs"] or cell["execution_count"])]
 
 
 @each

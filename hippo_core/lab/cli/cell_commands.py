@@ -54,7 +54,7 @@ def build_datasets(words: Sequence[str]) -> int:
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)
         status = status_of(cells)
-        outcomes = run(status, RunOptions())
+        outcomes = run(status, RunOptions(kernel="cold"))
     for line in (*summary.failures(outcomes), f"{len(status.finished)} there already, {len(outcomes)} built, under data/generated"):
         print(line)
     return int(any(outcome.state == "failed" for outcome in outcomes))

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hippo_core.errors import LabError, unknown
@@ -11,12 +10,12 @@ from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
-from hippo_core.lab.grid.progress.eta import duration, expected, seconds_left
+from hippo_core.lab.grid.progress.eta import duration, seconds_left
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import Cell, report_cell
-from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Outcome
+from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.preflight import require_threads
 from hippo_core.plugins import is_path
 from hippo_core.protocols.base.experiment import load_experiment
@@ -45,18 +44,17 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
     with locked, shared(options.archive, grid.run_id, records), StatusFile(grid.run_id) as file:
         supersede(grid.cells)
         status = status_of(grid.cells)
-        absent = f"; not there yet: {', '.join(grid.not_there)} ({sum(grid.not_there.values())} cells)" if grid.not_there else ""
         to_run = f"{len(status.waiting)} to run" if status.waiting else "nothing to be done"
-        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}{absent}"
+        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if status.waiting:
             from hippo_core.lab.grid.power import declare  # a second of imports
 
-            _say_power(declare(grid))
-        execution = ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory, options.archive)
-        outcomes = run(status, options, execution, file, grid)
+            if message := declare(grid):
+                print(f"power: {message}", flush=True)
+        outcomes = run(status, options, grid, file)
         own = {cell.experiment for cell in grid.cells if is_path(cell.experiment)}
-        outcomes += _report(grid.run_id, bool(outcomes), own, replace(execution, archive=""), file)
+        outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid, file)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
     for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
@@ -69,7 +67,7 @@ def preflight_grid(name: str, run_id: str, selection: Selection, options: RunOpt
     from hippo_core.lab.grid.preflight import check_of
 
     grid = expand(name, run_id, selection, options.threads_each)
-    check = check_of(grid.cells, _checked(grid))
+    check = check_of(grid.cells, f"{grid.run_id}-preflight")
     if not check.cells:
         print(f"grid {grid.name}: no memory to be checked")
     failed, broken = _run_check(grid, check, options)
@@ -83,17 +81,12 @@ def _is_hopeless(grid: Grid, options: RunOptions) -> bool:
     broken is said."""
     from hippo_core.lab.grid.preflight import check_of
 
-    check = check_of(grid.cells, _checked(grid))
+    check = check_of(grid.cells, f"{grid.run_id}-preflight")
     if not check.is_small_beside(grid.cells):
         return False
     print(f"grid {grid.name}: a few validation questions first; {OFF} goes without", flush=True)
     failed, broken = _run_check(grid, check, options)
     return failed or len({one.record for one in broken}) == check.asked
-
-
-def _checked(grid: Grid) -> str:
-    """The run of a grid's check."""
-    return f"{grid.run_id}-preflight"
 
 
 def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
@@ -105,21 +98,16 @@ def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, 
         print(line)
     if not check.cells:
         return False, []
-    folder = run_folder(_checked(grid))
+    folder = run_folder(check.run_id)
     execute.fix_threads(grid.threads)
     with record_files.locked(folder, alone=True):
         supersede(check.cells)
-        outcomes = run(status_of(check.cells), options, ExecutionOptions(options.kernel, grid.threads, grid.timeout, grid.memory))
+        outcomes = run(status_of(check.cells), RunOptions(options.jobs, options.kernel), grid)
     failed = summary.failures(outcomes)
     broken = [] if failed else broken_clauses(folder)
     for line in failed or said(broken):
         print(line)
     return bool(failed), broken
-
-
-def _say_power(message: str) -> None:
-    if message:
-        print(f"power: {message}", flush=True)
 
 
 def _say_kv(cells: Sequence[Cell]) -> None:
@@ -133,7 +121,7 @@ def _say_kv(cells: Sequence[Cell]) -> None:
 
 
 def _report(
-    run_id: str, force: bool, own: Iterable[str], execution: ExecutionOptions = DEFAULTS, file: StatusFile | None = None
+    run_id: str, force: bool, own: Iterable[str], options: RunOptions = ALONE, grid: Grid | None = None, file: StatusFile | None = None
 ) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go. `own`: the
     experiments, by module path, whose code may be imported."""
@@ -145,7 +133,7 @@ def _report(
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run(status_of([cell]), ALONE, execution, file)
+    return run(status_of([cell]), options, grid, file)
 
 
 def run_report(run_id: str, own: Sequence[str]) -> int:
@@ -172,12 +160,10 @@ def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions)
     for cell in grid.cells:
         state = "-" if cell.id not in waiting else f"{earlier[cell.id]:.0f} s" if cell.id in earlier else "?"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
-    for preset, count in grid.not_there.items():
-        print(f"not there yet: {preset} ({count} cells)")
-    takes = expected(status.waiting, [], earlier)
-    seconds_remaining = seconds_left(status.waiting, {}, takes, options.jobs)
-    total = f"about {duration(seconds_remaining)} with {options.jobs} jobs" if takes else "no earlier record to judge the time by"
-    _say_power(power(grid.cells))
+    left = seconds_left(status.waiting, {}, [], earlier, options.jobs)
+    total = "no earlier record to judge the time by" if left is None else f"about {duration(left)} with {options.jobs} jobs"
+    if message := power(grid.cells):
+        print(f"power: {message}")
     _say_kv(status.waiting)
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import Output
 
+if TYPE_CHECKING:
+    from hippo_core.lab.grid.executors.dask import DaskCluster
+    from hippo_core.lab.grid.executors.local import Local
 
-def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> list[Outcome]:
+    Executor = Local | DaskCluster
+
+
+def run_cells(cells: Sequence[Cell], executor: "Executor", progress: Progress) -> list[Outcome]:
     """Run cells in order of dependence, each in a kernel of its own; a need that is not among them counts as met. A cell whose kernel died
     or hung is run once more, alone, when the others are done; then it has failed. Ctrl-C ends the kernels, keeps nothing of their cells,
     and raises KeyboardInterrupt."""
@@ -42,7 +48,7 @@ def run_cells(cells: Sequence[Cell], executor: Executor, progress: Progress) -> 
     return outcomes
 
 
-def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: Sequence[Outcome], executor: Executor) -> list[Cell]:
+def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: Sequence[Outcome], executor: "Executor") -> list[Cell]:
     """The cells that begin now, taken from those that wait: as many as there is room for, or one second attempt where nothing runs."""
     if any(cell.id in crashed.seen for cell in busy):  # a second attempt runs
         return []

@@ -1,6 +1,6 @@
 """A grid file names axes; expanded, it is a list of cells in order of dependence, each once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import product
@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hippo_core.errors import LabError, UnknownName, unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.files import root
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
@@ -22,8 +22,7 @@ class GridFile(BaseModel):
     """A file of params/grids. A block is an experiment and any of its parameters as an axis: `name: value`, or `name: [value, ...]`; every
     combination is a cell, and the cells that it needs are added. Without `experiment` it is of the one of ours that suits its preset.
 
-    `later` lists names, such as presets, that blocks may use before they exist; `timeout`: seconds that a step of a notebook may take;
-    `memory`: GB that a kernel may take, half of the machine unless said.
+    `timeout`: seconds that a step of a notebook may take; `memory`: GB that a kernel may take, half of the machine unless said.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -33,7 +32,6 @@ class GridFile(BaseModel):
     batch_size: Positive = 32
     timeout: Positive = 7200
     memory: Annotated[float, Field(gt=0)] | None = None
-    later: list[str] = []
     blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
@@ -45,21 +43,15 @@ class GridBlock:
     experiment: Experiment | None
     axes: dict[str, list[Any]]
 
-    def combinations(self) -> Iterator[dict[str, Any]]:
-        """The values of each cell."""
-        for values in product(*self.axes.values()):
-            yield dict(zip(self.axes, values, strict=True))
-
 
 @dataclass(frozen=True)
 class Grid:
-    """An expanded grid: its cells, those first that others need, and how many cells each name of `later` would have."""
+    """An expanded grid: its cells, those first that others need."""
 
     name: str
     title: str
     run_id: str
     cells: tuple[Cell, ...]
-    not_there: dict[str, int]
     threads: int
     timeout: int
     memory: float | None
@@ -149,28 +141,27 @@ def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
     cells_by_id: dict[str, Cell] = {}
-    not_there: dict[str, int] = {}
     for block in blocks:
         axes = block.axes | ({"model": list(selection.models)} if selection.models else {})
-        for values in GridBlock(block.where, block.experiment, axes).combinations():
+        for combination in product(*axes.values()):
+            values = dict(zip(axes, combination, strict=True))
             if not selection.takes(values):
                 continue
-            try:
-                experiment = block.experiment or experiment_of(values)
-                shared = {"run_id": run, "threads": each, "batch_size": file.batch_size}
-                known = {key: value for key, value in shared.items() if key in experiment.parameters.model_fields}
-                for parameters in experiment.variants(experiment, {**known, **values}, block.where):
-                    plan = experiment.plan(parameters)
-                    if selection.matches(plan.condition) and selection.takes(parameters.model_dump(include={"seed", "n"})):
-                        _add(cells_by_id, cells_of(plan))
-            except UnknownName as error:
-                if error.name not in file.later:
-                    raise
-                not_there[str(error.name)] = not_there.get(str(error.name), 0) + 1
-    if not cells_by_id and not not_there:
+            experiment = block.experiment or experiment_of(values)
+            shared = {"run_id": run, "threads": each, "batch_size": file.batch_size}
+            known = {key: value for key, value in shared.items() if key in experiment.parameters.model_fields}
+            for parameters in experiment.variants(experiment, {**known, **values}, block.where):
+                plan = experiment.plan(parameters)
+                if selection.matches(plan.condition) and selection.takes(parameters.model_dump(include={"seed", "n"})):
+                    for cell in cells_of(plan):
+                        other = cells_by_id.setdefault(cell.id, cell)
+                        if other.parameters != cell.parameters:
+                            both = f"'{other.label}' and '{cell.label}' would both write {cell.record}"
+                            raise LabError(f"{both}; leave one of them out of the grid")
+    if not cells_by_id:
         raise LabError(f"grid {name} has no cell left" + (f" of {selection}" if str(selection) else ""))
     cells = in_order(sorted(cells_by_id.values(), key=lambda cell: bool(cell.experiment)))  # data sets, then as the file orders its blocks
-    return Grid(name, file.title, run, tuple(cells), not_there, each, file.timeout, file.memory)
+    return Grid(name, file.title, run, tuple(cells), each, file.timeout, file.memory)
 
 
 def in_order(cells: Sequence[Cell]) -> list[Cell]:
@@ -187,10 +178,3 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
     for cell in cells:
         place(cell)
     return list(placed.values())
-
-
-def _add(cells_by_id: dict[str, Cell], chain: tuple[Cell, ...]) -> None:
-    for cell in chain:
-        other = cells_by_id.setdefault(cell.id, cell)
-        if other.parameters != cell.parameters:
-            raise LabError(f"'{other.label}' and '{cell.label}' would both write {cell.record}; leave one of them out of the grid")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.lab.grid.progress.eta import History, guess, note
 from hippo_core.lab.run.cells import Cell
 from hippo_core.results.records import RUNS, is_complete, put_away, read_meta
 
@@ -26,14 +26,14 @@ class RecordStatus:
     waiting: tuple[Cell, ...]
 
     def estimates(self) -> dict[str, float]:
-        """How many seconds each waiting cell would take, by its id. `guess` tells it from earlier records: those of the cell's preset and
-        suite in all runs, else all records, at most SAMPLE of them. A cell that no record tells of is left out."""
+        """How many seconds each waiting cell would take, by its id: as long as like cells of its preset and suite did in any run, else as
+        any like cells. A cell that no record tells of is left out."""
         history = cache(_history)
         estimates: dict[str, float] = {}
         for cell in self.waiting:
             folder, size = Path(*cell.record.parts[len(root().parts) + 2 : -2]), cell.parameters.get("n", 0)
-            own = guess(cell, history(folder, size))
-            seconds = own if own is not None else guess(cell, history(Path(*("*" for _ in folder.parts)), size))
+            own = _typical(cell, history(folder, size))
+            seconds = own if own is not None else _typical(cell, history(Path(*("*" for _ in folder.parts)), size))
             if seconds is not None:
                 estimates[cell.id] = seconds
         return estimates
@@ -72,17 +72,29 @@ def _what(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in EXECUTION_KEYS}
 
 
-def _history(subfolder: Path, size: int) -> History:
-    """How long the finished records in this folder of all runs took: SAMPLE of those nearest in size, of equals the newest."""
+def _history(subfolder: Path, size: int) -> list[tuple[tuple, int, float]]:
+    """Kind, size and seconds of finished records in this folder of all runs: SAMPLE of those nearest in size, of equals the newest."""
 
     def nearness(folder: Path) -> tuple[int, float]:
         number = folder.name.split("_")[0]
         return abs(int(number) - size) if number.isdecimal() else 0, -folder.stat().st_mtime
 
-    history = History()
+    history = []
     folders = sorted((root() / RUNS).glob(f"*/{subfolder}/*"), key=nearness)
     for record in islice((path.parent for folder in folders for path in folder.glob("*/meta.json")), SAMPLE):
         with suppress(LabError, OSError, KeyError):
             meta = read_meta(record)
-            note(history, meta["phase"], meta["parameters"], meta["cell_seconds"])
+            history.append((_kind(meta["phase"], meta["parameters"]), meta["parameters"].get("n", 0), meta["cell_seconds"]))
     return history
+
+
+def _typical(cell: Cell, history: list[tuple[tuple, int, float]]) -> float | None:
+    """The median of the cells of the same notebook, model and step at the nearest size; None where there are none."""
+    size, kind = cell.parameters.get("n", 0), _kind(cell.phase, cell.parameters)
+    alike = [(abs(n - size), seconds) for other, n, seconds in history if other == kind]
+    nearest = min((distance for distance, _ in alike), default=0)
+    return median(seconds for distance, seconds in alike if distance == nearest) if alike else None
+
+
+def _kind(phase: str, parameters: dict[str, Any]) -> tuple:
+    return phase, parameters.get("model"), parameters.get("step")

@@ -31,10 +31,5 @@ def declare(grid: Grid) -> str:
 
 
 def _claims(cells: Sequence[Cell]) -> list[Claim]:
-    plan = [row for cell in cells if (row := _row(cell))]
+    plan = [{**cell.plan.expected, "cell": cell.id} for cell in cells if cell.plan and cell.plan.expected]
     return planned_claims(load_criteria(), pd.DataFrame(plan)) if plan else []
-
-
-def _row(cell: Cell) -> dict[str, object]:
-    """A cell of the test as a row of the plan; empty for another cell."""
-    return {**cell.plan.expected, "cell": cell.id} if cell.plan and cell.plan.expected else {}

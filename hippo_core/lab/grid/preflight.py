@@ -18,8 +18,9 @@ AHEAD = 10  # how many times the questions of its check a grid has that is check
 
 @dataclass(frozen=True)
 class Check:
-    """The cells of a check, with what they need, how many memories in how many settings it asks, and which it cannot, with the reason."""
+    """The run and the cells of a check, with what they need; how many settings of memories it asks, and which it cannot, and why."""
 
+    run_id: str
     cells: tuple[Cell, ...]
     asked: int
     unasked: tuple[str, ...]
@@ -56,7 +57,7 @@ def check_of(cells: Sequence[Cell], run_id: str) -> Check:
             asked += 1
         except LabError as error:  # such as a suite without validation worlds
             unasked[f"not checked: {told['preset']} on {told['suite']}: {error}"] = None
-    return Check(tuple(chain.values()), asked, tuple(unasked))
+    return Check(run_id, tuple(chain.values()), asked, tuple(unasked))
 
 
 def _questions(cells: Sequence[Cell]) -> int:

@@ -3,21 +3,19 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import Terminated
 from hippo_core.lab.grid.engine import run_cells
-from hippo_core.lab.grid.executors import Executor
 from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.grid.executors.local import Local
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.grid_status import RecordStatus
 from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import DEFAULTS, ExecutionOptions, Kernel, Outcome
+from hippo_core.lab.run.execute import ExecutionOptions, Kernel, Outcome
 from hippo_core.lab.run.preflight import materials
 
 EXECUTORS = ("local", "dask")
@@ -51,33 +49,29 @@ class RunOptions:
         return int(self.threads) if self.threads else None
 
 
-ALONE = RunOptions(jobs=1)
+ALONE = RunOptions(jobs=1, kernel="cold")
 
 
-def run(
-    status: RecordStatus,
-    options: RunOptions,
-    execution: ExecutionOptions = DEFAULTS,
-    file: StatusFile | None = None,
-    grid: Grid | None = None,
-) -> list[Outcome]:
-    """Run the cells that are waiting, of which those of a grid may go to a cluster, and show how they come along."""
+def run(status: RecordStatus, options: RunOptions, grid: Grid | None = None, file: StatusFile | None = None) -> list[Outcome]:
+    """Run the cells that are waiting, with the threads and limits of their grid where they are of one, and show how they come along."""
     cells = status.waiting
     if not cells:
         return []
-    with stops_cleanly(), contextlib.closing(_executor(cells, options, execution, grid)) as executor:
+    execution = ExecutionOptions(options.kernel, archive=options.archive)
+    if grid:
+        execution = replace(execution, threads=grid.threads, timeout=grid.timeout, memory=grid.memory)
+    needed = materials(cells)
+    with stops_cleanly(), contextlib.ExitStack() as stack:
+        if grid and options.executor == "dask":
+            from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports
+
+            executor = DaskCluster(cells, options.scheduler, execution, grid, needed)
+        else:
+            needed.require()
+            executor = Local(cells, options.jobs, execution, needed.models)
+        stack.callback(executor.close)
         jobs, done = max(1, executor.room([])), len(status.finished)
         return run_cells(cells, executor, Progress(cells, jobs, done, status.estimates(), file))
-
-
-def _executor(cells: Sequence[Cell], options: RunOptions, execution: ExecutionOptions, grid: Grid | None) -> Executor:
-    needed = materials(cells)
-    if options.executor == "local" or grid is None:
-        needed.require()
-        return Local(cells, options.jobs, execution, needed.models)
-    from hippo_core.lab.grid.executors.dask import DaskCluster  # a second of imports
-
-    return DaskCluster(cells, options.scheduler, execution, grid, needed)
 
 
 @contextlib.contextmanager

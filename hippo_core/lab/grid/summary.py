@@ -30,7 +30,8 @@ def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, second
 def _criteria(run_id: str) -> list[str]:
     """A line for each group of criteria, and what the claims that were judged are compared with."""
     if not (verdicts := criteria(run_id)):
-        return [f"criteria: {_none(run_id)}"]
+        written = criteria_file(run_id).is_file()
+        return [f"criteria: {'none is about what was run; the report has the scores' if written else 'none judged yet'}"]
     lines = [f"{name}: {counts_in_words(counts)}" for name, counts in by_group(verdicts).items()]
     lines += [rivals] if (rivals := rivals_of_claims(verdicts)) else []
     return [f"{' ' if number else 'criteria:':<9} {line}" for number, line in enumerate(lines)]
@@ -51,12 +52,6 @@ def invalid(run_id: str) -> list[str]:
 def criteria_file(run_id: str) -> Path:
     """Where the report of a run keeps its verdicts."""
     return root() / "reports" / run_id / "criteria.json"
-
-
-def _none(run_id: str) -> str:
-    """Why there is no verdict: no report was written, or it holds none."""
-    written = criteria_file(run_id).is_file()
-    return "none is about what was run; the report has the scores" if written else "none judged yet"
 
 
 def report_page(run_id: str) -> str:

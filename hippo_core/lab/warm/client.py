@@ -36,9 +36,7 @@ class KernelsEnded(RuntimeError):
 
 
 class ForkedKernel:
-    """A kernel that the server has forked, with as much of subprocess.Popen as jupyter_client's LocalProvisioner uses."""
-
-    stdin = stdout = stderr = None
+    """A kernel that the server has forked, with as much of subprocess.Popen as is used of one."""
 
     def __init__(self, pid: int, line: socket.socket) -> None:
         self.pid, self.returncode = pid, None
@@ -62,14 +60,6 @@ class ForkedKernel:
             with suppress(OSError):
                 self._line.send(bytes([number]))
 
-    def kill(self) -> None:
-        """End it."""
-        self.send_signal(signal.SIGKILL)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self.send_signal(signal.SIGTERM)
-
     def _listen(self, flags: int) -> None:
         try:
             heard = self._line.recv(4096, flags)
@@ -86,11 +76,11 @@ class ForkedKernel:
 class ForkServer:
     """A server process and the socket over which it is asked."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         self._asking = threading.Lock()
         self._control = ours
-        command = [python, "-c", START.format(theirs.fileno())]
+        command = [sys.executable, "-c", START.format(theirs.fileno())]
         apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # Ctrl-C is for the owner
         around = {**os.environ, **AT_IMPORT, "TMPDIR": str(process_env.folder())}
         self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=around, **apart)
@@ -128,30 +118,29 @@ class ForkServer:
             self.process.wait()
 
 
-_servers: dict[str, ForkServer] = {}
+_servers: list[ForkServer] = []  # the last is asked; the kernels of those before it go on
 _wanted: set[str] = set()
 _starting, _ended = threading.Lock(), threading.Event()
 
 
-def launch(python: str, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
-    """A kernel, forked by this process's server for an interpreter, started (anew) where none runs or its code is old. Refused where there
-    is no way; Ended after `close`."""
-    server = start(python)
+def launch(argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
+    """A kernel, forked by this process's server, which is started (anew) where none runs or its code is old. ForkRefused where there is no
+    way; KernelsEnded after `close`."""
+    server = start()
     try:
         return server.launch(argv, env, cwd)
     except ForkRefused:
-        _leave(python, server)
-    return start(python).launch(argv, env, cwd)
+        return start(but=server).launch(argv, env, cwd)
 
 
-def start(python: str = sys.executable) -> ForkServer:
-    """The server of this process for an interpreter; it imports while its owner goes on."""
+def start(but: ForkServer | None = None) -> ForkServer:
+    """The server of this process, another than `but`; it imports while its owner goes on."""
     with _starting:
         if _ended.is_set():
             raise KernelsEnded("this process has ended its kernels and starts no more")
-        if python not in _servers or not _servers[python].alive():
-            _servers[python] = ForkServer(python)
-        return _servers[python]
+        if not _servers or _servers[-1] is but or not _servers[-1].alive():
+            _servers.append(ForkServer())
+        return _servers[-1]
 
 
 def want(model: str) -> None:
@@ -170,24 +159,14 @@ def reopen() -> None:
     _ended.clear()
 
 
-def _leave(python: str, old: ForkServer) -> None:
-    with _starting:
-        if _servers.get(python) is old:
-            _retired.append(_servers.pop(python))
-
-
-_retired: list[ForkServer] = []
-
-
 @atexit.register
 def close() -> None:
     """End all servers of this process and their kernels. It starts no more, not for a cell either that was about to; until `reopen`."""
     _ended.set()
     with _starting:
-        for server in [*_servers.values(), *_retired]:
+        for server in _servers:
             server.close()
         _servers.clear()
-        _retired.clear()
 
 
 def _read_line(line: socket.socket) -> dict[str, Any]:

@@ -5,6 +5,7 @@ jupyter_client's own ipc default all kernels of a process share one path until t
 """
 
 import shutil
+import sys
 import tempfile
 import warnings
 from functools import partial
@@ -35,7 +36,7 @@ class WarmProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Have it forked, or started as an ordinary process where that is refused, and go on at once: its messages wait for it."""
-        client.start(cmd[0])
+        client.start()
         self.process = StartingKernel(partial(_made, cmd, kwargs))
         self.pid, self.pgid = None, None  # signals go by StartingKernel, which knows whether there is a process
         return self.connection_info
@@ -51,17 +52,11 @@ class WarmProvisioner(LocalProvisioner):
 def _made(cmd: list[str], kwargs: dict[str, Any]) -> Made:
     """The kernel of a command: a fork, or an ordinary process where that is refused."""
     try:
-        python, argv = _parts(cmd)
+        if cmd[:3] != [sys.executable, "-m", "ipykernel_launcher"]:
+            raise client.ForkRefused(f"expected a command of this Python's ipykernel_launcher, got {' '.join(cmd[:3])}")
         if redirected := [name for name in ("stdin", "stdout", "stderr") if kwargs.get(name) is not None]:
             raise client.ForkRefused(f"{', '.join(redirected)} of its own")
-        return client.launch(python, argv, dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
+        return client.launch(cmd[3:], dict(kwargs["env"]), str(kwargs.get("cwd") or Path.cwd()))
     except client.ForkRefused as error:
         warnings.warn(f"a cold kernel is started: {error}", stacklevel=2)
         return launch_kernel(cmd, **LocalProvisioner._scrub_kwargs(kwargs))
-
-
-def _parts(cmd: list[str]) -> tuple[str, list[str]]:
-    """The interpreter of a kernel's command and the arguments of ipykernel; Refused where it is another kind of kernel."""
-    if cmd[1:3] != ["-m", "ipykernel_launcher"]:
-        raise client.ForkRefused(f"expected a command of ipykernel_launcher, got {' '.join(cmd[:3])}")
-    return cmd[0], cmd[3:]

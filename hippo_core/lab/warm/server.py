@@ -31,7 +31,7 @@ MODULES = (
     *("torch", "transformers.models.llama.modeling_llama", "peft", "pandas", "scipy.stats", "matplotlib.pyplot", "seaborn", "scrapbook"),
     *("IPython.core.interactiveshell", "ipykernel.kernelapp", "ipykernel.ipkernel"),
     *("hippo_core.lab.run.notebook", "hippo_core.models.load", "hippo_core.evaluation.run", "hippo_core.protocols.questions.run"),
-    *("hippo_core.protocols.questions.protocol", "hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
+    *("hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
     *(
         f"hippo_core.methods.{name}"
         for name in ("baselines", "controls", "composite", "rag.rerank", "episodic.writing", "episodic.replaying")
@@ -44,19 +44,11 @@ LAST_WORDS = 5.0  # seconds
 
 
 @dataclass
-class Kernel:
-    """A kernel that runs: its process, which leads a group and a session of its own, and the socket of its order."""
-
-    pid: int
-    line: socket.socket
-
-
-@dataclass
 class Server:
-    """The loop. `control` is the owner's socket."""
+    """The loop. `control` is the owner's socket. A kernel's process leads a group and a session of its own."""
 
     control: socket.socket
-    kernels: dict[int, Kernel] = field(default_factory=dict)  # by the descriptor of their line
+    kernels: dict[socket.socket, int] = field(default_factory=dict)  # the socket of each order, and the process of its kernel
     tried: set[str] = field(default_factory=set)  # names of models that were to be loaded
     source: int = 0  # the newest change of the package's source when it was imported
 
@@ -68,20 +60,22 @@ class Server:
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            readable = _readable([self.control, wake, *(kernel.line for kernel in self.kernels.values())])
+            readable = _readable([self.control, wake, *self.kernels])
             if wake in readable:
-                _drain(wake)
+                with suppress(BlockingIOError):
+                    while wake.recv(4096):
+                        pass
                 self._reap()
             for line in readable:
-                if line.fileno() in self.kernels:
-                    self._signal(self.kernels[line.fileno()])
+                if line in self.kernels:
+                    self._signal(line)
             if self.control in readable:
                 _, descriptors, _, _ = socket.recv_fds(self.control, 1, 1)
                 if not descriptors:
                     return self._end()
                 if order := self._take(socket.socket(fileno=descriptors[0])):
                     signal.set_wakeup_fd(-1)  # before its socket goes
-                    for end in (wake, woken, self.control, *(kernel.line for kernel in self.kernels.values())):
+                    for end in (wake, woken, self.control, *self.kernels):
                         end.close()
                     return order
 
@@ -100,7 +94,7 @@ class Server:
         if pid == 0:
             line.close()
             return order | {"forker": forker}
-        self.kernels[line.fileno()] = Kernel(pid, line)
+        self.kernels[line] = pid
         _say(line, pid=pid)
         return None
 
@@ -134,36 +128,31 @@ class Server:
         threads = _threads()
         return f"{threads} threads run in the fork server" if threads > 1 else ""
 
-    def _signal(self, kernel: Kernel) -> None:
-        numbers = kernel.line.recv(64)
+    def _signal(self, line: socket.socket) -> None:
+        numbers = line.recv(64)
         for number in numbers or (signal.SIGKILL,):
-            _send(kernel, number)
+            _send(self.kernels[line], number)
         if not numbers:
-            del self.kernels[kernel.line.fileno()]
-            kernel.line.close()
+            del self.kernels[line]
+            line.close()
 
     def _reap(self) -> None:
-        running = {kernel.pid: kernel for kernel in self.kernels.values()}
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if kernel := running.get(pid):
-                del self.kernels[kernel.line.fileno()]
-                _say(kernel.line, ended=os.waitstatus_to_exitcode(status))
-                kernel.line.close()
+        running = {pid: line for line, pid in self.kernels.items()}
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if line := running.get(ended[0]):
+                    del self.kernels[line]
+                    _say(line, ended=os.waitstatus_to_exitcode(ended[1]))
+                    line.close()
 
     def _end(self) -> None:
         """Nobody is left to work for; when this process has ended, its kernels have, so that what they held is free."""
         signal.set_wakeup_fd(-1)
-        for kernel in self.kernels.values():
-            _send(kernel, signal.SIGKILL)
-        for kernel in self.kernels.values():
+        for pid in self.kernels.values():
+            _send(pid, signal.SIGKILL)
+        for pid in self.kernels.values():
             with suppress(ChildProcessError):  # it was reaped
-                os.waitpid(kernel.pid, 0)
+                os.waitpid(pid, 0)
 
 
 def become(order: dict[str, Any]) -> None:
@@ -214,11 +203,11 @@ def _readable(ends: list[socket.socket]) -> list[socket.socket]:
     return [watched[descriptor] for descriptor, _ in poll.poll()]
 
 
-def _send(kernel: Kernel, number: int) -> None:
+def _send(pid: int, number: int) -> None:
     try:
-        os.killpg(kernel.pid, number)
+        os.killpg(pid, number)
     except ProcessLookupError:  # it has not yet made its group, or has just ended
-        os.kill(kernel.pid, number)
+        os.kill(pid, number)
 
 
 def _threads() -> int:
@@ -235,12 +224,6 @@ def _line(end: socket.socket) -> bytes:
 def _say(end: socket.socket, **words: Any) -> None:
     with suppress(OSError):  # the owner has gone; that is seen where its socket is read
         end.sendall(json.dumps(words).encode() + b"\n")
-
-
-def _drain(end: socket.socket) -> None:
-    with suppress(BlockingIOError):
-        while end.recv(4096):
-            pass
 
 
 def main(descriptor: int) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import ipywidgets
@@ -47,9 +48,9 @@ class GridView(ipywidgets.VBox):
         row = [self._head] if process is None else [self._head, self._button]
         top = ipywidgets.HBox(row, layout={"justify_content": "space-between", "align_items": "center", "min_height": "34px"})
         super().__init__([top, self._body], layout={"max_width": "860px"})
-        loop = _loop() if self.refresh() else None
-        if loop:
-            self.following = loop.create_task(self._follow())
+        if self.refresh():
+            with suppress(RuntimeError):  # no loop runs: whoever made the view looks again
+                self.following = asyncio.get_running_loop().create_task(self._follow())
 
     def refresh(self) -> bool:
         """Look at the status file once; whether there is more to come."""
@@ -95,13 +96,6 @@ class GridView(ipywidgets.VBox):
         return "\n".join(printed.lines)
 
 
-def _loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def start(
     grid: str, jobs: int = 2, run_id: str = "", only: Sequence[str] = (), models: Sequence[str] = (), kernel: Kernel = "warm"
 ) -> GridView:
@@ -115,7 +109,11 @@ def start(
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [*command(grid, run, jobs, kernel), *_repeated("--only", only), *_repeated("--model", models)],
+            [
+                *(sys.executable, "-m", "hippo_core", "grid", grid, "--run-id", run, "--jobs", str(jobs), "--kernel", kernel),
+                *(word for pattern in only for word in ("--only", pattern)),
+                *(word for model in models for word in ("--model", model)),
+            ],
             cwd=root(),
             env={**os.environ, "TTY_COMPATIBLE": "0"},  # a kernel asks for colours, and rich takes the file for a terminal then
             stdin=subprocess.DEVNULL,
@@ -124,12 +122,3 @@ def start(
             start_new_session=True,  # a kernel passes its own Ctrl-C, and its end, on to its session
         )
     return GridView(run, process, output)
-
-
-def command(grid: str, run_id: str, jobs: int, kernel: Kernel) -> list[str]:
-    """The words that run a grid."""
-    return [sys.executable, "-m", "hippo_core", "grid", grid, "--run-id", run_id, "--jobs", str(jobs), "--kernel", kernel]
-
-
-def _repeated(option: str, values: Sequence[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.cli.wrong_commands import SHORT, beside, ended
+from tests.lab.cli.wrong_commands import SHORT, beside, command_lines, ended
 
 
 @pytest.fixture(scope="module")
@@ -11,7 +11,7 @@ def other_lab(tmp_path_factory):
         yield place
 
 
-@pytest.mark.parametrize("words", SHORT, ids=lambda words: " ".join(words)[-40:])
+@pytest.mark.parametrize("words", command_lines(SHORT), ids=lambda words: " ".join(words)[-40:])
 def test_a_wrong_command_ends_in_a_line(other_lab, words, capsys, monkeypatch):
     monkeypatch.setenv("HIPPO_ROOT", str(other_lab))
     monkeypatch.chdir(other_lab / "executed")

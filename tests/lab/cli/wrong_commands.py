@@ -9,131 +9,95 @@ from hippo_core.__main__ import main
 from hippo_core.files import root
 
 LONG = "x" * 5000
-RUN = ["run", "answer"]
-CELL = ["suite=episodic", "preset=baselines/core"]
-NUMBERS = (
-    "0",
-    "-5",
-    "010",
-    "1e3",
-    "nan",
-    ".nan",
-    ".inf",
-    "1:30",
-    "'4'",
-    "1.5",
-    "yes",
-    "off",
-    "[1]",
-    "{a: 1}",
-    "~",
-    "1" * 5000,
-    "1" * 30,
-    "",
-)
-SHORT = [
-    *([*RUN, *CELL, f"n={number}"] for number in NUMBERS),
-    ["grid", "smoke", "--size", "-5"],
-    ["grid", "smoke", "--jobs", "0"],
-    ["report", "nothing"],
-    ["records", "verify", "damaged"],
-    ["records", "verify", "{lab}/archive.tar.gz"],
-    ["compare", "a", "b"],
-    ["nothing"],
-    ["preflight", "smoke", "--seed", "-1"],
-]
-ALL = [
-    *SHORT,
-    *([*RUN, *CELL, f"seed={number}"] for number in ("-1", "0x", "010", "1.0", "nan", "4294967296", "yes", "1:1")),
-    *([*RUN, *CELL, f"threads={number}"] for number in ("0", "-1", "010", "auto", "1000000000000")),
-    *([*RUN, *CELL, f"dry_run={value}"] for value in ("1", "maybe", "[]", "''")),
-    *(
-        [*RUN, *CELL, word]
-        for word in ("n", "=4", " =4", "n=4=5", "n=[", "n={", "n=&a [*a]", "n=!!int x", "nothing=1", "n=\ud800", "\udcff=1", "n=\0")
-    ),
-    [*RUN, *CELL, "n=4", "n=5"],
-    [*RUN, *CELL, "n=" + "[" * 100_000],
-    [*RUN, *CELL, "n={a: 1, a: 2}"],
-    *(
-        [*RUN, f"suite={name}"]
-        for name in ("nothing", "1", "folder:", "folder:/nowhere", "no.such.module:NAME", "a:b:c", LONG, "..", "''", "[]")
-    ),
-    *([*RUN, f"preset={name}"] for name in ("nothing", "../../etc/passwd", "1", LONG, "''", "baselines/", "a\nb")),
-    *([*RUN, *CELL, f"model={name}"] for name in ("nothing", LONG, "1", "''", "/etc", "a\nb", "{lab}/broken-model", "{lab}/list-model")),
-    *([*RUN, *CELL, f"run_id={name}"] for name in ("..", "a/b", "''", ".x", LONG, "1", "a\nb")),
-    *([*RUN, *CELL, f"overrides={value}"] for value in ("1", "[1]", "[k]", "[k=010]", "[nothing=1]", "{a: b}", "[k=nan]")),
-    *(["run", name] for name in ("nothing", "", "no.module:X", "hippo_core.files:LabError", "../x", "json:dumps", LONG)),
-    *(["grid", name] for name in ("nothing", "..", "", LONG, "a\nb", "twice", "latin", "octal", "list", "deep", "bomb")),
-    *(
-        ["grid", "smoke", *words]
-        for words in (
-            ["--size", "x"],
-            ["--size", "1.5"],
-            ["--seed", "-1"],
-            ["--seed", "nan"],
-            ["--jobs", "-1"],
-            ["--jobs", "1e3"],
-            ["--kernel", "hot"],
-            ["--run-id", "../x"],
-            ["--run-id", LONG],
-            ["--only", "nothing"],
-            ["--model", "nothing"],
-            ["--threads", "x"],
-            ["--threads", "-1"],
-            ["--nothing"],
-            ["more"],
-        )
-    ),
-    *(["grid-plan", "smoke", *words] for words in (["--size", "0"], ["--jobs", "0"], ["--model", "nothing"])),
-    *(["report", name] for name in ("..", "a/b", "", LONG, "empty")),
-    *(["watch", name] for name in ("nothing", "..", LONG, "empty")),
-    *(
-        ["records", *words]
-        for words in (
-            ["verify", "nothing"],
-            ["verify", "/dev/null"],
-            ["verify", "empty"],
-            ["verify"],
-            ["diff", "a"],
-            ["diff", "a", "b"],
-            ["diff", "empty", "empty"],
-            ["nothing"],
-        )
-    ),
-    *(
-        ["consolidation-gate", *words]
-        for words in (
-            ["nothing"],
-            ["--alpha", "nan"],
-            ["--alpha", "2"],
-            ["--alpha", "x"],
-            ["--min-uplift", "nan"],
-            ["--min-uplift", "inf"],
-            ["--uplift-mode", "x"],
-            [".."],
-        )
-    ),
-    *(
-        ["compare", *words]
-        for words in (["a"], ["empty", "empty"], ["damaged", "damaged"], ["/etc/passwd", "/etc/passwd"], ["a", "b", "--most", "-1"])
-    ),
-    *(["datasets", word] for word in ("n=0", "n=010", "suite=nothing", "suite=[]", "seed=-1", "nothing=1", "n", "run_id=../x")),
-    *(["notebook", *words] for words in (["nothing"], ["../x"], [], [LONG])),
-    *(
-        ["converse", *words]
-        for words in (
-            ["execute"],
-            ["execute", "nothing", "--out", "x"],
-            ["execute", "nothing", "--out", "x", "--timeout", "nan"],
-            ["evaluate", "nothing", "--out", "x"],
-            ["aggregate", "--out", "nothing"],
-            ["evidence", "nothing", "--chunk", "0"],
-            ["evidence", "nothing", "--half", "x"],
-            ["nothing"],
-        )
-    ),
-    *(["consolidation-merge", *words] for words in (["nothing", "out"], ["nothing"])),
-]
+CELL = "run answer suite=episodic preset=baselines/core"
+SHORT = {  # the beginning of command lines, and how each goes on
+    f"{CELL} n=": ["0", "-5", "010", "1e3", "nan", ".nan", ".inf", "1:30", "'4'", "1.5", "yes", "off", "[1]", "{a: 1}", "~", ""],
+    f"{CELL} n=1": ["1" * 5000, "1" * 30],
+    "grid smoke --size ": ["-5"],
+    "grid smoke --jobs ": ["0"],
+    "report ": ["nothing"],
+    "records verify ": ["damaged", "{lab}/archive.tar.gz"],
+    "compare a ": ["b"],
+    "nothing": [None],
+    "preflight smoke --seed ": ["-1"],
+}
+MORE = {
+    f"{CELL} seed=": ["-1", "0x", "010", "1.0", "nan", "4294967296", "yes", "1:1"],
+    f"{CELL} threads=": ["0", "-1", "010", "auto", "1000000000000"],
+    f"{CELL} dry_run=": ["1", "maybe", "[]", "''"],
+    f"{CELL} ": [
+        "n",
+        "=4",
+        " =4",
+        "n=4=5",
+        "n=[",
+        "n={",
+        "n=&a [*a]",
+        "n=!!int x",
+        "nothing=1",
+        "n=\ud800",
+        "\udcff=1",
+        "n=\0",
+        "n={a: 1, a: 2}",
+    ],
+    f"{CELL} n=4 n=": ["5"],
+    f"{CELL} n=[": ["[" * 100_000],
+    "run answer suite=": ["nothing", "1", "folder:", "folder:/nowhere", "no.such.module:NAME", "a:b:c", LONG, "..", "''", "[]"],
+    "run answer preset=": ["nothing", "../../etc/passwd", "1", LONG, "''", "baselines/", "a\nb"],
+    f"{CELL} model=": ["nothing", LONG, "1", "''", "/etc", "a\nb", "{lab}/broken-model", "{lab}/list-model"],
+    f"{CELL} run_id=": ["..", "a/b", "''", ".x", LONG, "1", "a\nb"],
+    f"{CELL} overrides=": ["1", "[1]", "[k]", "[k=010]", "[nothing=1]", "{a: b}", "[k=nan]"],
+    "run ": ["nothing", "", "no.module:X", "hippo_core.files:LabError", "../x", "json:dumps", LONG],
+    "grid ": ["nothing", "..", "", LONG, "a\nb", "twice", "latin", "octal", "list", "deep", "bomb"],
+    "grid smoke ": ["--nothing", "more"],
+    "grid smoke --size ": ["x", "1.5"],
+    "grid smoke --seed ": ["-1", "nan"],
+    "grid smoke --jobs ": ["-1", "1e3"],
+    "grid smoke --run-id ": ["../x", LONG],
+    "grid smoke --threads ": ["x", "-1"],
+    "grid smoke --kernel ": ["hot"],
+    "grid smoke --only ": ["nothing"],
+    "grid smoke --model ": ["nothing"],
+    "grid-plan smoke --size ": ["0"],
+    "grid-plan smoke --jobs ": ["0"],
+    "grid-plan smoke --model ": ["nothing"],
+    "report ": ["..", "a/b", "", LONG, "empty"],
+    "watch ": ["nothing", "..", LONG, "empty"],
+    "records verify": [None],
+    "records verify ": ["nothing", "/dev/null", "empty"],
+    "records diff ": ["a"],
+    "records diff a ": ["b"],
+    "records diff empty ": ["empty"],
+    "records ": ["nothing"],
+    "consolidation-gate ": ["nothing", ".."],
+    "consolidation-gate --alpha ": ["nan", "2", "x"],
+    "consolidation-gate --min-uplift ": ["nan", "inf"],
+    "consolidation-gate --uplift-mode ": ["x"],
+    "compare ": ["a"],
+    "compare empty ": ["empty"],
+    "compare damaged ": ["damaged"],
+    "compare /etc/passwd ": ["/etc/passwd"],
+    "compare a b --most ": ["-1"],
+    "datasets ": ["n=0", "n=010", "suite=nothing", "suite=[]", "seed=-1", "nothing=1", "n", "run_id=../x"],
+    "notebook": [None],
+    "notebook ": ["nothing", "../x", LONG],
+    "converse ": ["execute", "nothing"],
+    "converse execute nothing --out ": ["x"],
+    "converse execute nothing --out x --timeout ": ["nan"],
+    "converse evaluate nothing --out ": ["x"],
+    "converse aggregate --out ": ["nothing"],
+    "converse evidence nothing --chunk ": ["0"],
+    "converse evidence nothing --half ": ["x"],
+    "consolidation-merge ": ["nothing"],
+    "consolidation-merge nothing ": ["out"],
+}
+
+
+def command_lines(table):
+    """The words of each command line of a table: blanks part those of its beginning, the rest is one word or the end of the last."""
+    for begin, rests in table.items():
+        *words, last = begin.split(" ")
+        yield from ([*words, last if rest is None else last + rest] for rest in rests)
 
 
 @contextmanager
@@ -147,16 +111,9 @@ def beside(place):
         (place / "params/grids" / path.name).symlink_to(path)
     for name in ("notebooks", "data"):
         (place / name).symlink_to(root() / name)
-    grids = {
-        "twice": b"title: a\ntitle: b",
-        "latin": b"title: \xe9",
-        "octal": b"title: a\nthreads: 010",
-        "list": b"- 1",
-        "deep": b"[" * 99_999,
-    }
-    grids["bomb"] = (
-        "\n".join(["a: &a [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]).replace("*a0", "*a").encode()
-    )
+    bomb = "\n".join(["a: &a [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]).replace("*a0", "*a")
+    grids = {"twice": b"title: a\ntitle: b", "latin": b"title: \xe9", "octal": b"title: a\nthreads: 010", "list": b"- 1"}
+    grids |= {"deep": b"[" * 99_999, "bomb": bomb.encode()}
     for name, content in grids.items():
         (place / f"params/grids/{name}.yaml").write_bytes(content)
     for name, config in (("broken", "{"), ("list", "[]")):

@@ -1,11 +1,9 @@
 """Cells on Dask workers leave the records that they leave here, whatever happens to a worker; a cluster that is not fit is refused."""
 
-import shutil
 import signal
 import subprocess
 import time
 
-import psutil
 import pytest
 
 from hippo_core.results import records
@@ -76,22 +74,6 @@ def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(
 
 @pytest.mark.long
 @LONG
-def test_a_killed_worker_loses_nothing(local, cluster, tmp_path):
-    place = make_lab(tmp_path / "lab", local)
-    first, _ = cluster.add(place), cluster.add(place)
-    cluster.wait_for(2)
-    running = subprocess.Popen([*COMMAND, *on(cluster, "--kernel", "cold")], cwd=place, env=environment(place))
-    while running.poll() is None and not psutil.Process(first.pid).children(recursive=True):
-        time.sleep(0.1)
-    first.kill()
-    assert running.wait(300) == 0
-    equal(local, place)
-    psutil.wait_procs(kernels_of(place), timeout=10)  # a kernel sees within a second that its worker has gone
-    assert kernels_of(place) == []
-
-
-@pytest.mark.long
-@LONG
 def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp_path):
     place = make_lab(tmp_path / "lab")
     worker = cluster.add(place)
@@ -146,26 +128,6 @@ def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_pa
     assert "IndexError: list index out of range" in ran.stdout
     address = next(line.split("notebook:")[1].strip() for line in ran.stdout.splitlines() if "notebook:" in line)
     assert address.startswith(f"{bucket}/lab/quick/") and "IndexError" in "".join(papermill_io.read(address))
-
-
-UNFIT = {
-    "lock": (lambda place: (place / "requirements.lock").write_text("numpy==1.0\n"), "another requirements.lock"),
-    "code": (lambda place: (place / "hippo_core/suites/episodic.py").open("a").write("# other\n"), "other code"),
-    "model": (lambda place: shutil.rmtree(place / "model"), "lacks what a cell needs"),
-}
-
-
-@LONG
-@pytest.mark.parametrize(("change", "says"), UNFIT.values(), ids=UNFIT)
-def test_a_worker_that_is_not_fit_is_refused_before_work_starts(cluster, tmp_path, change, says):
-    place, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
-    if (other / "requirements.lock").is_symlink():
-        (other / "requirements.lock").unlink()
-        shutil.copy(place / "requirements.lock", other / "requirements.lock")
-    change(other)
-    cluster.add(other)
-    cluster.wait_for(1)
-    refused(lab(place, *on(cluster)), place, says)
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,6 @@ def test_needs_come_first_and_are_shared(place):
         seen.add(cell.id)
 
 
-def test_presets_of_later_are_counted_and_not_run(place):
-    grid = expand("tiny")
-    assert grid.not_there == {"memory/later": 4}
-    assert not any("memory" in cell.label for cell in grid.cells)
-
-
 def test_a_cell_named_twice_is_there_once(place):
     once = [cell.id for cell in expand("tiny").cells]
     assert [cell.id for cell in write_grid(place, suites=["episodic", "episodic_cross", "episodic"]).cells] == once
@@ -167,7 +161,6 @@ def test_the_grids_of_the_lab_are_whole(place, name):
     cells = of_phase(grid, "02_baseline")
     assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
     assert len({c.record for c in cells}) == len(cells)
-    assert not grid.not_there
 
 
 def key_of(cell):

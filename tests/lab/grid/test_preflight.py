@@ -36,7 +36,7 @@ def test_ablations_controls_and_baselines_are_not_asked():
     ]
     tests = [cell for cell in check_of(plain, "checked").cells if cell.parameters.get("step") == "test"]
     assert {tuple(cell.parameters["overrides"]) for cell in tests} == {("encoder=minilm",), ("encoder=minilm", "control=empty")}
-    assert check_of(expand("spatial", selection=Selection(only=("baselines/*",))).cells, "checked") == Check((), 0, ())
+    assert check_of(expand("spatial", selection=Selection(only=("baselines/*",))).cells, "checked") == Check("checked", (), 0, ())
 
 
 @pytest.mark.parametrize(("why", "status"), [("its memory was never asked", 1), ("", 0)])

@@ -18,9 +18,8 @@ from hippo_core.lab.run.preflight import Requirements, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
 from hippo_core.protocols.base.qa import parameters as parameters_module
-from hippo_core.protocols.base.qa.parameters import resolve
 from hippo_core.protocols.questions.parameters import MemoryParameters
-from hippo_core.protocols.questions.protocol import MEMORY, canonical
+from hippo_core.protocols.questions.protocol import MEMORY
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
@@ -151,7 +150,6 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
 
 def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(place):
     grid = expand("full", selection=Selection(models=("model",)))
-    assert not grid.not_there
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
     assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
     assert len(tests) == len(teaches) + (4 * 3 + 4) * 9 + 4 * 9  # all together, and whose traces the answers of mixed worlds need
@@ -304,13 +302,6 @@ def test_one_cell_runs_alone_with_what_it_needs(slept):
     assert "[1/1]" in other.stdout, other.stdout + other.stderr  # the store is there
     teach = here(place, *words[:2], *words[4:6], "step=teach")
     assert "finished already: executed/single/memory/hei_nw" in teach.stdout
-
-
-def test_canonical_parameters_are_their_own(place):
-    taught = canonical(resolve(checked(preset="ablations/gate_random", overrides=["k=2", "n_facts=12"])), "teach")
-    gate = ["episodic.use_gate=true", "episodic.gate.write_rate=1.0", "episodic.gate.policy=random", "episodic.store.budget=0.5"]
-    assert taught.parameters.overrides == ["n_facts=12", *gate]
-    assert canonical(taught).parameters == taught.parameters
 
 
 @pytest.mark.parametrize("encoder", ["own", "minilm"])

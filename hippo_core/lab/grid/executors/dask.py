@@ -111,9 +111,7 @@ class DaskCluster:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._leave()
 
-    def close(self) -> None:
-        """The same; nothing runs any more."""
-        self.stop()
+    close = stop  # when nothing runs any more
 
     def _leave(self) -> None:
         with suppress(Exception):  # a cluster that is gone has stopped, and workers that were not made ready need not

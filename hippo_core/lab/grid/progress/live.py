@@ -32,9 +32,6 @@ class Progress:
     started: float = field(default_factory=time.time)
     due: float = 0.0  # when it is drawn next, by the monotonic clock
 
-    def __post_init__(self) -> None:
-        self.countdown = eta.Countdown(self.seconds_left)
-
     def __enter__(self) -> "Progress":
         console = Console()
         if console.is_terminal:
@@ -59,7 +56,7 @@ class Progress:
         self.running.pop(outcome.cell.id, None)
         self.ended_cells.append(outcome)
         if not self.live:
-            print(screen.line(_ended(outcome), len(self.ended_cells), len(self.cells), self.countdown.seconds()), flush=True)
+            print(screen.line(_ended(outcome), len(self.ended_cells), len(self.cells), self.seconds_left()), flush=True)
 
     def again(self, outcome: Outcome) -> None:
         """A cell has crashed and will run once more."""
@@ -92,7 +89,7 @@ class Progress:
             skipped=self.skipped,
             started=self.started,
             updated=time.time(),
-            seconds_left=self.countdown.seconds() if len(self.ended_cells) < len(self.cells) else 0.0,
+            seconds_left=self.seconds_left(),
             running=[
                 RunningStatus(id=name, label=c.label, seconds=now - since, tail=output.lines)
                 for name, (c, output, since) in self.running.items()
@@ -104,12 +101,9 @@ class Progress:
     def seconds_left(self) -> float | None:
         """The time that is left; None where nothing is known of any cell."""
         ended = {outcome.cell.id for outcome in self.ended_cells}
-        open_cells = [cell for cell in self.cells if cell.id not in ended]
         took = [(outcome.cell, outcome.seconds) for outcome in self.ended_cells if outcome.state == "done"]
-        takes = eta.expected(open_cells, took, self.earlier)
         spent = {name: time.monotonic() - since for name, (_, _, since) in self.running.items()}
-        waiting = [cell for cell in open_cells if cell.id not in self.running]
-        return eta.seconds_left(waiting, spent, takes, self.jobs) if takes or not open_cells else None
+        return eta.seconds_left([cell for cell in self.cells if cell.id not in ended], spent, took, self.earlier, self.jobs)
 
 
 def _ended(outcome: Outcome) -> EndedStatus:

@@ -6,7 +6,7 @@ from rich.cells import set_cell_size
 from rich.console import Group
 from rich.text import Text
 
-from hippo_core.lab.grid.progress.eta import duration, words
+from hippo_core.lab.grid.progress.eta import duration
 from hippo_core.lab.grid.progress.status import EndedStatus, RunningStatus, Status
 
 SHOWN = 8  # ended cells, and running ones, that are listed
@@ -49,8 +49,10 @@ def headline(status: Status) -> str:
 
 def line(cell: EndedStatus, number: int, total: int, seconds_left: float | None) -> str:
     """What is printed where there is no terminal, when a cell has ended as the `number`-th of `total`."""
+    left = f"{total - number} left" if number < total else "nothing left"
+    time_left = f", about {duration(seconds_left)}" if number < total and seconds_left is not None else ""
     why = f"  {cell.message}" if cell.message else ""
-    return f"[{number}/{total}] {cell.state} {cell.label} {cell.seconds:.1f} s, {words(total - number, seconds_left)}{why}"
+    return f"[{number}/{total}] {cell.state} {cell.label} {cell.seconds:.1f} s, {left}{time_left}{why}"
 
 
 def _row(label: str, state: str, seconds: float, width: int) -> Text:
