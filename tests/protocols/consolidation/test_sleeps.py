@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.consolidation import sleeps_report as report
+from hippo_core.protocols.consolidation import report
 from hippo_core.protocols.consolidation.protocol import SLEEPS
 from hippo_core.protocols.consolidation.sleeps_table import ROWS, damage, half_life, matrix, stream
 from hippo_core.protocols.consolidation.table import SLEEPS_COLUMNS
@@ -99,7 +99,7 @@ def test_its_sentence_and_report_name_what_was_kept():
     said = SLEEPS.sentence(check(), ROWS.metrics(cell, rows, 1.0))  # type: ignore[misc]
     assert "90% of a group's questions" in said and "60% of all after 3 sleeps" in said and "40% still is" in said
     table = TableRows("sleeps", "sleeps", "question_id", "world", rows, ("score",), ("model", "seed", "suite", "n"))
-    side_by_side, own = report.found([table])
+    side_by_side, own = report.found_of_sleeps([table])
     assert side_by_side.table is not None and side_by_side.table["first group kept"].tolist() == ["0.40"]
     assert own.table is not None and own.table["group 1"].tolist() == [0.1, 1.0, 0.8, 0.4]
     assert own.figure and own.figure.startswith(b"\x89PNG")

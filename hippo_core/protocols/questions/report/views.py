@@ -31,44 +31,46 @@ PAIRED = (
     "them question by question."
 )
 AXIS = "The values are evenly spaced along the axis; higher is better."
-FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
-    (
-        "conditions",
+FIGURES: dict[str, tuple[Callable[[Frame], str], Callable[[Frame], Figure], str]] = {
+    "conditions": (
         titles.overview,
         plots.conditions_overview,
         f"Each dot is the score of one condition; further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
-    (
-        "rungs",
+    "rungs": (
         titles.ladder,
         plots.rungs_by_condition,
         "One panel for each condition, one point for each way of asking: in the fact's own words (exact), with just enough of them "
         f"(partial), in other words (paraphrase), misspelt (noisy). Higher is better. {BARS}; the dashed line is chance. {PAIRED}",
     ),
-    (
-        "recall",
+    "recall": (
         titles.recall,
         plots.recall_at_k,
         "The share of gold facts among the first k facts that a condition ranks, whatever the model answers. Higher and further left is "
         f"better. {BARS}. There is no chance line, because chance depends on the size of the world. Controls are left out.",
     ),
-    (
-        "cost",
+    "cost": (
         titles.cost,
         plots.tokens_against_accuracy,
         f"Up and to the left is better: more right answers from fewer tokens. {BARS}; the dashed line is chance.",
     ),
-)
+}
 
 
 def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The view of one setting, and its figures as PNG by file name."""
     numbers = run.numbers
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
-    drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
-    pictures = {key: drawing.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
+    figures, files = [], {}
+    for key, (claim, draw, caption) in FIGURES.items():
+        if _can_draw(key, rows):
+            file, picture = f"figures/{slug(name)}_{key}.png", drawing.png(draw(rows))
+            figures.append(figure_view(file, key, claim(rows), caption, picture))
+            files[file] = picture
     blocks = comparisons.comparisons(rows, validation, links)
+    lines = [line for block in blocks for line in block["lines"]]
+    clear = sum(line["p_value"] <= 0.05 for line in lines)
     shown = drawings(run, name)
     view = {
         "name": name,
@@ -80,7 +82,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
         "warnings": [*said(one for one in run.invalid if one.setting == name), *warnings.warnings(rows, validation)],
-        "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
+        "figures": figures,
         "drawings": shown,
         "conditions": tables.conditions(rows, links),
         "policies": tables.policies(rows),
@@ -88,10 +90,9 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
         "slices": slices(rows),
         "comparisons": blocks,
-        "paired_note": _paired_note(blocks),
+        "paired_note": f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number",
         "expected": tables.expected_ranges(rows, validation),
     }
-    files = {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
     return view, files | {one["file"]: one["drawn"] for one in shown}
 
 
@@ -104,9 +105,15 @@ def drawings(run: Run, name: str) -> list[dict[str, Any]]:
         question, pictures = kept(run.folder / cell.record)
         for number, picture in enumerate(pictures, 1):
             drawn = alone(picture.svg)
-            about = {"claim": f"{look(cell.condition).label}, {picture.title.lower()}: {question}", "caption": picture.reading}
-            file = f"figures/{slug(name)}_{slug(memory)}_{number}.svg"
-            views.append({**about, "file": file, "drawn": drawn, "data": base64.b64encode(drawn).decode()})
+            views.append(
+                {
+                    "claim": f"{look(cell.condition).label}, {picture.title.lower()}: {question}",
+                    "caption": picture.reading,
+                    "file": f"figures/{slug(name)}_{slug(memory)}_{number}.svg",
+                    "drawn": drawn,
+                    "data": base64.b64encode(drawn).decode(),
+                }
+            )
     return views
 
 
@@ -115,41 +122,29 @@ def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
     all_sweeps = find(run.numbers)
     known = {(one.axis, one.shared("model"), one.shared("suite")) for one in all_sweeps}
     all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
+    caption = f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}"
     views, pictures = [], {}
     for number, sweep in enumerate(all_sweeps, 1):
-        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
+        file = f"figures/sweep_{number}_{slug(sweep.axis)}.png"
+        pictures[file] = drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
-                "figure": figure_view(
-                    file,
-                    sweep.axis,
-                    claim,
-                    f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}",
-                    data,
-                ),
+                "figure": figure_view(file, sweep.axis, claim, caption, pictures[file]),
                 "tables": tables.sweep_tables(sweep),
             }
         )
-        pictures[file] = data
     return views, pictures
 
 
 def _swept(run: Run, sweep: Sweep) -> str:
-    model, worlds = sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""
+    whose = [sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""]
     seeds = listing(sorted(sweep.rows["seed"].unique()))
-    parts = [
-        model,
-        worlds,
-        f"profile {sweep.shared('profile')}",
-        sweep.shared("regime"),
-        f"n = {sweep.shared('n')} a point",
-        f"seed {seeds}",
-    ]
-    return ", ".join(filter(None, parts)) + "."
+    what = [f"profile {sweep.shared('profile')}", sweep.shared("regime"), f"n = {sweep.shared('n')} a point", f"seed {seeds}"]
+    return ", ".join(filter(None, [*whose, *what])) + "."
 
 
 def _can_draw(key: str, rows: Frame) -> bool:
@@ -164,18 +159,8 @@ def _can_draw(key: str, rows: Frame) -> bool:
 def figure_view(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
     """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
     width, height = struct.unpack(">II", data[16:24])
-    picture = base64.b64encode(data).decode()
-    crop = f"{100 * drawing.HEADER / drawing.WIDTH:.3f}"
-    return {
-        "name": name,
-        "file": file,
-        "claim": claim,
-        "caption": caption,
-        "data": picture,
-        "crop": crop,
-        "width": width // 2,
-        "height": height // 2,
-    }
+    shown = {"data": base64.b64encode(data).decode(), "width": width // 2, "height": height // 2}
+    return {"name": name, "file": file, "claim": claim, "caption": caption, "crop": f"{100 * drawing.HEADER / drawing.WIDTH:.3f}", **shown}
 
 
 def _facts(rows: Frame, validation: Frame) -> str:
@@ -186,9 +171,3 @@ def _facts(rows: Frame, validation: Frame) -> str:
     checked = f"; validation worlds give the expected ranges{rival}" if len(validation) else ""
     who = ", ".join(filter(None, [f"{first['model']}, profile {first['profile']}", first["suite_overrides"].replace(";", ", ")]))
     return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
-
-
-def _paired_note(blocks: list[dict[str, Any]]) -> str:
-    lines = [line for block in blocks for line in block["lines"]]
-    clear = sum(line["p_value"] <= 0.05 for line in lines)
-    return f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number"

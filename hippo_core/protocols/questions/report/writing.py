@@ -37,16 +37,8 @@ def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     judged, swept, settings = _judged_and_written(run, links, out)
     words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
     found_text = TEMPLATES.markdown("found.md.j2", **words)
-    return [
-        PagePart(
-            overview.facts(run),
-            found_text,
-            _block("before", _navigation(words), words),
-            _block("after", AFTER, words),
-            judged,
-            said(run.invalid),
-        )
-    ]
+    before, after = _block("before", _navigation(words), words), _block("after", AFTER, words)
+    return [PagePart(words["facts"], found_text, before, after, judged, said(run.invalid))]
 
 
 def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> PageBlock:
@@ -78,10 +70,10 @@ def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[l
     processes forked from this one: they find the rows in memory."""
     jobs = min(len(run.settings) + 3, os.cpu_count() or 1)
     with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
-        kept, judged, swept = pool.submit(_write_rows), pool.submit(_judge), pool.submit(_write_sweeps)
+        whole = [pool.submit(do) for do in (_write_rows, _judge, _write_sweeps)]
         written = list(pool.map(_write_setting, run.settings))
-        kept.result()
-        return judged.result(), swept.result(), written
+        _, judged, swept = (one.result() for one in whole)
+        return judged, swept, written
 
 
 _SHARED: dict[str, Any] = {}  # what a forked process was given
@@ -95,7 +87,7 @@ def _judge() -> list[Verdict]:
     return verdicts_of(_SHARED["run"])
 
 
-def _write_sweeps() -> list[dict[str, Any]]:
+def _write_sweeps() -> Views:
     sweep_views, pictures = views.sweeps(_SHARED["run"])
     write_pictures(_SHARED["out"], pictures)
     return sweep_views
@@ -106,7 +98,7 @@ def _write_setting(name: str) -> dict[str, Any]:
     view, pictures = views.setting(run, name, links)
     write_pictures(out, pictures)
     for file, text in items.pages(run, name, view["slug"], out):
-        _write(made_folder(out / "items") / file, text)
+        (made_folder(out / "items") / file).write_text(text, encoding="utf-8", newline="\n")
     write_text(out / view["folder"] / "summary.md", TEMPLATES.markdown("summary.md.j2", run=run.folder.name, one=view))
     return view
 
@@ -121,11 +113,6 @@ def _found(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
         "figure": views.figure_view(found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
         "legend": found.legend(run),
     }
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
