@@ -3,11 +3,12 @@
 import base64
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from hippo_core.protocols.base.qa.drawings import alone, kept
+from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
 from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
 from hippo_core.protocols.questions.report import comparisons, tables, warnings
@@ -23,7 +24,7 @@ from hippo_core.results.figures import drawing
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.pages import slug
+from hippo_core.results.report.pages import slug, write_pictures
 
 BARS = "Bars are 95% intervals, clustered by world"
 PAIRED = (
@@ -58,21 +59,19 @@ FIGURES: dict[str, tuple[Callable[[Frame], str], Callable[[Frame], Figure], str]
 }
 
 
-def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The view of one setting, and its figures as PNG by file name."""
+def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
+    """The view of one setting; its figures are written below `out`."""
     numbers = run.numbers
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
-    figures, files = [], {}
-    for key, (claim, draw, caption) in FIGURES.items():
-        if _can_draw(key, rows):
-            file, picture = f"figures/{slug(name)}_{key}.png", drawing.png(draw(rows))
-            figures.append(figure_view(file, key, claim(rows), caption, picture))
-            files[file] = picture
+    figures = [
+        figure_view(out, f"figures/{slug(name)}_{key}.png", key, claim(rows), caption, drawing.png(draw(rows)))
+        for key, (claim, draw, caption) in FIGURES.items()
+        if _can_draw(key, rows)
+    ]
     blocks = comparisons.comparisons(rows, validation, links)
     lines = [line for block in blocks for line in block["lines"]]
     clear = sum(line["p_value"] <= 0.05 for line in lines)
-    shown = drawings(run, name)
-    view = {
+    return {
         "name": name,
         "model": rows["model"].iloc[0],
         "short": run.settings_of(rows["model"].iloc[0])[name],
@@ -83,7 +82,7 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "primary": tables.primary(rows),
         "warnings": [*said(one for one in run.invalid if one.setting == name), *warnings.warnings(rows, validation)],
         "figures": figures,
-        "drawings": shown,
+        "drawings": _drawings(run, name, out),
         "conditions": tables.conditions(rows, links),
         "policies": tables.policies(rows),
         "retrieval": tables.retrieval(rows),
@@ -93,10 +92,9 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "paired_note": f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number",
         "expected": tables.expected_ranges(rows, validation),
     }
-    return view, files | {one["file"]: one["drawn"] for one in shown}
 
 
-def drawings(run: Run, name: str) -> list[dict[str, Any]]:
+def _drawings(run: Run, name: str, out: Path) -> list[dict[str, Any]]:
     """What memories drew of how they came to an answer in a setting: of each the condition with the shortest name, which no setting
     changes."""
     cells = {base(cell.condition): cell for cell in sorted(run.cells_of(name), key=lambda cell: (-len(cell.condition), -cell.seed))}
@@ -104,40 +102,34 @@ def drawings(run: Run, name: str) -> list[dict[str, Any]]:
     for memory, cell in sorted(cells.items()):
         question, pictures = kept(run.folder / cell.record)
         for number, picture in enumerate(pictures, 1):
-            drawn = alone(picture.svg)
-            views.append(
-                {
-                    "claim": f"{look(cell.condition).label}, {picture.title.lower()}: {question}",
-                    "caption": picture.reading,
-                    "file": f"figures/{slug(name)}_{slug(memory)}_{number}.svg",
-                    "drawn": drawn,
-                    "data": base64.b64encode(drawn).decode(),
-                }
-            )
+            drawn = picture.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1).encode()
+            file, claim = f"figures/{slug(name)}_{slug(memory)}_{number}.svg", f"{look(cell.condition).label}, {picture.title.lower()}"
+            write_pictures(out, {file: drawn})
+            data = base64.b64encode(drawn).decode()
+            views.append({"file": file, "claim": f"{claim}: {question}", "caption": picture.reading, "data": data})
     return views
 
 
-def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
-    """The view of each sweep of the run, and their figures. Axes on validation worlds are those that test worlds do not have."""
+def sweeps(run: Run, out: Path) -> list[dict[str, Any]]:
+    """The view of each sweep of the run; their figures are written. Axes on validation worlds are those that test worlds do not have."""
     all_sweeps = find(run.numbers)
     known = {(one.axis, one.shared("model"), one.shared("suite")) for one in all_sweeps}
     all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
     caption = f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}"
-    views, pictures = [], {}
+    views = []
     for number, sweep in enumerate(all_sweeps, 1):
-        file = f"figures/sweep_{number}_{slug(sweep.axis)}.png"
-        pictures[file] = drawing.png(sweep_figure(sweep))
+        file, picture = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
-                "figure": figure_view(file, sweep.axis, claim, caption, pictures[file]),
+                "figure": figure_view(out, file, sweep.axis, claim, caption, picture),
                 "tables": tables.sweep_tables(sweep),
             }
         )
-    return views, pictures
+    return views
 
 
 def _swept(run: Run, sweep: Sweep) -> str:
@@ -156,8 +148,10 @@ def _can_draw(key: str, rows: Frame) -> bool:
     return bool(needs.get(key, rows["score"].notna().any()))
 
 
-def figure_view(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
-    """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
+def figure_view(out: Path, file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
+    """A picture for the page, which is written to its file too. `crop` is the share of its width that the title takes, which the page shows
+    as text instead."""
+    write_pictures(out, {file: data})
     width, height = struct.unpack(">II", data[16:24])
     shown = {"data": base64.b64encode(data).decode(), "width": width // 2, "height": height // 2}
     return {"name": name, "file": file, "claim": claim, "caption": caption, "crop": f"{100 * drawing.HEADER / drawing.WIDTH:.3f}", **shown}
