@@ -156,9 +156,9 @@ def retrieval(rows: Frame) -> dict[str, Any] | None:
 def groups(rows: Frame, column: str, links: Links) -> dict[str, Any] | None:
     """Score by the values of a column (rung, kind): a line a condition and regime. None where the column has fewer than two values."""
     values = [value for value in summaries.order_of(rows, column) if value != ""]
-    if len(values) < 2:
-        return None
     found = estimates(rows, [*SIDE, column])
+    if len(values) < 2 or not found:
+        return None
 
     def cell(name: str, regime: str, value: Any) -> dict[str, str]:
         row = found.get((name, regime, value))
