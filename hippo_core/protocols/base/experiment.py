@@ -206,6 +206,6 @@ def experiment_of(values: Mapping[str, Any]) -> Experiment:
     return next(one for one in experiments() if one.suits(values))
 
 
-def experiments(names: Sequence[str] = ()) -> list[Experiment]:
-    """The experiments of these names; all of ours unless given."""
-    return [load_experiment(name) for name in names or names_of_ours()]
+def experiments() -> list[Experiment]:
+    """All of ours."""
+    return [load_experiment(name) for name in names_of_ours()]

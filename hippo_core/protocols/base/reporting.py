@@ -25,38 +25,24 @@ def write_report(run: Path, out: Path, own: Collection[str] = ()) -> Path:
         LabError: there is nothing to report, or a record names an experiment that `own` does not.
     """
     with as_of_now(run):
-        _require_allowed(run, own)
-        pages = dict.fromkeys(page for one in experiments_in(run) for page in one.pages)  # experiments may share them
-        return write(run, out, groups(run), list(pages))
+        names = sorted({str(read_meta(record)["experiment"]) for record in records_with(run, dry_run=True)})
+        if strange := sorted(set(names) - set(names_of_ours()) - set(own)):
+            flags = " ".join(f"--allow-import {shlex.quote(name)}" for name in strange)
+            raise LabError(
+                f"records of {run.name} name experiments that the lab does not ship: {', '.join(strange)}; to import this code, having "
+                f"read it: {COMMAND} report {run.name} {flags}"
+            )
+        experiments = [load_experiment(name) for name in names]
+        pages = dict.fromkeys(page for one in experiments for page in one.pages)  # experiments may share them
+        return write(run, out, [group(run, one) for one in experiments if not one.pages], list(pages))
 
 
-def _require_allowed(run: Path, own: Collection[str]) -> None:
-    named = {str(read_meta(record)["experiment"]) for record in records_with(run, dry_run=True)}
-    if strange := sorted(named - set(names_of_ours()) - set(own)):
-        flags = " ".join(f"--allow-import {shlex.quote(name)}" for name in strange)
-        raise LabError(
-            f"records of {run.name} name experiments that the lab does not ship: {', '.join(strange)}; to import this code, having "
-            f"read it: {COMMAND} report {run.name} {flags}"
-        )
-
-
-def experiments_in(run: Path) -> list[Experiment]:
-    """The experiments of a run's records, by name."""
-    names = {read_meta(record)["experiment"] for record in records_with(run, dry_run=True)}
-    return [load_experiment(name) for name in sorted(names)]
-
-
-def groups(run: Path) -> list[ExperimentGroup]:
-    """The tables and sections of each experiment in a run that has no pages of its own."""
-    plain = [one for one in experiments_in(run) if not one.pages]
-    return [ExperimentGroup(one.name, tables := _tables(run, one.name), tuple(one.sections(tables))) for one in plain]
-
-
-def _tables(run: Path, name: str) -> list[TableRows]:
-    experiment, tables = load_experiment(name), []
-    within = tuple(name for name in WITHIN if name in experiment.parameters.model_fields)
+def group(run: Path, experiment: Experiment) -> ExperimentGroup:
+    """The tables and sections of an experiment in a run."""
+    name, tables = experiment.name, []
+    within = tuple(field for field in WITHIN if field in experiment.parameters.model_fields)
     for table in experiment.tables:
         if records_with(run, True, name, table.step):
             rows = read_table(run, name, table.step, dry_run=True)
             tables.append(TableRows(name, table.step, table.unit, table.cluster, rows, table.measures, within))
-    return tables
+    return ExperimentGroup(name, tables, tuple(experiment.sections(tables)))

@@ -1,6 +1,7 @@
 """Consolidation: every probe before a sleep and after it, and what ways into a model bring against what they cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -14,7 +15,6 @@ from hippo_core.results.statistics.interval import cluster_interval
 BEFORE, AFTER = "#9aa3af", "#0f766e"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a6447f")  # of ways
 MARKERS = "osD^vP*X"
-AXES = ("lost", "uplift")  # across and up
 
 
 def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
@@ -24,26 +24,15 @@ def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
     last = list(dict.fromkeys(asked["stage"]))[-1]
     off = asked[asked["probe"] == "off"].groupby("stage")["score"].mean()
     title = f"With its memory off the model answers {off[last]:.0%} after sleep, {off['pre']:.0%} before"
-    margins = Margins(2.35, 0.5)
-    figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, margins)
+    figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, Margins(2.35, 0.5))
     with matplotlib.rc_context(STYLE):
         for place, name in enumerate(names):
-            ends = []
-            for stage, color in (("pre", BEFORE), (last, AFTER)):
+            for stage, color, shift, label in (("pre", BEFORE, -0.12, "before"), (last, AFTER, 0.12, "after")):
                 here = asked[(asked["probe"] == name) & (asked["stage"] == stage)].dropna(subset=["score"])
                 found = cluster_interval(here["score"].to_numpy(dtype=float), here["world"].to_numpy())
-                height = place - 0.12 if stage == "pre" else place + 0.12
                 if np.isfinite(found.low):
-                    panel.plot([found.low, found.high], [height, height], color=color, linewidth=2, alpha=0.6)
-                panel.plot(
-                    [found.mean],
-                    [height],
-                    "o",
-                    color=color,
-                    markersize=7,
-                    label=("before" if stage == "pre" else "after") if not place else None,
-                )
-                ends.append(found.mean)
+                    panel.plot([found.low, found.high], [place + shift, place + shift], color=color, linewidth=2, alpha=0.6)
+                panel.plot([found.mean], [place + shift], "o", color=color, markersize=7, label=None if place else label)
         panel.set_yticks(range(len(names)), [titles.get(name, name) for name in names], fontsize=11, color=INK)
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.set_xlim(-0.03, 1.03)
@@ -53,33 +42,36 @@ def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-def uplift_against_damage(points: Frame) -> Figure:
-    """A cross with 95% intervals a line of `points`: up is what is answered more with the memory off, right what is read worse.
+class Way(NamedTuple):
+    """A way into a model, and what sleep by it changed (`table.change`): of answers with the memory off, and with other facts in the
+    prompt."""
 
-    Args:
-        points: `name`, `way`, and `uplift` and `lost` (shares of answers), each with `_low` and `_high` (None where there is none).
-    """
-    best = points.loc[points["uplift"].idxmax()]
-    title = f"With its memory off the model answers up to {best['uplift']:.2f} more of the questions after sleep: up and left is good"
-    figure, [panel] = grid(title, 1, 1, 3.4 + 0.2 * len(points), Margins(0.75, 0.3, foot=0.9 + 0.2 * len(points)))
-    colours = {way: COLOURS[place % len(COLOURS)] for place, way in enumerate(dict.fromkeys(points["way"]))}
+    name: str
+    way: str
+    won: Mapping[str, Any]
+    read: Mapping[str, Any]
+
+
+def uplift_against_damage(ways: Sequence[Way]) -> Figure:
+    """A cross with 95% intervals a way: up is what is answered more with the memory off, right what is read worse."""
+    best = max(way.won["difference"] for way in ways)
+    title = f"With its memory off the model answers up to {best:.2f} more of the questions after sleep: up and left is good"
+    figure, [panel] = grid(title, 1, 1, 3.4 + 0.2 * len(ways), Margins(0.75, 0.3, foot=0.9 + 0.2 * len(ways)))
+    kinds = list(dict.fromkeys(way.way for way in ways))
     with matplotlib.rc_context(STYLE):
-        for number, point in enumerate(points.to_dict("records")):
-            ends = [
-                [[0.0 if end is None or end != end else abs(point[measure] - end)] for end in _ends(point, measure)] for measure in AXES
-            ]
+        for number, way in enumerate(ways):
             panel.errorbar(
-                point["lost"],
-                point["uplift"],
-                xerr=ends[0],
-                yerr=ends[1],
-                color=colours[point["way"]],
+                -way.read["difference"],
+                way.won["difference"],
+                xerr=_errors(way.read, "high", "low"),
+                yerr=_errors(way.won, "low", "high"),
+                color=COLOURS[kinds.index(way.way) % len(COLOURS)],
                 marker=MARKERS[number % len(MARKERS)],
                 markersize=7,
                 linestyle="none",
                 elinewidth=1.6,
                 alpha=0.9,
-                label=point["name"],
+                label=way.name,
             )
         panel.axvline(0, color=RULE, linewidth=1, zorder=0)
         panel.axhline(0, color=RULE, linewidth=1, zorder=0)
@@ -89,5 +81,6 @@ def uplift_against_damage(points: Frame) -> Figure:
     return figure
 
 
-def _ends(point: Mapping[str, float | None], measure: str) -> tuple[float | None, float | None]:
-    return point[f"{measure}_low"], point[f"{measure}_high"]
+def _errors(change: Mapping[str, Any], *ends: str) -> list[list[float]]:
+    """How far the ends of an interval are from its middle; 0 where there is none."""
+    return [[0.0 if change[end] is None else abs(change["difference"] - change[end])] for end in ends]

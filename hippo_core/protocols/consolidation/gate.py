@@ -1,33 +1,30 @@
 """The uplift test: did consolidation help, judged so that a command's exit status says it."""
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from typing import Literal, NamedTuple
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.consolidation.table import ROWS
 from hippo_core.results.formatting import span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_table, records_with, run_folder
-from hippo_core.results.statistics.paired import compare
+from hippo_core.results.statistics.paired import Comparison, compare
 
 Mode = Literal["fixed", "ci"]
 TOLD = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings")
 
 
-@dataclass(frozen=True)
-class Uplift:
-    """The uplift of a cell: EM with the memory off after its last sleep less before, its interval by world, and whether it passes."""
+class Uplift(NamedTuple):
+    """The uplift of a cell, EM with the memory off after its last sleep less before, and whether it passes."""
 
     cell: str
-    difference: float
-    low: float
-    high: float
-    n: int
+    change: Comparison
     passed: bool
 
     def __str__(self) -> str:
-        bounds = f" ({span(self.low, self.high)})" if self.low == self.low else ""
-        return f"{'pass' if self.passed else 'FAIL'}  {self.difference:+.3f}{bounds}, {self.n} questions  {self.cell}"
+        change = self.change
+        bounds = "" if math.isnan(change.low) else f" ({span(change.low, change.high)})"
+        return f"{'pass' if self.passed else 'FAIL'}  {change.difference:+.3f}{bounds}, {change.n} questions  {self.cell}"
 
 
 def uplifts(run_id: str, mode: Mode = "ci", min_uplift: float = 0.05, alpha: float = 0.05) -> list[Uplift]:
@@ -55,4 +52,4 @@ def _uplift(cell: Frame, mode: Mode, min_uplift: float, alpha: float) -> Uplift:
     found = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
     passed = found.difference >= min_uplift and (mode == "fixed" or found.low > 0)
     name = " ".join(f"{column}={cell[column].iloc[0]}" for column in TOLD)
-    return Uplift(name, float(found.difference), float(found.low), float(found.high), found.n, bool(passed))
+    return Uplift(name, found, bool(passed))

@@ -14,14 +14,7 @@ from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.base.qa.cell import AskingCell
 from hippo_core.protocols.base.qa.parameters import AskingParameters, forget, resolve
 from hippo_core.protocols.base.qa.plan import AXES, STORE, asking_plan, dataset_plan
-from hippo_core.protocols.consolidation.parameters import (
-    UPDATE_RULES,
-    ConsolidationParameters,
-    SleepingParameters,
-    SleepsParameters,
-    check_sleep,
-    variants,
-)
+from hippo_core.protocols.consolidation.parameters import UPDATE_RULES, ConsolidationParameters, SleepsParameters, check_sleep, variants
 from hippo_core.protocols.consolidation.sleeps_table import ROWS as SLEEPS_ROWS
 from hippo_core.protocols.consolidation.table import ROWS, TITLES
 from hippo_core.store.paths import existing
@@ -67,31 +60,17 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     )
 
 
-# Of both experiments in which a model sleeps: what they do not say themselves.
-SLEEPING = Experiment(
-    name="",
-    notebook="",
-    parameters=SleepingParameters,
-    run="",
-    tables=(),
-    cell=SleepingCell,
-    checks=check_sleep,
-    plans=plan,
-    variants=variants,
-    always_said=("suite", "preset", "model", "n", "seed", "way"),
-    axes=AXES,
-    forget=forget,
-)
+def _lost(reading: float, text: float) -> str:
+    return f"reading other facts changed by {100 * reading:+.1f} points, plain text by {text:+.3f} nats a token"
 
 
 def consolidation_in_words(parameters: ConsolidationParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     last = list(metrics["metrics"]["off"])[-1]
     before, after = (metrics["metrics"]["off"][stage] for stage in ("pre", last))
-    kept, text = (metrics["changes"][probe][last]["difference"] for probe in ("in_context", "text"))
+    lost = _lost(*(metrics["changes"][probe][last]["difference"] for probe in ("in_context", "text")))
     slept = metrics["sleep"]
     right = f"answers {after['mean']:.0%} of {after['n']} questions after {slept['seconds']:.0f} s of sleep ({parameters.way})"
-    lost = f"reading other facts changed by {100 * kept:+.1f} points, plain text by {text:+.3f} nats a token"
     return f"With its memory off {parameters.model} {right}, {before['mean']:.0%} before; {lost}."
 
 
@@ -110,13 +89,19 @@ def sections_of_consolidation(tables: "Sequence[TableRows]") -> "Sequence[Sectio
     return found(tables)
 
 
-CONSOLIDATION = replace(
-    SLEEPING,
+CONSOLIDATION = Experiment(
     name="consolidation",
     notebook="04_consolidation",
     parameters=ConsolidationParameters,
     run="hippo_core.protocols.consolidation.run",
     tables=(ROWS,),
+    cell=SleepingCell,
+    checks=check_sleep,
+    plans=plan,
+    variants=variants,
+    always_said=("suite", "preset", "model", "n", "seed", "way"),
+    axes=AXES,
+    forget=forget,
     sentence=consolidation_in_words,
     figure=figure_of_consolidation,
     sections=sections_of_consolidation,
@@ -126,8 +111,7 @@ CONSOLIDATION = replace(
 def sleeps_in_words(parameters: SleepsParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     found, damage, slept = metrics["stream"]["score"], metrics["damage"], metrics["sleep"]
-    reading, text = (damage[probe]["difference"] for probe in ("in_context", "text"))
-    lost = f"reading other facts changed by {100 * reading:+.1f} points, plain text by {text:+.3f} nats a token"
+    lost = _lost(*(damage[probe]["difference"] for probe in ("in_context", "text")))
     who = f"With its memory off {parameters.model} answers {found['just_learnt']:.0%} of a group's questions just after its sleep"
     if parameters.apart:
         return f"{who} ({parameters.way}, each from the unchanged model), {found['before']:.0%} before; after the last {lost}."
@@ -148,13 +132,13 @@ def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> byte
 
 def sections_of_sleeps(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: all cells side by side, and the matrix of each."""
-    from hippo_core.protocols.consolidation.sleeps_report import found
+    from hippo_core.protocols.consolidation.report import found_of_sleeps
 
-    return found(tables)
+    return found_of_sleeps(tables)
 
 
 SLEEPS = replace(
-    SLEEPING,
+    CONSOLIDATION,
     name="sleeps",
     notebook="04_sleeps",
     parameters=SleepsParameters,

@@ -1,15 +1,17 @@
-"""What a report says of consolidations: what each way brings and costs, a line a way; then each probe before and after, a line a cell."""
+"""What a report says of consolidations: what each way brings and costs, a line a way; then each probe before and after, a line a cell. Of
+sleeps in a row: all cells side by side, then the matrix of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from hippo_core.protocols.consolidation import figures as consolidation
-from hippo_core.protocols.consolidation.table import COLUMNS, SPENT, TITLES, changes
+from hippo_core.protocols.consolidation.sleeps_table import damage, matrix, stream
+from hippo_core.protocols.consolidation.table import COLUMNS, SPENT, TITLES, changes, measure_of
 from hippo_core.results.criteria.tables import TableRows
-from hippo_core.results.figures import drawing
-from hippo_core.results.formatting import missing, share, span
+from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
@@ -17,8 +19,10 @@ from hippo_core.results.statistics.interval import ratio_interval
 from hippo_core.results.statistics.paired import paired
 
 TOLD = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings", "restatements", "distilled", "replay")
-ALWAYS = ("model", "n", "way", "steps")
+ALWAYS = ("model", "n", "way", "steps")  # in every line, whether cells differ in it or not
 POOLED = ("seed", "run_id", "record_dir", "threads", "dry_run", "cell", "record")  # in which cells of one line may differ
+SLEEPS_TOLD = ("model", "suite", "n", "seed", "way", "steps", "wordings", "groups", "rehearse_earlier", "apart")
+SLEEPS_ALWAYS = ("model", "way", "rehearse_earlier", "apart")
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
@@ -32,21 +36,21 @@ def by_way(table: TableRows) -> Section:
     rows: Frame = keyed.assign(question_id=keyed["unit_key"], world=keyed["cluster_key"]).drop(columns=["unit_key", "cluster_key"])
     told = [name for name in rows if name not in (*COLUMNS, *POOLED)]
     differing = [name for name in told if name in ALWAYS or rows[name].astype(str).nunique() > 1]
-    ways = [way for _, way in rows.groupby([rows[name].astype(str) for name in differing], sort=True)]
-    named = [{name: way[name].iloc[0] for name in differing} for way in ways]
-    points = [_point(values, way) for values, way in zip(named, ways, strict=True)]
-    picture = drawing.png(consolidation.uplift_against_damage(pd.DataFrame(points)))
-    lines = [_costs(way) for way in ways]
+    points, lines = [], []
+    for _, way in rows.groupby([rows[name].astype(str) for name in differing], sort=True):
+        named = {name: way[name].iloc[0] for name in differing}
+        points.append(_point(named, way))
+        lines.append(named | _costs(way))
+    picture = drawing.png(consolidation.uplift_against_damage(points))
     sentence = (
         "With the memory off before and after sleep, what is kept of the answers with it (B3 / B1), and what sleep changed besides; seeds "
         "pooled, 95% intervals by world. Won: questions right after that were wrong before."
     )
-    table_of_ways = pd.DataFrame([values | line for values, line in zip(named, lines, strict=True)])
-    return Section("What sleep brings and costs", sentence, picture, table_of_ways)
+    return Section("What sleep brings and costs", sentence, picture, pd.DataFrame(lines))
 
 
-def _last(rows: Frame) -> str:
-    return list(dict.fromkeys(rows["stage"]))[-1]
+def _last(stages: Frame | Mapping[str, Any]) -> str:
+    return list(dict.fromkeys(stages))[-1]
 
 
 def _of(rows: Frame, probe: str, stage: str) -> Frame:
@@ -55,12 +59,11 @@ def _of(rows: Frame, probe: str, stage: str) -> Frame:
 
 def _costs(rows: Frame) -> dict[str, Any]:
     """A way's line but for its name."""
-    last, change = _last(rows), changes(rows)
+    last, change = _last(rows["stage"]), changes(rows)
     before, after, memory = _of(rows, "off", "pre"), _of(rows, "off", last), _of(rows, "memory", "pre")
     right = mean_by_cluster(after, "score", "world")
     pairs = paired(after, memory, key="question_id")
     kept = ratio_interval(pairs["a"], pairs["b"], pairs["cluster"])
-    measured = [name for name in SPENT if name in after]  # older records have none of them
     return {
         "memory off, before": round(float(before["score"].mean()), 3),
         "after": share(right["mean"], right["low"], right["high"]) + _bounds(right),
@@ -69,64 +72,67 @@ def _costs(rows: Frame) -> dict[str, Any]:
         "B3 / B1": share(kept.mean, kept.low, kept.high) + _bounds({"low": kept.low, "high": kept.high}),
         TITLES["in_context"]: _changed(change["in_context"][last]),
         f"{TITLES['text']}, nats a token": _changed(change["text"][last]),
-        **{f"{name} a fact": round(float(after[name].mean()), 3) for name in measured},
+        **{f"{name} a fact": round(float(after[name].mean()), 3) for name in SPENT if name in after},  # older records have none of them
         "questions": len(after),
         "worlds": after["world"].nunique(),
     }
 
 
-def _changed(change: dict[str, Any]) -> str:
-    return share(change["difference"], change["low"], change["high"], sign=True) + _bounds(change)
+def _changed(change: dict[str, Any], sign: bool = False) -> str:
+    """A difference with its interval; `sign`: the ends of that have signs too."""
+    return share(change["difference"], change["low"], change["high"], sign=True) + _bounds(change, sign)
 
 
-def _point(values: dict[str, Any], rows: Frame) -> dict[str, Any]:
+def _bounds(change: dict[str, Any], sign: bool = False) -> str:
+    return "" if missing(change["low"]) else f" ({span(change['low'], change['high'], sign)})"
+
+
+def _point(values: dict[str, Any], rows: Frame) -> consolidation.Way:
     """A way in the picture: uplift with the memory off, and the share of answers about other facts in the prompt that is lost."""
-    last, change = _last(rows), changes(rows)
-    won, lost = change["off"][last], change["in_context"][last]
-    name = ", ".join(str(value) if name in ("model", "way") else f"{name} {value}" for name, value in values.items() if name != "model")
-    ends = {"uplift_low": won["low"], "uplift_high": won["high"], "lost_low": _minus(lost["high"]), "lost_high": _minus(lost["low"])}
-    return {"name": name, "way": values["way"], "uplift": won["difference"], "lost": -lost["difference"], **ends}
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+    last, change = _last(rows["stage"]), changes(rows)
+    name = ", ".join(str(value) if name == "way" else f"{name} {value}" for name, value in values.items() if name != "model")
+    return consolidation.Way(name, values["way"], won=change["off"][last], read=change["in_context"][last])
 
 
 def by_probe(table: TableRows) -> Section:
     """The differences of all cells, and the picture of the one that gained most."""
     rows: Frame = table.rows
-    records = list(dict.fromkeys(rows["record"]))
-    cells = [rows[rows["record"] == record] for record in records]
-    varied = [name for name in TOLD if name in rows and (rows[name].nunique() > 1 or name in ALWAYS)]
-    lines = [line for cell in cells for line in _lines(cell, varied)]
+    cells = _cells(rows)
+    lines = [line for cell in cells for line in _lines(cell, _told(rows, TOLD, ALWAYS))]
     gains = [changes(cell)["off"] for cell in cells]
-    best = max((list(gain.values())[-1] for gain in gains), key=lambda change: change["difference"])
+    last = [gain[_last(gain)] for gain in gains]
+    best = max(last, key=lambda change: change["difference"])
     sentence = (
         f"Memory off, after sleep less before: {best['difference']:+.2f}{_bounds(best)} at best of {len(cells)}. "
         "Every number is on the same questions before and after, with a 95% interval by world."
     )
-    shown = max(cells, key=lambda cell: list(changes(cell)["off"].values())[-1]["difference"])
-    picture = drawing.png(consolidation.before_and_after(shown, TITLES))
+    picture = drawing.png(consolidation.before_and_after(cells[last.index(best)], TITLES))
     return Section("Consolidation", sentence, picture, pd.DataFrame(lines))
 
 
-def _lines(cell: Frame, varied: Sequence[str]) -> list[dict[str, Any]]:
+def _cells(rows: Frame) -> list[Frame]:
+    return [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
+
+
+def _told(rows: Frame, names: Sequence[str], always: Sequence[str]) -> list[str]:
+    """The parameters that lines name: those of `names` in which the rows differ, and `always` some."""
+    return [name for name in names if name in rows and (rows[name].nunique() > 1 or name in always)]
+
+
+def _lines(cell: Frame, told: Sequence[str]) -> list[dict[str, Any]]:
     lines = []
-    told = {name: cell[name].iloc[0] for name in varied}
     for probe, stages in changes(cell).items():
-        measure = "nats" if probe == "text" else "score"
-        before = _of(cell, probe, "pre")[measure].mean()
+        before = _of(cell, probe, "pre")[measure_of(probe)].mean()
         for stage, change in stages.items():
-            after = before + change["difference"]
             lines.append(
                 {
-                    **told,
+                    **{name: cell[name].iloc[0] for name in told},
                     "asked with": TITLES.get(probe, probe) + (", nats a token" if probe == "text" else ""),
                     "cycle": stage.removeprefix("post_"),
                     "before": round(float(before), 3),
-                    "after": round(float(after), 3),
+                    "after": round(float(before + change["difference"]), 3),
                     "difference": round(change["difference"], 3),
-                    "95% interval": _span(change),
+                    "95% interval": span(change["low"], change["high"]),
                     "questions": change["n"],
                     "worlds": change["n_worlds"],
                 }
@@ -134,9 +140,52 @@ def _lines(cell: Frame, varied: Sequence[str]) -> list[dict[str, Any]]:
     return lines
 
 
-def _span(change: dict[str, Any]) -> str:
-    return span(change["low"], change["high"])
+def found_of_sleeps(tables: Sequence[TableRows]) -> list[Section]:
+    """A section that compares the cells of a table, and one a cell."""
+    sections = []
+    for table in tables:
+        cells, told = _cells(table.rows), _told(table.rows, SLEEPS_TOLD, SLEEPS_ALWAYS)
+        sections.append(_side_by_side(cells, told))
+        sections += [_of_cell(cell, told) for cell in cells]
+    return sections
 
 
-def _bounds(change: dict[str, Any]) -> str:
-    return "" if missing(change["low"]) else f" ({_span(change)})"
+def _side_by_side(cells: Sequence[Frame], told: Sequence[str]) -> Section:
+    sentence = (
+        "Memory off. just learnt: a group right after its own sleep; at the end: all groups after the last sleep. Forgetting goes by the "
+        "groups before the last one. half-life: sleeps until at most half of what was just learnt is left. The last two columns compare "
+        "the end with the unchanged model on the same questions and texts, with 95% intervals by world."
+    )
+    return Section("Sleeps in a row", sentence, table=pd.DataFrame([_sleeps_line(cell, told) for cell in cells]))
+
+
+def _sleeps_line(cell: Frame, told: Sequence[str]) -> dict[str, Any]:
+    score, f1, lost = stream(cell), stream(cell, "f1"), damage(cell)
+    in_a_row, half = score.get("at_the_end") is not None, score.get("half_life")
+    return {
+        **{name: str(cell[name].iloc[0]) for name in told},
+        "sleeps": str(int(cell["sleep"].max())),
+        "before": share(score["before"]),
+        "facts in the prompt": share(score["oracle"]),
+        "just learnt": share(score["just_learnt"]),
+        "at the end": share(score.get("at_the_end")),
+        "forgetting, max less last": share(score.get("forgetting_from_max")),
+        "forgetting, initial less last": share(score.get("forgetting_from_initial")),
+        "first group kept": share(score.get("first_group_kept")),
+        "half-life": str(half) if half else "not reached" if in_a_row else NONE,
+        "groups below before": str(score["below_before"]) if in_a_row else NONE,
+        "F1 in the prompt": share(f1["oracle"]),
+        "F1 just learnt": share(f1["just_learnt"]),
+        "F1 at the end": share(f1.get("at_the_end")),
+        "reading other facts": _changed(lost["in_context"], sign=True),
+        "plain text, nats": _changed(lost["text"], sign=True),
+    }
+
+
+def _of_cell(cell: Frame, told: Sequence[str]) -> Section:
+    table = matrix(cell)
+    name = ", ".join(f"{column} {cell[column].iloc[0]}" for column in told)
+    shown = table.rename(columns=lambda group: f"group {group}").rename_axis(columns=None).reset_index(names="after sleep")
+    shown = shown.assign(mean=table.mean(axis=1).to_numpy())
+    sentence = "Accuracy on each group after each sleep, memory off; 0: before the first. A group is learnt in the sleep of its number."
+    return Section(f"Sleeps: {name}", sentence, drawing.png(sleeps.heat_map(table)), shown)

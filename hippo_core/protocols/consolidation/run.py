@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,6 +43,7 @@ from hippo_core.training.train import right_answers, train
 
 WORKSHOP = "data/training/consolidation"
 READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
+EPISODES = ("episodic", "base")  # suite and profile of the facts that stand in the prompt
 BATCH = 32
 PARAGRAPHS, DRY_PARAGRAPHS = 40, 5  # of plain text
 LESSONS = 24  # validation lessons by which a cycle is rolled back or not
@@ -156,13 +158,8 @@ def reading(sleep: Sleep, consolidated: bool) -> float:
     drawn = kept.lessons(Random("kept/validation"), LESSONS, "val")
     batches = sleep.encoder.batches(drawn, [], 4)
 
-    def right() -> float:
+    with nullcontext() if consolidated else sleep.way.unchanged():
         return float(np.mean([one for batch in batches for _, one in right_answers(sleep.way.model, batch)]))
-
-    if consolidated:
-        return right()
-    with sleep.way.unchanged():
-        return right()
 
 
 def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
@@ -195,11 +192,10 @@ def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: U
         if name == "text":
             rows = plain_text(lm, parameters.dry_run, way)
         elif name == "in_context":
-            rows = reading_others(lm, parameters.in_context, parameters.seed, way)
+            rows = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, way)
         elif name == "other_suites":
-            rows = [
-                row for suite in OTHER_SUITES for row in reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, way)
-            ]
+            asking = (reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, way) for suite in OTHER_SUITES)
+            rows = chain.from_iterable(asking)
         else:
             preset = load_preset(preset_name) if preset_name else probed.memory
             rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
@@ -224,11 +220,6 @@ def asked(
         return [row_of(suite, one) for one in answered]
 
     return way.apart([item.question for item in items], answers) if way else answers(range(len(items)))
-
-
-def reading_others(lm: LanguageModel, count: int, seed: int, way: UpdateRule | None = None) -> list[dict[str, Any]]:
-    """Rows of so many questions about worlds that no store was taught, whose facts stand in the prompt."""
-    return reading_suite(lm, "episodic", "base", count, seed, way)
 
 
 def reading_suite(

@@ -60,11 +60,8 @@ def first_group_kept(rows: Frame, measure: str) -> float:
 
 
 def half_life(values: np.ndarray) -> int | None:
-    """The first age, in sleeps since a group was learnt, at which at most half of what was just learnt is left; None where none is.
-
-    At each age the accuracies of all groups that grew so old are summed, and divided by the sum of what was just learnt of these groups.
-    values: R [G + 1, G].
-    """
+    """The first age, in sleeps since a group was learnt, at which all groups that grew so old are answered at most half as well as they
+    were just after they were learnt, together; None where none is. values: R [G + 1, G]."""
     count = values.shape[1]
     for age in range(1, count):
         groups = np.arange(count - age)
@@ -87,12 +84,10 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """The means of each sleep, the matrix and what it comes to, what was lost, and what the sleeps took."""
     off = rows[rows["probe"] == OFF]
     table = matrix(rows)
+    values = table.astype(object).where(table.notna(), None)
     return {
         "metrics": {OFF: {str(sleep): mean_by_cluster(asked, "score", "world") for sleep, asked in off.groupby("sleep")}},
-        "matrix": {
-            str(sleep): [None if value != value else float(value) for value in row]
-            for sleep, row in zip(table.index, table.to_numpy(), strict=True)
-        },
+        "matrix": {str(sleep): row for sleep, row in zip(table.index, values.to_numpy().tolist(), strict=True)},
         "stream": {"score": stream(rows), "f1": stream(rows, "f1")},
         "damage": damage(rows),
         "sleep": cell.slept,

@@ -9,7 +9,7 @@ import pandas as pd
 from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.presets import load_preset
-from hippo_core.protocols.consolidation.run import asked, keep, plain_text, read_store, reading_others, recipe_of, train_once
+from hippo_core.protocols.consolidation.run import EPISODES, asked, keep, plain_text, read_store, reading_suite, recipe_of, train_once
 from hippo_core.protocols.consolidation.table import OFF, ORACLE, SLEEPS_COLUMNS, SLEEPS_PROBES
 from hippo_core.suites.types import World
 from hippo_core.training.consolidation.sleep import Sleep, shuffled
@@ -86,8 +86,6 @@ def ask_groups(
 def others(cell: Any, sleep: int, way: UpdateRule | None = None) -> list[dict[str, Any]]:
     """Rows of what must not be lost: facts of no group (0) in the prompt, and plain text."""
     parameters, lm = cell.parameters, cell.language_model
-    probes = {
-        "in_context": reading_others(lm, parameters.in_context, parameters.seed, way),
-        "text": plain_text(lm, parameters.dry_run, way),
-    }
+    in_context = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, way)
+    probes = {"in_context": in_context, "text": plain_text(lm, parameters.dry_run, way)}
     return [{"probe": probe, "sleep": sleep, "group": 0} | row for probe, rows in probes.items() for row in rows]

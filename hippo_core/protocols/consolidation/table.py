@@ -1,5 +1,6 @@
 """The table of a consolidation: a row a question, a probe and a stage; a row a paragraph for plain text."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,12 +47,16 @@ SLEEPS_COLUMNS = (
 )
 
 
+def measure_of(probe: Any) -> str:
+    """What a probe measures."""
+    return "nats" if probe == "text" else "score"
+
+
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """The means of each probe in each stage, their differences from before, and what the sleep took."""
     scores: dict[str, Any] = {}
     for (probe, stage), group in rows.groupby(["probe", "stage"], sort=False):
-        measure = "nats" if probe == "text" else "score"
-        scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure, "world")
+        scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure_of(probe), "world")
     return {"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
 
 
@@ -59,10 +64,9 @@ def changes(rows: Frame) -> dict[str, Any]:
     """Of each probe and each stage after the first the paired difference from before (`change`)."""
     found: dict[str, Any] = {}
     for probe, group in rows.groupby("probe", sort=False):
-        measure = "nats" if probe == "text" else "score"
         before = group[group["stage"] == "pre"]
-        for stage in [stage for stage in dict.fromkeys(group["stage"]) if stage != "pre"]:
-            found.setdefault(str(probe), {})[stage] = change(group[group["stage"] == stage], before, measure)
+        for stage, after in group[group["stage"] != "pre"].groupby("stage", sort=False):
+            found.setdefault(str(probe), {})[str(stage)] = change(after, before, measure_of(probe))
     return found
 
 
@@ -72,13 +76,9 @@ def change(after: Frame, before: Frame, measure: str) -> dict[str, Any]:
     from hippo_core.results.statistics.paired import compare
 
     pair = compare(after, before, metric=measure, key="question_id", cluster="world")
-    bounds = {"low": _number(pair.low), "high": _number(pair.high)}
+    bounds = {name: None if math.isnan(end) else float(end) for name, end in (("low", pair.low), ("high", pair.high))}
     turned = {"won": pair.only_a, "lost": pair.only_b} if measure == "score" else {}
     return {"difference": float(pair.difference), **bounds, "n": pair.n, "n_worlds": pair.n_worlds, **turned}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if value == value else None
 
 
 ROWS = Table(

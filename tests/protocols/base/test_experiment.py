@@ -13,10 +13,10 @@ from hippo_core.lab.grid import expand as expanding
 from hippo_core.lab.grid.expand import expand, in_order
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.methods.base import Method
+from hippo_core.models import checksums
 from hippo_core.protocols.base.experiment import Experiment, experiments, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.questions.protocol import ANSWER
 from hippo_core.results.records import Table
 from hippo_core.results.records.read import ITEM
 
@@ -141,45 +141,32 @@ def test_cells_are_put_behind_their_needs_whatever_their_notebooks_are_called(tm
     assert [cell.id for cell in in_order(cells)] == ["b", "c", "a"]
 
 
-def test_another_file_beside_a_model_s_weights_changes_no_cell_of_it(tmp_path, monkeypatch):
-    from hippo_core.models import checksums
+def weights_of_model():
+    return checksums.weights("model")
 
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "config.json").write_text("{}")
-    (model / "model.safetensors").write_bytes(b"weights")
+
+def weights_of_method():
+    return checksums.fitted(("{model}/key.*",), "hippo-tiny")
+
+
+@pytest.mark.parametrize(
+    ("weights", "folder", "mine", "other"),
+    [
+        (weights_of_model, "model", "model.safetensors", "relations.safetensors"),
+        (weights_of_method, "data/weights/hippo-tiny", "key.safetensors", "adapter.safetensors"),
+    ],
+)
+def test_weights_are_a_part_of_their_cells_and_other_files_beside_them_are_not(tmp_path, monkeypatch, weights, folder, mine, other):
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "config.json").write_text("{}")
+    found = []
+    for file, content in ((mine, b"weights"), (other, b"of something else"), (mine, b"others")):
+        (tmp_path / folder / file).write_bytes(content)
+        checksums.forget()
+        found.append(weights())
     checksums.forget()
-    before = checksums.weights("model")
-    (model / "relations.safetensors").write_bytes(b"of a memory")
-    checksums.forget()
-    assert checksums.weights("model") == before
-    (model / "model.safetensors").write_bytes(b"other")
-    checksums.forget()
-    assert checksums.weights("model") != before
-    checksums.forget()
-
-
-def test_the_weights_that_a_method_declares_are_a_part_of_its_cells(tmp_path, monkeypatch):
-    from hippo_core.models import checksums
-
-    folder = tmp_path / "data/weights/hippo-tiny"
-    folder.mkdir(parents=True)
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    (folder / "key.safetensors").write_bytes(b"one")
-    checksums.forget()
-    before = checksums.fitted(("{model}/key.*",), "hippo-tiny")
-    (folder / "adapter.safetensors").write_bytes(b"other")
-    checksums.forget()
-    assert checksums.fitted(("{model}/key.*",), "hippo-tiny") == before
-    (folder / "key.safetensors").write_bytes(b"two")
-    checksums.forget()
-    assert checksums.fitted(("{model}/key.*",), "hippo-tiny") != before
-    checksums.forget()
-
-
-def test_ours_fit_together():
-    ANSWER.require()
+    assert found[0] == found[1] != found[2]
 
 
 def test_no_rows_but_answers_are_read_as_such():

@@ -1,15 +1,15 @@
 """What is planned, judged and reported of a consolidation follows from its parameters and its rows."""
 
 import math
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.consolidation import gate, report
 from hippo_core.protocols.consolidation.protocol import CONSOLIDATION
-from hippo_core.protocols.consolidation.table import PROBES, SPENT, TITLES, changes
+from hippo_core.protocols.consolidation.table import PROBES, SPENT, TITLES, changes, metrics
 from hippo_core.results.criteria import judge_tables, load_criteria
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.formatting import NONE
@@ -20,48 +20,24 @@ ALL_OF_FIFTY = {
     *("consolidation_50", "consolidation_of_recall", "consolidation_of_rag"),
     *("consolidation_sanity", "consolidation_other_suites", "consolidation_text"),
 }
-TOLD = {
-    "model": "hippo-tiny",
-    "suite": "consolidation",
-    "n": 20,
-    "seed": 1,
-    "way": "lora",
-    "cycles": 1,
-    "policy": "uniform",
-    "wordings": 40,
-    "restatements": 0.0,
-    "distilled": 0.0,
-    "steps": 100,
-}
+TOLD = {"model": "hippo-tiny", "suite": "consolidation", "n": 20, "seed": 1, "way": "lora", "cycles": 1, "policy": "uniform"}
+TOLD |= {"wordings": 40, "restatements": 0.0, "distilled": 0.0, "steps": 100}
 
 
 def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3.0, **told):
     """A row a question, probe and stage: before, every probe but that with the memory off is right."""
     rows = []
     for probe in PROBES:
-        for stage in ("pre", "post_1"):
-            after = {"off": off, "in_context": in_context, "other_suites": others}.get(probe, 1.0)
-            before = 0.0 if probe == "off" else 1.0
-            for number in range(MANY):
-                score = before if stage == "pre" else float(number < after * MANY)
-                about = probe if probe in ("in_context", "other_suites", "text") else "told"
-                words = {
-                    "question_id": f"{about}{number}",
-                    "world": f"{about}{number // 2}",
-                    "kind": "who",
-                    "rung": "exact",
-                    "question": "?",
-                }
-                text = probe == "text"
-                row = words | {
-                    "answer": "a",
-                    "pred": "b",
-                    "score": math.nan if text else score,
-                    "nats": (3.0 if stage == "pre" else nats) + 1e-5 * number * (stage == "pre"),
-                }
-                numbers = dict.fromkeys(("prompt_tokens", "generated_tokens", "latency_ms"), 1.0) | dict.fromkeys(SPENT, 2.0)
-                rows.append(row | {"probe": probe, "stage": stage, "abstained": 0.0} | numbers)
-    return pd.DataFrame(rows).assign(**(TOLD | told), replay=replay, record=record, cell=record)
+        about = probe if probe in ("in_context", "other_suites", "text") else "told"
+        share = {"off": off, "in_context": in_context, "other_suites": others}.get(probe, 1.0)
+        for number in range(MANY):
+            asked = {"question_id": f"{about}{number}", "world": f"{about}{number // 2}", "probe": probe}
+            before, after = float(probe != "off"), float(number < share * MANY)
+            for stage, score, loss in (("pre", before, 3.0 + 1e-5 * number), ("post_1", after, nats)):
+                rows.append(asked | {"stage": stage, "score": math.nan if probe == "text" else score, "nats": loss})
+    words = {"kind": "who", "rung": "exact", "question": "?", "answer": "a", "pred": "b"}
+    numbers = dict.fromkeys(("abstained", "prompt_tokens", "generated_tokens", "latency_ms"), 1.0) | dict.fromkeys(SPENT, 2.0)
+    return pd.DataFrame(rows).assign(**words, **numbers, **(TOLD | told), replay=replay, record=record, cell=record)
 
 
 def table(*cells):
@@ -177,8 +153,5 @@ def test_a_report_has_a_line_for_each_probe_of_each_cell():
 
 
 def test_its_sentence_names_what_was_won_and_lost():
-    rows = rows_of(off=0.5)
-    cell = type("Cell", (), {"slept": {"seconds": 12.0}})()
-    metrics = load_experiment("consolidation").table("consolidate").metrics(cell, rows, 1.0)  # type: ignore[misc]
-    said = CONSOLIDATION.sentence(check(), metrics)
+    said = CONSOLIDATION.sentence(check(), metrics(SimpleNamespace(slept={"seconds": 12.0}), rows_of(off=0.5), 1.0))
     assert "50% of 400" in said and "0% before" in said and "+0.0 points" in said

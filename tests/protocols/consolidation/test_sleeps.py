@@ -1,15 +1,16 @@
 """What a matrix of sleeps comes to, and what is planned and said of it, follows from its rows and parameters."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.consolidation import sleeps_report as report
+from hippo_core.protocols.consolidation import report
 from hippo_core.protocols.consolidation.protocol import SLEEPS
-from hippo_core.protocols.consolidation.sleeps_table import ROWS, damage, half_life, matrix, stream
+from hippo_core.protocols.consolidation.sleeps_table import damage, half_life, matrix, metrics, stream
 from hippo_core.protocols.consolidation.table import SLEEPS_COLUMNS
 from hippo_core.results.criteria.tables import TableRows
 
@@ -38,12 +39,6 @@ def rows_of(values=R, in_context=0.9, nats=3.1, **told):
             add("in_context", sleep, 0, number, float(number < right * ASKED))
             add("text", sleep, 0, number, math.nan, loss + number)
     return pd.DataFrame(made, columns=list(SLEEPS_COLUMNS)).assign(record="r", cell="r", model="hippo-tiny", way="lora", **told)
-
-
-def test_the_matrix_has_a_row_a_sleep_and_a_column_a_group():
-    found = matrix(rows_of())
-    assert found.to_numpy() == pytest.approx(np.array(R))
-    assert (list(found.index), list(found.columns)) == ([0, 1, 2, 3], [1, 2, 3])
 
 
 def test_what_a_stream_comes_to_is_counted_by_hand():
@@ -82,24 +77,19 @@ def test_of_sleeps_from_the_base_only_the_diagonal_is_said():
     rows = rows_of([[0.1, 0.1], [0.9, nan], [nan, 0.7]], apart=True)
     found = stream(rows)
     assert found["just_learnt"] == pytest.approx(0.8) and "at_the_end" not in found
-    cell = type("Cell", (), {"slept": {"sleeps": 2}})()
-    said = SLEEPS.sentence(check(apart=True), ROWS.metrics(cell, rows, 1.0))  # type: ignore[misc]
+    said = SLEEPS.sentence(check(apart=True), metrics(SimpleNamespace(slept={"sleeps": 2}), rows, 1.0))
     assert "80%" in said and "each from the unchanged model" in said
-
-
-def test_damage_is_against_the_unchanged_model():
-    found = damage(rows_of())
-    assert found["in_context"]["difference"] == pytest.approx(-0.1)
-    assert found["text"]["difference"] == pytest.approx(0.1)
 
 
 def test_its_sentence_and_report_name_what_was_kept():
     rows = rows_of()
-    cell = type("Cell", (), {"slept": {"sleeps": 3}})()
-    said = SLEEPS.sentence(check(), ROWS.metrics(cell, rows, 1.0))  # type: ignore[misc]
+    assert matrix(rows).to_numpy() == pytest.approx(np.array(R))
+    found = damage(rows)
+    assert found["in_context"]["difference"] == pytest.approx(-0.1) and found["text"]["difference"] == pytest.approx(0.1)
+    said = SLEEPS.sentence(check(), metrics(SimpleNamespace(slept={"sleeps": 3}), rows, 1.0))
     assert "90% of a group's questions" in said and "60% of all after 3 sleeps" in said and "40% still is" in said
     table = TableRows("sleeps", "sleeps", "question_id", "world", rows, ("score",), ("model", "seed", "suite", "n"))
-    side_by_side, own = report.found([table])
+    side_by_side, own = report.found_of_sleeps([table])
     assert side_by_side.table is not None and side_by_side.table["first group kept"].tolist() == ["0.40"]
     assert own.table is not None and own.table["group 1"].tolist() == [0.1, 1.0, 0.8, 0.4]
     assert own.figure and own.figure.startswith(b"\x89PNG")

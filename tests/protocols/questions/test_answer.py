@@ -130,11 +130,8 @@ def test_shown_facts_are_those_in_the_prompt_after_truncation(lm):
     assert (table["n_dropped"] > 0).any()
     assert (table["prompt_tokens"] + suite().answer_budget <= 140).all()
     for row, taught in zip(table.to_dict("records"), told, strict=True):
-        assert (
-            [fact for fact in row["shown"].split(";") if fact]
-            == [fact for fact in taught if texts[fact] in row["prompt"]]
-            == list(taught[row["n_dropped"] :])
-        )
+        shown = [fact for fact in row["shown"].split(";") if fact]
+        assert shown == [fact for fact in taught if texts[fact] in row["prompt"]] == list(taught[row["n_dropped"] :])
         assert ("truncated" in row["flags"].split(";")) == (row["n_dropped"] > 0)
 
 
@@ -150,11 +147,6 @@ def test_a_suite_without_a_window_has_no_immediate_regime(loaded):
         rows(loaded["qwen2"], "baselines/span_short", "immediate", has_window=False)
 
 
-def test_a_template_of_the_labs_own_is_flagged(loaded):
-    assert has_flag(rows(loaded["llama"], "controls/oracle"), "generic_template").all()
-    assert not has_flag(rows(loaded["qwen2"], "controls/oracle"), "generic_template").any()
-
-
 def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(loaded):
     table = rows(loaded["qwen2"], "controls/oracle", answer_budget=2)
     cut = has_flag(table, "cut")
@@ -163,9 +155,8 @@ def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(load
     assert metrics["metrics"]["episodic"]["n_cut"] == cut.sum()
     parameters = AnswerParameters(suite="episodic", preset="controls/oracle")
     assert f"; {cut.sum()} answers cut by the limit of new tokens" in answers_in_words(parameters, metrics)
-    assert "cut by" not in answers_in_words(
-        parameters, asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0)
-    )
+    whole = asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0)
+    assert "cut by" not in answers_in_words(parameters, whole)
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv"])
@@ -194,15 +185,6 @@ class Counted(Method):
 def test_the_numbers_of_a_method_s_own_reach_its_rows(loaded):
     table = answer(loaded["qwen2"], suite(), worlds(), Counted(loaded["qwen2"], Counted.Settings()))
     assert table["held"].tolist() == [len(world.facts) for world in worlds() for _ in world.items]
-
-
-def test_the_answer_budget_is_the_suites(loaded):
-    assert rows(loaded["qwen2"], "controls/oracle", answer_budget=2)["generated_tokens"].max() == 2
-
-
-def test_no_world_is_no_row(loaded):
-    table = rows(loaded["qwen2"], "controls/oracle", asked=[])
-    assert (tuple(table.columns), len(table)) == (COLUMNS, 0)
 
 
 def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():

@@ -3,9 +3,8 @@
 import pytest
 
 from hippo_core.methods.presets import load_preset
-from hippo_core.protocols.base.qa.drawings import kept
 from hippo_core.protocols.questions import run
-from hippo_core.protocols.questions.drawing import draw, example
+from hippo_core.protocols.questions.drawing import draw, example, kept
 from hippo_core.store import store_path
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds

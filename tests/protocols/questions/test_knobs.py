@@ -62,14 +62,6 @@ def test_hopfield_steps_and_beta_change_scores(benches):
     assert found[0] != found[1] != found[2] != found[0]
 
 
-@pytest.mark.parametrize("channels", [("words",), ("grams",), ("key",)])
-def test_each_channel_can_recall_alone(benches, channels):
-    bench = benches("episodic")
-    rows = bench.ask("memory/hei_nw", episodic__code__channels=channels)
-    assert rows["recall_1"].mean() > 0.5
-    assert rows["scores"].tolist() != bench.ask("memory/hei_nw")["scores"].tolist()
-
-
 @pytest.mark.parametrize("delivery", ["text", "adapter"])
 def test_the_ways_of_injecting_answer_through_the_memory(benches, delivery):
     bench = benches("episodic")

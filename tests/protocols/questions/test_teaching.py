@@ -32,19 +32,15 @@ class Sure:
         return Decision(statement, 1.0, {"sure": why}, {}, "insert" if duplicate_of is None else "aggregate", duplicate_of)
 
 
-NOTES = [
-    Observation(Statement(f"n{number}", world, text, number), provenance=provenance)
-    for number, (world, text, provenance) in enumerate(
-        (
-            ("w1", "Lea lives in Rome.", "monday"),
-            ("w1", "Otto keeps the key in the blue jar.", "tuesday"),
-            ("w1", "lea lives in Rome", "wednesday"),
-            ("w2", "Mia sold the boat to Jan.", "tuesday"),
-            ("w1", "Ivo painted the fence green.", "monday"),
-            ("w2", "Mia sold the old boat to Jan.", "monday"),  # less of a novelty behind the other
-        )
-    )
-]
+TEXTS = (
+    ("w1", "Lea lives in Rome.", "monday"),
+    ("w1", "Otto keeps the key in the blue jar.", "tuesday"),
+    ("w1", "lea lives in Rome", "wednesday"),
+    ("w2", "Mia sold the boat to Jan.", "tuesday"),
+    ("w1", "Ivo painted the fence green.", "monday"),
+    ("w2", "Mia sold the old boat to Jan.", "monday"),  # less of a novelty behind the other
+)
+NOTES = [Observation(Statement(f"n{n}", world, text, n), provenance=when) for n, (world, text, when) in enumerate(TEXTS)]
 CALIBRATION = {"mean": dict.fromkeys(TERMS, 0.0), "sd": dict.fromkeys(TERMS, 1.0), "tau": 0.0, "samples": 1}
 
 
@@ -176,14 +172,10 @@ def test_what_is_written_already_is_read_once_whoever_decides(hippo, tmp_path, m
     preset = load_preset("memory/hei_nw", {"episodic.use_gate": True})
     memory, reads, usual = preset.method(hippo, preset.settings), [], TraceStore.traces
     monkeypatch.setattr(TraceStore, "traces", lambda store, world=None: reads.append(world) or usual(store, world))
+    told = [replace(NOTES[1], statement=Statement(f"{n}", "w1", f"Otto keeps key {key}.", n)) for n, key in enumerate((0, 1, 2, 3, 2))]
     with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
-        for number in range(4):
-            memory.write(replace(NOTES[1], statement=Statement(f"{number}", "w1", f"Otto keeps key {number}.", number)), store, CALIBRATION)
-        assert reads == ["w1"]
-        assert (
-            memory.write(replace(NOTES[1], statement=Statement("5", "w1", "Otto keeps key 2.", 5)), store, CALIBRATION).action
-            == "aggregate"
-        )
+        actions = [memory.write(one, store, CALIBRATION).action for one in told]
+        assert reads == ["w1"] and actions[-1] == "aggregate"
         store.decay(0.1)  # something else changes it
         memory.write(NOTES[0], store, CALIBRATION)
         assert reads == ["w1", "w1"]

@@ -67,7 +67,7 @@ def run(tmp_path):
 
 
 def test_every_step_of_an_experiment_and_every_section_of_it_is_on_the_page(run, tmp_path):
-    [group] = reporting.groups(run)
+    group = reporting.group(run, MINE)
     assert [(table.step, len(table.rows), table.cluster) for table in group.tables] == [("a", 720, "text"), ("b", 2, "seed_of")]
     assert group.tables[0].rows.groupby("share")["loss"].mean().tolist() == pytest.approx([5.645, 6.145])
     page = reporting.write_report(run, tmp_path / "out", [MINE.name])

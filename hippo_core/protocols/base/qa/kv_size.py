@@ -35,24 +35,20 @@ def kv_size(parameters: AskingParameters) -> KVSize | None:
     storage, limit = settings.kv_storage, resolved.spec.context_limit
     data = parameters.suite, parameters.profile, parameters.items, parameters.seed, parameters.split, limit
     sizes = _world_sizes(*data, json.dumps(resolved.suite_overrides), resolved.spec.name, storage.precision)
-    together = max(1, math.ceil(parameters.batch_size / min(sizes.items))) if sizes else 1
-    memory = max(sizes.mb) * min(together, len(sizes.mb)) if sizes else math.inf
-    disk = (sum(sizes.mb) if sizes else math.inf) if storage.store == "disk" else 0.0
-    return KVSize(min(memory, storage.memory_mb), min(disk, storage.disk_mb), storage.disk_mb)
-
-
-@dataclass(frozen=True)
-class _WorldSizes:
-    """Of each world, its questions, and MiB of the keys and values of all its facts."""
-
-    items: list[int]
-    mb: list[float]
+    memory = disk = math.inf
+    if sizes:
+        items, mb = sizes
+        together = max(1, math.ceil(parameters.batch_size / min(items)))
+        memory, disk = max(mb) * min(together, len(mb)), sum(mb)
+    on_disk = min(disk, storage.disk_mb) if storage.store == "disk" else 0.0
+    return KVSize(min(memory, storage.memory_mb), on_disk, storage.disk_mb)
 
 
 @cache
 def _world_sizes(
     suite: str, profile: str, n: int, seed: int, split: str, limit: int, overrides: str, model: str, precision: Precision
-) -> _WorldSizes | None:
+) -> tuple[list[int], list[float]] | None:
+    """Of each world its questions, and MiB of the keys and values of all its facts."""
     shape = _shape(load_spec(model))
     if shape is None:
         return None
@@ -62,7 +58,7 @@ def _world_sizes(
         return None
     tokens = [[math.ceil(len(fact.text) / CHARACTERS) + LINE for fact in world.facts] for world in drawn]
     mb = [sum(shape.kv_bytes(count, precision) for count in counts) / MB for counts in tokens]
-    return _WorldSizes([max(1, len(world.items)) for world in drawn], mb) if drawn else None
+    return ([max(1, len(world.items)) for world in drawn], mb) if drawn else None
 
 
 def _shape(spec: ModelSpec) -> KVShape | None:

@@ -29,6 +29,7 @@ from hippo_core.results.figures.drawing import (
 from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
 from hippo_core.results.frames import Frame
 
+TICKS, TICK_LABELS = [0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"]
 STACKED = 0.95  # inches between panels one below the other, for the axis of one and the heading of the next
 
 
@@ -38,21 +39,29 @@ def conditions_overview(rows: Frame) -> Figure:
     table = summaries.estimate(rows, ["condition", "regime"])
     if table.empty:
         return _nothing()
-    names, regimes = ordered(table["condition"]), summaries.regimes_of(table)
-    left = max(1.35, room(_labels(names), 11) + 0.2)
-    margins = Margins(left, 0.55, gap=0.62, between=STACKED)
-    lines, columns, body = abreast(len(regimes), 0.31 * len(names) + 0.62, margins)
-    figure, panels = grid(titles.overview(rows), lines, columns, body, margins)
+    names = ordered(table["condition"])
+    margins = Margins(max(1.35, room(_labels(names), 11) + 0.2), 0.55, gap=0.62, between=STACKED)
+    figure, panels, first = _by_regime(titles.overview(rows), table, 0.31 * len(names) + 0.62, margins)
     with matplotlib.rc_context(STYLE):
-        for panel, regime in zip(panels, regimes, strict=True):
-            here = table[table["regime"] == regime].set_index("condition")
+        for panel, here in panels:
             _dots(panel, here, names)
             panel.set_xlabel(_measure(rows), fontsize=10)
             chance_line(panel, here["chance"].mean(), upright=True)
-            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
-        for panel in panels[::columns]:
+        for panel in first:
             panel.set_yticks(range(len(names)), _labels(names), fontsize=11)
     return figure
+
+
+def _by_regime(title: str, table: Frame, body: float, margins: Margins) -> tuple[Figure, list[tuple[Axes, Frame]], list[Axes]]:
+    """A figure with a panel for each regime, each with its part of the table by condition, and the panels that stand first in a line."""
+    regimes = summaries.regimes_of(table)
+    lines, columns, body = abreast(len(regimes), body, margins)
+    figure, panels = grid(title, lines, columns, body, margins)
+    with matplotlib.rc_context(STYLE):
+        for panel, regime in zip(panels, regimes, strict=True):
+            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+    parts = [table[table["regime"] == regime].set_index("condition") for regime in regimes]
+    return figure, list(zip(panels, parts, strict=True)), panels[::columns]
 
 
 def _measure(rows: Frame) -> str:
@@ -78,8 +87,7 @@ def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
             style, row = look(name), table.loc[name]
             bars(panel, [height], table.loc[[name]], style, across=True)
             panel.text(1.04, height, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
-    panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[])
-    panel.set_xticklabels(["0", "", "0.5", "", "1"])
+    panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=TICKS, xticklabels=TICK_LABELS, yticks=[])
     panel.spines["left"].set_visible(False)
     panel.tick_params(axis="y", length=0)
 
@@ -92,7 +100,7 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
         return _nothing()
     names = ordered(table["condition"])
     panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
-    values = summaries.order_of(rows, column)
+    values, windowed = summaries.order_of(rows, column), (table["regime"] == "immediate").any()
     margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
     wide, longest = WIDTH - margins.left - margins.right + margins.gap, room(_labels(names), 10) + 0.12
     most = min(5, max(2, int(wide / longest)))  # panels side by side, so that no title runs into the next
@@ -107,8 +115,9 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
         for index, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
             here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
             _small(panel, here, values, look(name), joined)
+            note = "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
             panel.set_title(look(name).label, loc="left", fontsize=size, color=INK, pad=14)
-            panel.text(0, 1.03, _regime_note(table, name, regime), transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
+            panel.text(0, 1.03, note, transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
             last = index % columns == columns - 1 or index == len(panels_of) - 1
             chance_line(panel, here["chance"].mean(), upright=False, beside=last)
             _ticks(panel, values, below=index + columns >= len(panels_of), left=index % columns == 0)
@@ -128,11 +137,6 @@ def _ticks(panel: Axes, values: list, below: bool, left: bool) -> None:
 def rungs_by_condition(rows: Frame) -> Figure:
     """Accuracy by way of asking: exact, partial, paraphrase, noisy. A flat line is a condition that answers all four alike."""
     return accuracy_by(rows, "rung", joined=True, title=titles.ladder(rows))
-
-
-def _regime_note(table: Frame, name: str, regime: str) -> str:
-    windowed = (table["regime"] == "immediate").any()
-    return "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
 
 
 def _small(panel: Axes, table: Frame, values: list, style: Style, joined: bool) -> None:
@@ -164,9 +168,9 @@ def recall_at_k(rows: Frame) -> Figure:
             panel.plot(np.arange(4) + shift, means.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
             bars(panel, np.arange(4) + shift, means.loc[name], style, across=False)
         label_ends(panel, 3.4, {name: means.loc[name, "mean"].iloc[-1] for name in names})
-        panel.set(xlim=(-0.35, 3.35), ylim=(-0.03, 1.03), xticks=range(4), yticks=[0, 0.25, 0.5, 0.75, 1])
-        panel.set_xticklabels([f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
-        panel.set_yticklabels(["0", "", "0.5", "", "1"], fontsize=11)
+        panel.set(xlim=(-0.35, 3.35), ylim=(-0.03, 1.03))
+        panel.set_xticks(range(4), [f"first {k}" if k > 1 else "first" for k in ks], fontsize=11)
+        panel.set_yticks(TICKS, TICK_LABELS, fontsize=11)
         panel.grid(axis="y", linewidth=0.6)
         panel.set_ylabel("gold facts found", fontsize=10.5)
     return figure
@@ -178,28 +182,21 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     table = summaries.estimate(rows, ["condition", "regime"])
     if table.empty:
         return _nothing()
-    tokens = rows.groupby(["condition", "regime"])["prompt_tokens"].mean()
-    table["tokens"] = [tokens[pair] for pair in zip(table["condition"], table["regime"], strict=True)]
-    regimes = summaries.regimes_of(table)
+    table = table.join(rows.groupby(["condition", "regime"])["prompt_tokens"].mean().rename("tokens"), on=["condition", "regime"])
     right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
     margins = Margins(0.6, right, gap=right + 0.1, between=STACKED)
-    lines, columns, body = abreast(len(regimes), body_for(table.groupby("regime").size().max(), 3.0), margins)
-    figure, panels = grid(titles.cost(rows), lines, columns, body, margins)
+    figure, panels, first = _by_regime(titles.cost(rows), table, body_for(table.groupby("regime").size().max(), 3.0), margins)
+    widest = 1.08 * table["tokens"].max()
     with matplotlib.rc_context(STYLE):
-        for panel, regime in zip(panels, regimes, strict=True):
-            here = table[table["regime"] == regime].set_index("condition")
-            here = here.loc[ordered(here.index)]
+        for panel, here in panels:
+            here, chance = here.loc[ordered(here.index)], here["chance"].mean()
             for name in here.index:
                 bars(panel, [here.loc[name, "tokens"]], here.loc[[name]], look(name), across=False)
-            widest = 1.08 * table["tokens"].max()
             label_points(panel, 1.04 * widest, here)
-            chance_line(panel, here["chance"].mean(), upright=False)
-            chance = here["chance"].mean()
+            chance_line(panel, chance, upright=False)
             panel.text(0.99 * widest, chance, f"chance {chance:.2f}", fontsize=9, color=CHANCE, ha="right", va="bottom")
-            panel.set(xlim=(0, widest), ylim=(-0.03, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
-            panel.set_yticklabels(["0", "", "0.5", "", "1"])
-            panel.set_title(regime, loc="left", fontsize=11, color=QUIET, pad=6)
+            panel.set(xlim=(0, widest), ylim=(-0.03, 1.03), yticks=TICKS, yticklabels=TICK_LABELS)
             panel.set_xlabel("tokens in the prompt", fontsize=10)
-        for panel in panels[::columns]:
+        for panel in first:
             panel.set_ylabel(_measure(rows), fontsize=10)
     return figure

@@ -25,14 +25,14 @@ def gate_spread(rows: Frame) -> Figure:
     weighed = rows[rows["S"].notna()]
     if not len(weighed):
         return _actions(rows)
-    written = (rows["action"] != "refuse").mean() if len(rows) else 0.0
+    written = (rows["action"] != "refuse").mean()
     figure, (panel,) = grid(f"{written:.0%} of {len(rows)} facts were stored", 1, 1, 2.6, Margins(0.7, 0.3))
     edges = np.histogram_bin_edges(weighed["S"], BINS)
-    shown = {action: weighed.loc[weighed["action"] == action, "S"] for action in ACTIONS}
-    shown = {action: values for action, values in shown.items() if len(values)}
+    there = [action for action in ACTIONS if (weighed["action"] == action).any()]
+    shown = [weighed.loc[weighed["action"] == action, "S"] for action in there]
     with matplotlib.rc_context(STYLE):
-        labels, colours = [ACTIONS[action][0] for action in shown], [ACTIONS[action][1] for action in shown]
-        panel.hist(list(shown.values()), bins=list(edges), stacked=True, color=colours, label=labels)
+        labels, colours = zip(*(ACTIONS[action] for action in there), strict=True)
+        panel.hist(shown, bins=list(edges), stacked=True, color=colours, label=labels)
         panel.set_xlabel("S, the salience of a fact", fontsize=10)
         panel.set_ylabel("facts", fontsize=10)
         panel.legend(frameon=False, fontsize=10)

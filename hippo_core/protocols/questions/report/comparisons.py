@@ -12,8 +12,6 @@ from hippo_core.results.report.svg import dot_and_bar
 from hippo_core.results.report.verdicts import needed
 from hippo_core.results.statistics.paired import Comparison
 
-EITHER_WAY = (-1.0, 1.0)
-
 
 def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, Any]]:
     """Each condition against span_short, the best rag and oracle, item by item: a block for each rival and regime."""
@@ -23,45 +21,34 @@ def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, 
     blocks = []
     for regime in reversed(summaries.regimes_of(rows)):
         for rival, note in rivals:
-            lines = _against(rows, rival, regime, links) if rival else []
-            if lines:
-                blocks.append({"rival": look(str(rival)).label, "note": note, "regime": regime, "lines": lines})
+            if rival and (lines := _against(rows, rival, regime, links)):
+                blocks.append({"rival": look(rival).label, "note": note, "regime": regime, "lines": lines})
     return blocks
 
 
 def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[str, Any]]:
-    lines = []
+    lines, b = [], (rival, links.regime(rival, regime))
     for name in ordered(rows["condition"]):
-        a, b = (name, links.regime(name, regime)), (rival, links.regime(rival, regime))
-        if name == rival or regime not in (a[1], b[1]):  # neither has rows of its own in this regime
-            continue
-        result = summaries.pair(rows, a, b)
-        if result is not None:
-            lines.append(_comparison(a, b, result, links))
+        a = name, links.regime(name, regime)
+        measured = name != rival and regime in (a[1], b[1])  # else neither has rows of its own in this regime
+        if measured and (found := summaries.pair(rows, a, b)):
+            shown = numbers(found)
+            alt = f"difference {share(found.difference, sign=True)}, 95% interval {shown['interval']}"
+            colour = INK if found.p_permutation <= 0.05 else QUIET
+            lines.append(
+                {
+                    "name": look(name).label,
+                    "look": look(name),
+                    **shown,
+                    "value": found.difference,
+                    "bar": dot_and_bar(found.difference, found.low, found.high, (-1.0, 1.0), colour, alt, guide=0.0),
+                    "p_value": found.p_permutation,
+                    "link_a": links.differing(a, b, "a"),
+                    "link_b": links.differing(a, b, "b"),
+                    "link": links.differing(a, b),
+                }
+            )
     return lines
-
-
-def _comparison(a: tuple[str, str], b: tuple[str, str], result: Comparison, links: Links) -> dict[str, Any]:
-    alt = f"difference {share(result.difference, sign=True)}, 95% interval {span(result.low, result.high, sign=True)}"
-    return {
-        "name": look(a[0]).label,
-        "look": look(a[0]),
-        **numbers(result),
-        "value": result.difference,
-        "bar": dot_and_bar(
-            result.difference,
-            result.low,
-            result.high,
-            EITHER_WAY,
-            INK if result.p_permutation <= 0.05 else QUIET,
-            alt,
-            guide=0.0,
-        ),
-        "p_value": result.p_permutation,
-        "link_a": links.differing(a, b, "a"),
-        "link_b": links.differing(a, b, "b"),
-        "link": links.differing(a, b),
-    }
 
 
 def numbers(result: Comparison) -> dict[str, str]:

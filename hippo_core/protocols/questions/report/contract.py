@@ -6,7 +6,7 @@ and the weights that its file names (store/identity.py).
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid
@@ -36,15 +36,14 @@ class Violation(NamedTuple):
 def violations(rows: Frame) -> list[Violation]:
     """The clauses that cells of a run break, on its test and validation worlds."""
     together: dict[tuple[object, ...], dict[tuple[str, str], Cell]] = {}
+    found = []
     cells: list[Cell] = _by_cell(rows).to_dict("records")
     for one in cells:  # of those of several sizes the largest, which comes last
-        together.setdefault(_worlds(one), {})[one["condition"], one["regime"]] = one
-    return [Violation(one["record"], one["condition"], one["setting"], why) for one in cells for why in broken(one, together[_worlds(one)])]
-
-
-def _worlds(cell: Cell) -> tuple[object, ...]:
-    """Whose worlds a cell was asked about: cells that agree in it are compared."""
-    return cell["setting"], cell["split"], cell["seed"]
+        together.setdefault((one["setting"], one["split"], one["seed"]), {})[one["condition"], one["regime"]] = one
+    for one in cells:
+        here = together[one["setting"], one["split"], one["seed"]]
+        found += [Violation(one["record"], one["condition"], one["setting"], why) for why in _broken(one, here)]
+    return found
 
 
 def _by_cell(rows: Frame) -> Frame:
@@ -57,7 +56,7 @@ def _by_cell(rows: Frame) -> Frame:
     return table.reindex(columns=[*names, *MEASURED, "n", "scored"]).sort_values("n", kind="stable").reset_index()
 
 
-def broken(cell: Cell, here: Cells) -> Iterator[str]:
+def _broken(cell: Cell, here: Cells) -> Iterator[str]:
     """Why a cell is invalid. `here`: all cells on the same worlds, its own among them, by condition and regime."""
     condition = cell["condition"]
     if cell["scored"] < cell["n"]:
@@ -66,27 +65,27 @@ def broken(cell: Cell, here: Cells) -> Iterator[str]:
         if cell["score"] > cell["chance"] + FLOOR:
             yield f"without the facts {cell['score']:.2f} of its answers are right, where chance is {cell['chance']:.2f}"
     elif base(condition).startswith("memory/") and not is_control(condition):
-        yield from (why for clause in CLAUSES if (why := clause(cell, here)))
+        yield from _of_memory(cell, here)
 
 
-def _store(cell: Cell, here: Cells) -> str:
-    return "its store holds nothing of the worlds that are asked about" if cell["store_written"] == 0 else ""
-
-
-def _requests(cell: Cell, here: Cells) -> str:
-    return "its memory was never asked" if cell["requests"] == 0 else ""
-
-
-def _refusals(cell: Cell, here: Cells) -> str:
-    return f"the model refuses {cell['refusal']:.2f} of the questions" if cell["refusal"] > REFUSALS else ""
-
-
-def _replay(cell: Cell, here: Cells) -> str:
-    if cell["regime"] != "after_sleep":
-        return ""
-    if cell["replayed"] == 0:
-        return "nothing was replayed before it"
-    return "" if (cell["condition"], "delayed") in here else "there is no score of it before the replay"
+def _of_memory(cell: Cell, here: Cells) -> Iterator[str]:
+    condition, regime = cell["condition"], cell["regime"]
+    if cell["store_written"] == 0:
+        yield "its store holds nothing of the worlds that are asked about"
+    if cell["requests"] == 0:
+        yield "its memory was never asked"
+    if cell["refusal"] > REFUSALS:
+        yield f"the model refuses {cell['refusal']:.2f} of the questions"
+    if regime == "after_sleep" and cell["replayed"] == 0:
+        yield "nothing was replayed before it"
+    elif regime == "after_sleep" and (condition, "delayed") not in here:
+        yield "there is no score of it before the replay"
+    hidden = next((here[name, regime] for name in _hidden(condition) if (name, regime) in here), None)
+    if hidden and (lost := cell["score"] - hidden["score"]) < WORTH:
+        yield f"with its store hidden it loses only {lost:.2f} of its answers"
+    ungated = here.get((_ungated(condition), regime))
+    if ungated and cell["n"] >= GATE_ITEMS and (cost := ungated["score"] - cell["score"]) > GATE_COST:
+        yield f"its gate costs {cost:.3f} of the answers"
 
 
 def beside(condition: str) -> set[str]:
@@ -100,23 +99,6 @@ def _hidden(condition: str) -> list[str]:
 
 def _ungated(condition: str) -> str:
     return f"{condition} ({GATES[condition]}.gate.enabled=false)" if condition in GATES else ""
-
-
-def _worth(cell: Cell, here: Cells) -> str:
-    """A store must matter: with what is recalled hidden, answers get worse."""
-    names = _hidden(cell["condition"])
-    hidden = next((here[name, cell["regime"]] for name in names if (name, cell["regime"]) in here), None)
-    lost = cell["score"] - hidden["score"] if hidden else WORTH
-    return f"with its store hidden it loses only {lost:.2f} of its answers" if lost < WORTH else ""
-
-
-def _gate(cell: Cell, here: Cells) -> str:
-    ungated = here.get((_ungated(cell["condition"]), cell["regime"]))
-    cost = ungated["score"] - cell["score"] if ungated else 0.0
-    return f"its gate costs {cost:.3f} of the answers" if cell["n"] >= GATE_ITEMS and cost > GATE_COST else ""
-
-
-CLAUSES: tuple[Callable[[Cell, Cells], str], ...] = (_store, _requests, _refusals, _replay, _worth, _gate)
 
 
 def _with(condition: str, mark: str) -> str:

@@ -33,15 +33,13 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     """Each row's share of the time in which its world was told to the stores that its cell reads, from the `teach.csv` of each cell that
     wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
     prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
-    nothing: Any = pd.Series(float("nan"), index=rows.index)
-    if not prepared:
-        return nothing
-    told = {
-        record: pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
-        for record in rows["record"].unique()
-        if (teachings := dict.fromkeys(_taught_by(folder / str(record), prepared)))  # two parts of a memory may read one store
-    }
+    told = {}
+    for record in rows["record"].unique() if prepared else ():
+        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
+        if teachings:
+            told[record] = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
     if not told:
+        nothing: Any = pd.Series(float("nan"), index=rows.index)
         return nothing
     of = ["record", "world"]
     ms: Any = pd.concat(told, names=["record"]).groupby(of)["ms"].sum()

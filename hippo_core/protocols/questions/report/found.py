@@ -6,8 +6,9 @@ the controls hold, the third what of the claims is met, not met and not shown. "
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
 
 from hippo_core.files import root
 from hippo_core.protocols.questions.figures.headline import BEST_RAG, HeadlineComparison, headline_figure
@@ -16,7 +17,7 @@ from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, ordered
 from hippo_core.results.criteria import Verdict
-from hippo_core.results.figures.palette import Style, look
+from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims
@@ -34,8 +35,8 @@ def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     mine = [verdict for verdict in verdicts if verdict.model == model]
     first = _compared(leads(run, model)) + _weak_rivals(run, model)
     broken = [one for one in run.invalid if any(cell.record == one.record and cell.model == model for cell in run.cells)]
-    invalid = " ".join(["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)])
-    return [_begun(one) for one in (invalid if broken else "", first, _controls(run, model, mine), _claims(mine)) if one]
+    invalid = ["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)] if broken else []
+    return [_begun(one) for one in (" ".join(invalid), first, _controls(run, model, mine), _claims(mine)) if one]
 
 
 def _weak_rivals(run: Run, model: str) -> str:
@@ -57,19 +58,16 @@ def leads(run: Run, model: str) -> list[HeadlineComparison]:
     """In each setting of a model the memory and what it is compared with: the best rag, else the plain model; without a memory the best rag
     and the plain model, and where there is nothing to compare the best condition alone."""
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
-    comparisons = []
+    ways: list[list[tuple[Any, ...]]] = [[], [], [], []]
     for setting, name in run.settings_of(model).items():
         here = rows[rows["setting"] == setting]
-        there, rag = set(here["condition"]), summaries.best_rag(here, run.validation_of(setting))[0]
-        memory_here, plain = memory_of(here), PLAIN if PLAIN in there else None
-        ways = [(memory_here, rag), (memory_here, plain), (rag, plain), (_best(here), "")]
-        possible = [way if None not in way else None for way in ways]
-        comparisons.append((name if len(run.models) == 1 else setting, here, rag, possible))
-    for way in range(4):  # the first that any setting allows, so that all lines compare the same two things
-        allowed = [(name, here, rag, possible[way]) for name, here, rag, possible in comparisons if possible[way]]
-        if allowed:
-            return [_lead(*one) for one in allowed]
-    return []
+        memory, rag = memory_of(here), summaries.best_rag(here, run.validation_of(setting))[0]
+        plain = PLAIN if (here["condition"] == PLAIN).any() else None
+        for way, sides in zip(ways, [(memory, rag), (memory, plain), (rag, plain), (_best(here), "")], strict=True):
+            if None not in sides:
+                way.append((name if len(run.models) == 1 else setting, here, rag, *sides))
+    # The first that any setting allows, so that all lines compare the same two things.
+    return [_lead(*one) for one in next(filter(None, ways), [])]
 
 
 def memory_of(rows: Frame) -> str | None:
@@ -86,9 +84,8 @@ def _best(rows: Frame) -> str | None:
     return next((name for name in ordered(means.index) if means[name] == means.max()), None)
 
 
-def _lead(name: str, rows: Frame, rag: str | None, sides: tuple[str, str]) -> HeadlineComparison:
+def _lead(name: str, rows: Frame, rag: str | None, a: str, b: str) -> HeadlineComparison:
     table = summaries.estimate(rows, ["condition"]).set_index("condition")
-    a, b = sides
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
     return HeadlineComparison(name, a, b, rag or "", table, difference, low, high, said_of(str(rows["suite"].iloc[0])).get("asks", ""))
@@ -106,17 +103,15 @@ def _compared(found: Sequence[HeadlineComparison]) -> str:
         return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
     first, second = _sides(paired)
     worth = [lead for lead in paired if not lead.at_chance]
-    groups = [
-        (f"{first} answers clearly more questions right than {second} on", [lead for lead in worth if lead.low > 0]),
+    ahead, more = [lead for lead in worth if lead.low > 0], f"{first} answers clearly more questions right than {second} on"
+    others = [
         ("clearly fewer on", [lead for lead in worth if lead.high < 0]),
         ("no clear difference on", [lead for lead in worth if lead.low <= 0 <= lead.high]),
         ("too few worlds to tell on", [lead for lead in worth if math.isnan(lead.low)]),
         (f"{second} is at chance, so that nothing can be said, on", [lead for lead in paired if lead.at_chance]),
     ]
-    if not groups[0][1]:
-        groups[0] = (f"{first} answers clearly more questions right than {second} on none of {len(paired)} settings", [])
-    parts = [groups[0][0] if not groups[0][1] else _listed(*groups[0], len(paired))]
-    parts += [_listed(words, some, len(paired)) for words, some in groups[1:] if some]
+    parts = [_listed(more, ahead, len(paired)) if ahead else f"{more} none of {len(paired)} settings"]
+    parts += [_listed(words, some, len(paired)) for words, some in others if some]
     return "; ".join(parts) + "."
 
 
@@ -161,11 +156,8 @@ def _controls(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
     instrument = _held([one for one in verdicts if one.about == "instrument"], "expectation", "expectations", " of the instrument")
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
     means = rows.groupby("condition")["score"].mean()
-    told = [
-        f"{percent(means[name])} with {words}"
-        for name, words in (("controls/shuffled_store", "another world's traces"), ("controls/oracle_store", "the right trace"))
-        if name in means.index
-    ]
+    words = {"controls/shuffled_store": "another world's traces", "controls/oracle_store": "the right trace"}
+    told = [f"{percent(means[name])} with {of_what}" for name, of_what in words.items() if name in means.index]
     parts = [held or "No control of a memory was judged", *([f"answers right: {', '.join(told)}"] if held and told else []), instrument]
     return "; ".join(filter(None, parts)) + "."
 
@@ -231,38 +223,19 @@ def picture(run: Run) -> tuple[str, bytes] | None:
     return (claim(found), headline_figure(claim(found), found)) if found else None
 
 
-@dataclass(frozen=True)
-class Named:
-    """A condition in words."""
-
-    look: Style
-    words: str
-
-    @property
-    def label(self) -> str:
-        """The name that tables give it."""
-        return self.look.label
-
-
-def legend(run: Run) -> list[Named]:
+def legend(run: Run) -> list[dict[str, Any]]:
     """Every condition of the run in the words of its preset, in the order of all tables; a preset is described once."""
-    named, told = [], set[str]()
+    lines, told = [], set[str]()
     for name in ordered(run.rows["condition"]):
-        named.append(Named(look(name), "The same, with this setting" if base(name) in told else described(base(name))))
+        words = "The same, with this setting" if base(name) in told else described(base(name))
+        lines.append({"look": look(name), "label": look(name).label, "words": words})
         told.add(base(name))
-    return named
+    return lines
 
 
 def described(preset: str) -> str:
     """The first sentence of the comment at the top of a preset's file; empty where there is no such file."""
     path = root() / "params" / "presets" / f"{preset}.yaml"
-    return _first_sentence(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else ""
-
-
-def _first_sentence(lines: Iterable[str]) -> str:
-    words = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        words.append(line.removeprefix("#").strip())
-    return " ".join(words).partition(". ")[0].rstrip(".")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    return " ".join(line.removeprefix("#").strip() for line in comment).partition(". ")[0].rstrip(".")

@@ -10,11 +10,11 @@ import pandas as pd
 
 from hippo_core.protocols.questions.report.pages import TEMPLATES
 from hippo_core.protocols.questions.report.runs import RecordView, Run, not_listed
-from hippo_core.results.conditions import ordered
+from hippo_core.protocols.questions.report.tables import SIDE, sides
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.summaries import order_of, regimes_of
+from hippo_core.results.summaries import order_of
 
 SHOWN = ["item_id", "rung", "kind", "question", "prompt", "answer", "pred", "flags", "score", "f1", "recall_1", "prompt_tokens"]
 RECALLED, READ = "recalled_texts", "read"  # columns that older records lack
@@ -41,16 +41,16 @@ def _cell_page(cell: RecordView, rows: Frame, slug: str, record: str) -> str:
         facts=f"{cell.model}, n={cell.n}, seed {cell.seed}. Chance {share(rows['chance'].mean())}.",
         record=record,
         slug=slug,
-        rungs=_choices(rows, "rung"),
-        kinds=_choices(rows, "kind"),
+        **_choices(rows),
         recalls=RECALLED in rows and bool(rows[RECALLED].astype(bool).any()),
         ranks=bool(rows["recall_1"].notna().any()),
         items=[_item(row) for row in rows.reindex(columns=[*SHOWN, RECALLED, READ, "composed_by"]).to_dict("records")],
     )
 
 
-def _choices(rows: Frame, column: str) -> list[str]:
-    return [str(value) for value in order_of(rows, column) if value != ""]
+def _choices(rows: Frame) -> dict[str, list[str]]:
+    """What the items of a page can be chosen by."""
+    return {f"{by}s": [str(value) for value in order_of(rows, by) if value != ""] for by in ("rung", "kind")}
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
         "flags": row["flags"].replace(";", ", "),
         "verdict": verdict,
         "mark": MARKS[verdict],
-        "score": _score(row["score"]),
+        "score": f"{row['score']:.0f}" if row["score"] in (0, 1) else share(row["score"]),
         "f1": share(row["f1"]),
         "recall": share(row["recall_1"]),
         "tokens": count(row["prompt_tokens"]),
@@ -100,27 +100,29 @@ def shown_text(text: str) -> str:
     return text if text.strip() else "(nothing)"
 
 
-def _score(score: float) -> str:
-    return f"{score:.0f}" if score in (0, 1) else share(score)
-
-
 def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
-    sides = [(name, regime) for name in ordered(rows["condition"]) for regime in regimes_of(rows[rows["condition"] == name])]
-    columns = [f"{look(name).label}, {regime}" for name, regime in sides]
-    where = {cell.record: cell.page for cell in run.cells_of(setting)}
-    answers = {side: _answers(group, where) for side, group in rows.groupby(["condition", "regime"], sort=False)}
+    columns = {side: f"{look(side[0]).label}, {side[1]}" for side in sides(rows)}
+    cells = run.cells_of(setting)
+    where = {cell.record: cell.page for cell in cells}
+    answers = {side: _answers(group, where) for side, group in rows.groupby(SIDE, sort=False)}
     several = rows["seed"].nunique() > 1
     items = [
         {
             "id": f"{row['seed']}/{row['item_id']}" if several else row["item_id"],
             **{name: row[name] for name in ("rung", "kind", "question", "answer")},
-            "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for column, side in zip(columns, sides, strict=True)],
+            "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for side, column in columns.items()],
         }
         for row in rows.drop_duplicates("key").to_dict("records")
     ]
-    words = {"rungs": _choices(rows, "rung"), "kinds": _choices(rows, "kind"), "columns": columns, "items": items}
-    words["not_listed"] = not_listed(run.cells_of(setting))
-    return TEMPLATES.html("pairs.html.j2", title=f"{setting}: all items", slug=slug, **words)
+    return TEMPLATES.html(
+        "pairs.html.j2",
+        title=f"{setting}: all items",
+        slug=slug,
+        **_choices(rows),
+        columns=list(columns.values()),
+        items=items,
+        not_listed=not_listed(cells),
+    )
 
 
 _NOTHING = {"score": "", "look": "quiet", "mark": NONE, "pred": "", "link": ""}

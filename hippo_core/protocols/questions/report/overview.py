@@ -1,22 +1,23 @@
 """What the report says of a run as a whole: the matrix of all scores, what the records are made of, where they lie."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import Run, natural
-from hippo_core.results import summaries
-from hippo_core.results.conditions import ignores_window, ordered
+from hippo_core.protocols.questions.report.tables import SIDE, estimates, named, sides
+from hippo_core.results.conditions import ignores_window
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, listing, share, span
-from hippo_core.results.frames import Frame
+from hippo_core.results.frames import Frame, Row
 from hippo_core.spoken import number_of
 
 
 def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
     """For each model the matrix of its settings and conditions, with the tint of each number."""
-    by_model = run.numbers.groupby("model", sort=False)
-    return [{"model": model, **_matrix(by_model.get_group(model), "setting", run.settings_of(model), links)} for model in run.models]
+    rows = run.numbers
+    return [_matrix(model, rows[rows["model"] == model], "setting", run.settings_of(model), links) for model in run.models]
 
 
 def glance_validation(run: Run) -> list[dict[str, Any]]:
@@ -25,32 +26,26 @@ def glance_validation(run: Run) -> list[dict[str, Any]]:
     for model in run.models:
         rows = run.validation[run.validation["model"] == model]
         names = {name: name.removeprefix(f"{model} · ") for name in sorted(set(rows["place"]), key=natural)}
-        matrices += [{"model": model, **_matrix(rows, "place", names, {})}] if len(rows) else []
+        matrices += [_matrix(model, rows, "place", names, {})] if len(rows) else []
     return matrices
 
 
-def _matrix(rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
+def _matrix(model: str, rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
     """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
-    table = summaries.estimate(rows, [column, "condition", "regime"]).set_index([column, "condition", "regime"])
+    found = estimates(rows, [column, *SIDE])
     lines = []
-    for name in ordered(rows["condition"]):
-        for regime in summaries.regimes_of(rows[rows["condition"] == name]):
-            cells = [_tinted(table, one, name, regime, links.get(one)) for one in names]
-            regime_label = "" if regime == "delayed" and ignores_window(name) else regime
-            lines.append({"name": look(name).label, "look": look(name), "regime": regime_label, "cells": cells})
-    chance = [share(rows.loc[rows[column] == one, "chance"].mean()) for one in names]
-    return {"columns": [_in_words(name) for name in names.values()], "lines": lines, "chance": chance}
+    for name, regime in sides(rows):
+        cells = [_tinted(found.get((place, name, regime)), name, regime, links.get(place)) for place in names]
+        lines.append({**named(name, "" if regime == "delayed" and ignores_window(name) else regime), "cells": cells})
+    places = [name.split(" · ", 1) for name in names.values()]
+    columns = [" · ".join([suite.replace("_", " "), *rest]) for suite, *rest in places]
+    chance = [share(rows.loc[rows[column] == place, "chance"].mean()) for place in names]
+    return {"model": model, "columns": columns, "lines": lines, "chance": chance}
 
 
-def _in_words(setting: str) -> str:
-    suite, *rest = setting.split(" · ")
-    return " · ".join([suite.replace("_", " "), *rest])
-
-
-def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links | None) -> dict[str, Any]:
-    if (name, condition, regime) not in table.index:
+def _tinted(row: Row | None, condition: str, regime: str, links: Links | None) -> dict[str, Any]:
+    if row is None:
         return {"em": NONE, "link": "", "interval": "", "tint": ""}
-    row = table.loc[(name, condition, regime)]
     depth = float(row["mean"]) ** 1.5
     words = f"{span(row['low'], row['high'])}, n = {row['n']:.0f}"
     link = links.items(condition, regime) if links else ""
@@ -60,26 +55,24 @@ def _tinted(table: Frame, name: str, condition: str, regime: str, links: Links |
 def facts(run: Run) -> str:
     """The run in one sentence."""
     rows = run.rows
-    models = ", ".join(run.models)
-    records, settings = len(run.cells), len(run.settings)
     notes = " Dry run: five items a cell, for plumbing only." if run.dry else ""
     notes += " Validation worlds only, on which settings are chosen: nothing is judged." if run.split == "val" else ""
-    held = (number_of(records, "record"), number_of(settings, "setting"), number_of(rows["condition"].nunique(), "condition"))
-    return f"{models}; {', '.join(held)}, {len(rows):,} answers scored.{notes}"
+    counts = {"record": len(run.cells), "setting": len(run.settings), "condition": rows["condition"].nunique()}
+    held = ", ".join(number_of(count, thing) for thing, count in counts.items())
+    return f"{', '.join(run.models)}; {held}, {len(rows):,} answers scored.{notes}"
 
 
 def versions(run: Run) -> list[tuple[str, str]]:
     """What all records share, and where they do not, each value with the number of its records."""
-    seen: dict[str, dict[str, int]] = {}
+    seen: dict[str, Counter[str]] = {}
     for cell in run.cells:
         for name, value in _identity(cell.meta):
-            counts = seen.setdefault(name, {})
-            counts[value] = counts.get(value, 0) + 1
+            seen.setdefault(name, Counter())[value] += 1
     seeds = listing(sorted({cell.seed for cell in run.cells}))
     return [("seeds", seeds), *((name, _shares(counts)) for name, counts in seen.items())]
 
 
-def _shares(counts: dict[str, int]) -> str:
+def _shares(counts: Counter[str]) -> str:
     return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
 
 
@@ -93,12 +86,11 @@ def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
 
 def cells(run: Run) -> list[dict[str, Any]]:
     """A line for each record whose items are listed: which cell it is and where its files lie."""
-    settings = run.settings
     return [
         {
             **{name: getattr(cell, name) for name in ("setting", "regime", "split", "n", "seed", "record")},
             "condition": look(cell.condition).label,
-            "items": f"items/{cell.page}" if cell.setting in settings else "",
+            "items": f"items/{cell.page}" if cell.setting in run.settings else "",
             "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
             "config": str(cell.meta.get("config_hash", NONE)),
         }

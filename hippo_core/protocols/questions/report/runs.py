@@ -41,32 +41,17 @@ class RecordView:
     n: int
     model: str
     listed: bool
-    id: str
     meta: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The id of its cell."""
+        return Path(self.record).name
 
     @property
     def page(self) -> str:
         """The name of the page that lists its items."""
         return re.sub(r"[^A-Za-z0-9_.-]+", "-", self.record.replace("/", "--")) + ".html"
-
-
-@dataclass(frozen=True)
-class Unfinished:
-    """A cell without a finished record: where it is, and its error where it failed."""
-
-    record: str
-    error: str
-
-    @property
-    def last_line(self) -> str:
-        """The error's last line, which names it."""
-        lines = self.error.strip().splitlines()
-        return lines[-1] if lines else "stopped before it was done"
-
-    @property
-    def notebook(self) -> str:
-        """Its notebook with the traceback."""
-        return f"{self.record}/notebook.failed.ipynb"
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ class Run:
     rows: Frame
     validation: Frame
     cells: tuple[RecordView, ...]
-    unfinished: tuple[Unfinished, ...]
+    unfinished: tuple[dict[str, str], ...]
     dry: bool
     declared: tuple[Claim, ...] = ()
     invalid: tuple[Violation, ...] = ()
@@ -100,8 +85,8 @@ class Run:
     def settings(self) -> list[str]:
         """The settings in order: by model, by suite, then by name, where numbers count as such."""
         settings = self.rows[["model", "suite", "setting"]].drop_duplicates().itertuples(index=False)
-        keys = {setting: (self.models.index(model), suite_position(suite), natural(setting), setting) for model, suite, setting in settings}
-        return sorted(keys, key=keys.__getitem__)
+        keys = [(self.models.index(model), suite_position(suite), natural(setting), setting) for model, suite, setting in settings]
+        return [setting for *_, setting in sorted(keys)]
 
     def settings_of(self, model: str) -> dict[str, str]:
         """The settings of a model in order, each with its name without the model's."""
@@ -119,7 +104,10 @@ class Run:
 
 def load_run(folder: Path) -> Run:
     """Read every finished record of a run's answers. Raises LabError where there are none."""
-    rows, dry = _rows(folder)
+    try:
+        rows, dry = read_rows(folder, split=None), False
+    except LabError:
+        rows, dry = read_rows(folder, split=None, dry_run=True), True
     rows = _named(folder, rows)
     invalid = () if dry else tuple(violations(rows))
     rows = marked(rows, invalid)
@@ -128,9 +116,7 @@ def load_run(folder: Path) -> Run:
     test, validation = rows[rows["split"] == "test"], rows[rows["split"] == "val"]
     test, validation = with_policies(test, validation), with_policies(validation, validation)
     asked, beside, split = (validation, test, "val") if test.empty else (test, validation, "test")
-    records = tuple(
-        RecordView(**cell, id=Path(cell["record"]).name, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records")
-    )
+    records = tuple(RecordView(**cell, meta=read_meta(folder / cell["record"])) for cell in cells.to_dict("records"))
     declared = tuple(read_declared(folder / DECLARED))
     return Run(folder, asked, beside, records, tuple(_unfinished(folder)), dry, declared, invalid, split)
 
@@ -144,16 +130,15 @@ def _named(folder: Path, rows: Frame) -> Frame:
     return with_answered_by(with_settings(with_keys(with_conditions(with_costs(folder, rows.copy())))))  # a copy: its columns lie together
 
 
-def _rows(folder: Path) -> tuple[Frame, bool]:
-    try:
-        return read_rows(folder, split=None), False
-    except LabError:
-        return read_rows(folder, split=None, dry_run=True), True
-
-
 def with_conditions(rows: Frame) -> Frame:
     """Rows, or one line a record and stage, with the column `condition`."""
-    return rows.assign(condition=_each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], _condition))
+
+    def condition(preset: str, encoder: str, control: str, overrides: str, stage: str) -> str:
+        unsaid = control and not preset.startswith("controls/") and "control=" not in overrides  # a control whose name need not say so
+        marks = f"control={control}" if unsaid else "", overrides.replace(";", ", "), stage.replace("test", "")
+        return condition_name(preset, encoder.replace("own", ""), *marks)
+
+    return rows.assign(condition=_each(rows[["preset", "encoder", "control", "preset_overrides", "stage"]], condition))
 
 
 def with_keys(rows: Frame) -> Frame:
@@ -162,14 +147,8 @@ def with_keys(rows: Frame) -> Frame:
     return rows.assign(cluster=seed + "/" + rows["world"], key=seed + "/" + rows["item_id"])
 
 
-def _condition(preset: str, encoder: str, control: str, overrides: str, stage: str) -> str:
-    unsaid = control and not preset.startswith("controls/") and "control=" not in overrides  # a control whose name need not say so
-    marks = f"control={control}" if unsaid else "", overrides.replace(";", ", "), stage.replace("test", "")
-    return condition_name(preset, encoder.replace("own", ""), *marks)
-
-
 def _each(columns: Frame, name: Callable[..., str]) -> Frame:
-    """The name that the values of each row give: few rows differ, so it is made once for all that are alike."""
+    """The name that the values of each row give, made once for all rows that are alike."""
     kind = columns.groupby(list(columns), sort=False, dropna=False).ngroup()
     names = [name(*values) for values in columns[~kind.duplicated()].itertuples(index=False, name=None)]
     return pd.Series(names, dtype=object).take(kind).set_axis(columns.index)
@@ -217,11 +196,12 @@ def not_listed(cells: Sequence[RecordView]) -> str:
     return "" if listed == len(cells) else f"Listed are {listed:,} of {len(cells):,} records, those of {others}."
 
 
-def _unfinished(folder: Path) -> Iterable[Unfinished]:
-    """Cells that began (they have a config snapshot) and have no done-marker; those set aside and the report's own are left out."""
+def _unfinished(folder: Path) -> Iterable[dict[str, str]]:
+    """Cells that began (they have a config snapshot) and have no done-marker; those set aside and the report's own are left out. Each with
+    the last line of its error, which names it, and its notebook with the traceback, where it failed."""
     for path in folders_with("config_snapshot.yaml", folder):
-        record = path.relative_to(folder).as_posix()
-        if record.startswith("report/") or (path / DONE).exists():
-            continue
-        error = path / "error.txt"
-        yield Unfinished(record, error.read_text(encoding="utf-8") if error.is_file() else "")
+        record, error = path.relative_to(folder).as_posix(), path / "error.txt"
+        if not record.startswith("report/") and not (path / DONE).exists():
+            lines = error.read_text(encoding="utf-8").strip().splitlines() if error.is_file() else []
+            failed = {"notebook": f"{record}/notebook.failed.ipynb", "last_line": lines[-1]} if lines else {}
+            yield {"record": record, "notebook": "", "last_line": "stopped before it was done", **failed}

@@ -5,46 +5,44 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 
 from typing import Any
 
+from hippo_core.protocols.questions.report.tables import SIDE, estimated, estimates, named, sides
 from hippo_core.results import summaries
-from hippo_core.results.conditions import base, is_control, ordered
-from hippo_core.results.figures.palette import look
-from hippo_core.results.formatting import NONE, count, share, span
-from hippo_core.results.frames import Frame
+from hippo_core.results.conditions import base, is_control
+from hippo_core.results.formatting import NONE, count
+from hippo_core.results.frames import Frame, Row
 
 LEAST_ITEMS, LEAST_WORLDS = 20, 2  # of a group, for a number to be shown
 MEASURES = {"score": "answers right", "recall_1": "recall@1"}
-Estimates = dict[tuple[str, str], dict[str, Any]]
 
 
 def slices(rows: Frame) -> dict[str, Any] | None:
     """Answers right and recall@1 by group of questions: two lines a condition and regime. None where no question has held-out words, or
     there is neither a memory nor a rag."""
     rows = rows[rows["condition"].map(lambda name: _is_memory(name) or base(name).startswith("baselines/rag_"))]
-    held_out = rows[rows["slices"] != ""]
-    if held_out.empty:
+    if not (rows["slices"] != "").any():
         return None
-    groups = {name: rows[chosen] for name, chosen in _groups(rows).items() if chosen.any()}
-    estimates = {measure: {name: _estimates(group, measure) for name, group in groups.items()} for measure in MEASURES}
+    held_out = _has(rows, "new_synonym") | _has(rows, "new_template")
+    cues = summaries.order_of(rows[held_out], "rung")
+    groups = {name: rows[chosen] for name, chosen in _groups(rows, cues).items() if chosen.any()}
+    found = {measure: [estimates(group, SIDE, measure) for group in groups.values()] for measure in MEASURES}
     lines = [
-        _line(name, regime, words, [by_group.get((name, regime)) for by_group in estimates[measure].values()])
-        for name in ordered(rows["condition"])
-        for regime in summaries.regimes_of(rows[rows["condition"] == name])
+        {**named(*side), "measure": words, "cells": [_cell(group.get(side)) for group in found[measure]]}
+        for side in sides(rows)
         for measure, words in MEASURES.items()
-        if any((name, regime) in by_group for by_group in estimates[measure].values())
+        if any(side in group for group in found[measure])
     ]
-    return {"groups": list(groups), "lines": lines, "note": _note(rows), "of_memory": rows["condition"].map(_is_memory).any()}
+    return {"groups": list(groups), "lines": lines, "note": _note(cues), "of_memory": rows["condition"].map(_is_memory).any()}
 
 
 def _is_memory(condition: str) -> bool:
     return condition.startswith("memory/") and not is_control(condition)
 
 
-def _groups(rows: Frame) -> dict[str, Frame]:
+def _groups(rows: Frame, cues: list[str]) -> dict[str, Frame]:
     """Which rows belong to each group: four that share no question, by words; two more, by names."""
     synonym, form, name = (_has(rows, word) for word in ("new_synonym", "new_template", "new_name"))
-    comparable = rows["rung"].isin(_rungs(rows))
     return {
-        "neither": comparable & ~synonym & ~form,
+        "neither": rows["rung"].isin(cues) & ~synonym & ~form,
         "held-out synonym": synonym & ~form,
         "held-out question form": form & ~synonym,
         "both": synonym & form,
@@ -57,29 +55,13 @@ def _has(rows: Frame, word: str) -> Frame:
     return rows["slices"].str.split(";").map(lambda words: word in words)
 
 
-def _rungs(rows: Frame) -> list[str]:
-    return summaries.order_of(rows[_has(rows, "new_synonym") | _has(rows, "new_template")], "rung")
+def _cell(row: Row | None) -> dict[str, str]:
+    few = row is None or row["n"] < LEAST_ITEMS or row["n_worlds"] < LEAST_WORLDS
+    shown = {"mean": NONE, "interval": NONE} if few else estimated(row)
+    return {**shown, "n": "0" if row is None else count(row["n"])}
 
 
-def _estimates(rows: Frame, measure: str) -> Estimates:
-    table = summaries.estimate(rows, ["condition", "regime"], measure)
-    return {(line["condition"], line["regime"]): line for line in table.to_dict("records")}
-
-
-def _line(name: str, regime: str, measure: str, estimates: list[dict[str, Any] | None]) -> dict[str, Any]:
-    return {"name": look(name).label, "look": look(name), "regime": regime, "measure": measure, "cells": [_cell(one) for one in estimates]}
-
-
-def _cell(estimate: dict[str, Any] | None) -> dict[str, str]:
-    if estimate is None:
-        return {"mean": NONE, "interval": NONE, "n": "0"}
-    n = count(estimate["n"])
-    if estimate["n"] < LEAST_ITEMS or estimate["n_worlds"] < LEAST_WORLDS:
-        return {"mean": NONE, "interval": NONE, "n": n}
-    return {"mean": share(estimate["mean"], estimate["low"], estimate["high"]), "interval": span(estimate["low"], estimate["high"]), "n": n}
-
-
-def _note(rows: Frame) -> str:
-    cues = [rung for rung in _rungs(rows) if rung]
-    of_cues = f"The first groups hold questions with the cue {' or '.join(cues)}; the groups by name hold all cues. " if cues else ""
+def _note(cues: list[str]) -> str:
+    named_cues = " or ".join(filter(None, cues))
+    of_cues = f"The first groups hold questions with the cue {named_cues}; the groups by name hold all cues. " if named_cues else ""
     return f"{of_cues}A group of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds shows only its size."

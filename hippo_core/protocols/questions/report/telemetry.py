@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.protocols.questions.report.runs import LISTED, Run
-from hippo_core.results.conditions import condition_name, ordered, suite_position
+from hippo_core.protocols.questions.report.tables import sides
+from hippo_core.results.conditions import condition_name, suite_position
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
-from hippo_core.results.frames import Frame, Row
+from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_metrics, records_with
-from hippo_core.results.summaries import pair, regimes_of
+from hippo_core.results.summaries import pair
 
-RECALLS = ("recall_1", "recall_3", "recall_5", "recall_10")
-SHARES = (*RECALLS, "replay_contribution")
+SHARES = ("recall_1", "recall_3", "recall_5", "recall_10", "replay_contribution")
 MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encode_ms", "latency_ms", "store_size")
 
 
@@ -45,11 +45,12 @@ def _recall(run: Run) -> list[dict[str, Any]]:
     lines = []
     for setting in run.settings:
         here = answered[answered["setting"] == setting]
-        for name in ordered(here["condition"]):
-            mine = here[here["condition"] == name]
-            for regime in regimes_of(mine):
-                delta = _after_replay(here, name) if regime == "after_sleep" else NONE
-                lines.append(_recalled(setting, name, regime, mine[mine["regime"] == regime]) | {"delta_after_replay": delta})
+        for name, regime in sides(here):
+            rows = here[(here["condition"] == name) & (here["regime"] == regime)]
+            means = rows.reindex(columns=list(MEANS)).mean()
+            columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
+            line = {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
+            lines.append(line | {"delta_after_replay": _after_replay(here, name) if regime == "after_sleep" else NONE})
     return lines
 
 
@@ -59,17 +60,10 @@ def _after_replay(rows: Frame, name: str) -> str:
     return f"{share(found.difference, sign=True)} ({share(found.low, sign=True)} to {share(found.high, sign=True)})" if found else NONE
 
 
-def _recalled(setting: str, name: str, regime: str, rows: Frame) -> dict[str, Any]:
-    means: Row = rows.reindex(columns=list(MEANS)).mean()
-    columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
-    return {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
-
-
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
     """A line for a cell that taught or replayed."""
     meta, metrics = read_meta(record), read_metrics(record)
     parameters, step = meta["parameters"], meta["step"]
-    telemetry = metrics["telemetry"] if step == "replay" else next(iter(metrics["gates"].values()))
     model = parameters["model"] if len(run.models) > 1 else ""
     profile = "" if parameters["profile"] == "default" else parameters["profile"]
     split = "" if parameters["split"] == "test" else f"{parameters['split']} worlds"
@@ -80,26 +74,22 @@ def _prepared(run: Run, record: Path) -> dict[str, Any]:
         "n": count(parameters["n"]),
         "seed": parameters["seed"],
         "record": record.relative_to(run.folder).as_posix(),
-        **(_gate(telemetry) if step == "teach" else _replay(telemetry)),
+        **(_replay(metrics["telemetry"]) if step == "replay" else _gate(next(iter(metrics["gates"].values())))),
     }
 
 
 def _gate(telemetry: dict[str, Any]) -> dict[str, str]:
     spread = telemetry["S"]["quantiles"]
-    ends = [share(spread[name]) for name in ("5%", "50%", "95%")]
+    low, median, high = (share(spread[name]) for name in ("5%", "50%", "95%"))
+    rates = {name: telemetry.get(name) for name in ("false_drops", "false_keeps")}  # older records have none
     return {
         **{name: count(telemetry[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
         "write_rate": percent(telemetry["write_rate"]),
-        "spread": NONE if missing(spread["50%"]) else f"{ends[1]} ({ends[0]} to {ends[2]})",
+        "spread": NONE if missing(spread["50%"]) else f"{median} ({low} to {high})",
         **{name: share(telemetry[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},
-        **{name: _rate(telemetry.get(name)) for name in ("false_drops", "false_keeps")},
+        **{name: share_and_span(rate["mean"], rate["low"], rate["high"]) if rate else NONE for name, rate in rates.items()},
         "ms": quantity(telemetry["ms_mean"]),
     }
-
-
-def _rate(found: dict[str, Any] | None) -> str:
-    """A rate with its interval; a dash of records that were written before it was measured."""
-    return share_and_span(found["mean"], found["low"], found["high"]) if found else NONE
 
 
 def _replay(telemetry: dict[str, Any]) -> dict[str, str]:
@@ -108,7 +98,6 @@ def _replay(telemetry: dict[str, Any]) -> dict[str, str]:
         **{name: count(telemetry[name]) for name in ("items", "traces", "cycles")},
         "recalled": percent(telemetry["recalled"]),
         "change": share(change["mean"], sign=True),
-        "raised": count(change["raised"]),
-        "lowered": count(change["lowered"]),
+        **{name: count(change[name]) for name in ("raised", "lowered")},
         "ms": quantity(telemetry["ms_mean"]),
     }

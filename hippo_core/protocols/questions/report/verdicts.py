@@ -20,28 +20,12 @@ from hippo_core.results.summaries import OWN_VECTORS
 from hippo_core.results.verdicts import counted
 from hippo_core.spoken import number_of
 
-SHARES = (
-    "score",
-    *SCORES,
-    "em_raw",
-    "em_norm",
-    "success",
-    "recall_1",
-    "recall_5",
-)  # of which an item has more on one side where that is right
-SECTIONS = (
-    (
-        "claim",
-        "Claims",
-        "What a memory must be worth beside what it is compared with. A rival at chance proves nothing, so against it nothing is judged.",
-    ),
-    ("control", "Controls", "That the memory reaches the model at all, and that the answers come from what was stored."),
-    (
-        "instrument",
-        "The instrument",
-        "What the plan expected of suites, model and baselines. These say whether the run can be trusted, nothing of a memory.",
-    ),
-)
+# Of these an item has more on one side where that is right.
+SHARES = ("score", *SCORES, "em_raw", "em_norm", "success", "recall_1", "recall_5")
+CLAIMS = "What a memory must be worth beside what it is compared with. A rival at chance proves nothing, so against it nothing is judged."
+CONTROLS = "That the memory reaches the model at all, and that the answers come from what was stored."
+INSTRUMENT = "What the plan expected of suites, model and baselines. These say whether the run can be trusted, nothing of a memory."
+SECTIONS = {"claim": ("Claims", CLAIMS), "control": ("Controls", CONTROLS), "instrument": ("The instrument", INSTRUMENT)}
 
 
 def claims(verdicts: Frame) -> Frame:
@@ -49,7 +33,7 @@ def claims(verdicts: Frame) -> Frame:
     then controls, and expectations of the instrument, that are not met or not shown."""
     told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "claim") | (verdicts["verdict"] != "met"))]
     lines = []
-    for about in ("claim", "control", "instrument"):
+    for about in SECTIONS:
         for one in told[told["about"] == about].to_dict("records"):
             values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
             row = verdict_row(Verdict(**values))
@@ -69,25 +53,34 @@ def _of_model(run: Run, model: str, verdicts: Sequence[Verdict], links: dict[str
     cells = {cell.id: cell for cell in run.cells}
     mark = "" if model == run.models[0] else f"{model}--"  # an id of its own on the page
     lines = [_row(verdict, [cells[name] for name in verdict.cells if name in cells], links, mark) for verdict in verdicts]
-    sections = [_section(*about, [line for line in lines if line["about"] == about[0]]) for about in SECTIONS]
+    judged, unjudged = ([line for line in lines if (line["verdict"] == "not judged") == without] for without in (False, True))
+    sections = []
+    for about, (title, note) in SECTIONS.items():
+        if mine := [line for line in judged if line["about"] == about]:
+            words = _words(Counter(line["verdict"] for line in mine))
+            sections.append({"title": title, "note": note, "words": words, "judged": mine, "questions": _questions(mine)})
     return {
         "model": model,
         "counted": counted(verdict.verdict for verdict in verdicts),
-        "sections": [section for section in sections if section["judged"]],
-        "judged": [line for line in lines if line["verdict"] != "not judged"],
-        "unjudged": _gathered(unjudged := [line for line in lines if line["verdict"] == "not judged"]),
+        "sections": sections,
+        "judged": judged,
+        "unjudged": [{**rows[0], "places": [row["place"] for row in rows]} for rows in _gathered(unjudged, ("question", "text", "reason"))],
         "n_unjudged": len(unjudged),
         "unasked": _unasked(run, model, verdicts),
         "not_asked": len(load_criteria().single()) - len(verdicts),
     }
 
 
-def _section(about: str, title: str, note: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The judged rows that are about one thing, by question, with the count of each verdict."""
-    judged = [line for line in lines if line["verdict"] != "not judged"]
-    counts = Counter(line["verdict"] for line in judged)
-    words = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-    return {"about": about, "title": title, "note": note, "words": words, "judged": judged, "questions": questions(judged)}
+def _words(counts: Counter[str]) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+
+
+def _gathered(lines: Sequence[dict[str, Any]], by: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """The lines that agree in these columns together."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for line in lines:
+        groups.setdefault(tuple(line[name] for name in by), []).append(line)
+    return list(groups.values())
 
 
 def _unasked(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
@@ -97,93 +90,70 @@ def _unasked(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     for suite in dict.fromkeys(rows["suite"]):
         if any(verdict.suite == suite for verdict in verdicts):
             continue
-        if not any(suite in criterion.suites for criterion in criteria):
-            reasons.append(f"{suite}: no criterion is about this suite")
-        else:
-            reasons.append(f"{suite}: no criterion is about the presets, worlds and settings that were run there")
+        known = any(suite in criterion.suites for criterion in criteria)
+        reason = f"{suite}: no criterion is about {'the presets, worlds and settings that were run there' if known else 'this suite'}"
         here = rows[rows["suite"] == suite]
         worlds = here["cluster"].nunique()
         if worlds < LEAST_WORLDS:
             asked = f"{number_of(here['key'].nunique(), 'question')} in {number_of(worlds, 'world')}"
-            reasons[-1] += f", and {asked} give no interval: that takes {LEAST_WORLDS}"
+            reason += f", and {asked} give no interval: that takes {LEAST_WORLDS}"
+        reasons.append(reason)
     return reasons
 
 
 def _row(verdict: Verdict, cells: list[RecordView], links: dict[str, Links], mark: str) -> dict[str, Any]:
     paired = not missing(verdict.only_a) and verdict.metric in SHARES
     several = len({cell.seed for cell in cells}) > 1
+    evidence = [
+        {
+            "name": look(cell.condition).label + (f", seed {cell.seed}" if several else ""),
+            "items": f"items/{cell.page}",
+            "record": cell.record,
+        }
+        for cell in cells
+        if cell.listed
+    ]
     return verdict_row(verdict) | {
         "id": mark + verdict.id,
-        "suite": verdict.suite,
         "place": _scope(verdict),
         "paired": paired,
-        "sides": f"{_label(verdict.a)} alone right / {_label(verdict.b)} alone right" if paired else "",
+        "sides": f"{look(verdict.a).label} alone right / {look(verdict.b).label} alone right" if paired else "",
         "differing": _differing(verdict, cells, links) if paired else "",
-        "cells": [_evidence(cell, several) for cell in cells if cell.listed],
+        "cells": evidence,
         "n_cells": len(cells),
     }
 
 
-def questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _questions(judged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The judged rows of a model gathered by question: one line where it was asked once, else a summary line over its suites."""
-    rows_by_question: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in judged:
-        rows_by_question.setdefault((row["question"], row["text"]), []).append(row)
-    return [_question(question, text, rows) for (question, text), rows in rows_by_question.items()]
-
-
-def _question(question: str, text: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    counts, values = Counter(row["verdict"] for row in rows), [row["order"] for row in rows]
-    verdict = rows[0]["verdict"] if len(counts) == 1 else "mixed"
-    words = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-    words = words if verdict == "mixed" else f"{verdict} in all {len(rows)}"
-    first = rows[0]
-    sign = first["kind"] != "mean" and first["kind"] != "ratio"
-    dots = [(row["order"], COLOURS[row["verdict"]]) for row in rows]
-    return {
-        "question": question,
-        "text": text,
-        "rows": rows,
-        "verdict": verdict,
-        "mark": MARKS.get(verdict, "±"),
-        "words": words,
-        "kind": first["kind"],
-        "met_when": first["met_when"],
-        "values": f"{share(min(values), sign=sign)} to {share(max(values), sign=sign)}",
-        "strip": strip(dots, first["domain"], f"{words}: {share(min(values))} to {share(max(values))}", first["guide"], first["ticks"]),
-    }
+    lines = []
+    for rows in _gathered(judged, ("question", "text")):
+        counts, values, first = Counter(row["verdict"] for row in rows), [row["order"] for row in rows], rows[0]
+        verdict = first["verdict"] if len(counts) == 1 else "mixed"
+        words = _words(counts) if verdict == "mixed" else f"{verdict} in all {len(rows)}"
+        sign = first["kind"] not in ("mean", "ratio")
+        dots = [(row["order"], COLOURS[row["verdict"]]) for row in rows]
+        alt = f"{words}: {share(min(values))} to {share(max(values))}"
+        lines.append(
+            {
+                **{name: first[name] for name in ("question", "text", "met_when")},
+                "rows": rows,
+                "verdict": verdict,
+                "mark": MARKS.get(verdict, "±"),
+                "words": words,
+                "values": f"{share(min(values), sign=sign)} to {share(max(values), sign=sign)}",
+                "strip": strip(dots, first["domain"], alt, first["guide"], first["ticks"]),
+            }
+        )
+    return lines
 
 
 def _scope(verdict: Verdict) -> str:
+    """Where a verdict was reached. A rag that shows all of the right facts leaves nothing to gain, so it is said how many it shows."""
     profile = "" if verdict.profile == "default" else verdict.profile
-    worlds = verdict.worlds.replace(";", ", ")
     rival = OWN_VECTORS if OWN_VECTORS in verdict.reason else ""
-    return " · ".join(filter(None, [verdict.suite, worlds, profile, verdict.regime, rival, _room(verdict)]))
-
-
-def _room(verdict: Verdict) -> str:
-    """How many of the right facts the rag shows in itself: where it is all of them there is nothing to gain."""
-    return "" if missing(verdict.rival_shows) else f"the rag shows {share(verdict.rival_shows)} of the right facts (validation)"
-
-
-def _gathered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    lines_by_reason: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for line in lines:
-        lines_by_reason.setdefault((line["question"], line["text"], line["reason"]), []).append(line)
-    return [{**rows[0], "places": [row["place"] for row in rows]} for rows in lines_by_reason.values()]
-
-
-def _evidence(cell: RecordView, several: bool) -> dict[str, str]:
-    return {
-        "name": look(cell.condition).label + (f", seed {cell.seed}" if several else ""),
-        "items": f"items/{cell.page}",
-        "record": cell.record,
-    }
-
-
-def _label(side: str) -> str:
-    """A side of a criterion as tables name it."""
-    return look(side).label
+    shows = "" if missing(verdict.rival_shows) else f"the rag shows {share(verdict.rival_shows)} of the right facts (validation)"
+    return " · ".join(filter(None, [verdict.suite, verdict.worlds.replace(";", ", "), profile, verdict.regime, rival, shows]))
 
 
 def _differing(verdict: Verdict, cells: list[RecordView], links: dict[str, Links]) -> str:

@@ -3,11 +3,12 @@
 import base64
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from hippo_core.protocols.base.qa.drawings import alone, kept
+from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
 from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
 from hippo_core.protocols.questions.report import comparisons, tables, warnings
@@ -23,7 +24,7 @@ from hippo_core.results.figures import drawing
 from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.pages import slug
+from hippo_core.results.report.pages import slug, write_pictures
 
 BARS = "Bars are 95% intervals, clustered by world"
 PAIRED = (
@@ -31,46 +32,46 @@ PAIRED = (
     "them question by question."
 )
 AXIS = "The values are evenly spaced along the axis; higher is better."
-FIGURES: tuple[tuple[str, Callable[[Frame], str], Callable[[Frame], Figure], str], ...] = (
-    (
-        "conditions",
+FIGURES: dict[str, tuple[Callable[[Frame], str], Callable[[Frame], Figure], str]] = {
+    "conditions": (
         titles.overview,
         plots.conditions_overview,
         f"Each dot is the score of one condition; further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
     ),
-    (
-        "rungs",
+    "rungs": (
         titles.ladder,
         plots.rungs_by_condition,
         "One panel for each condition, one point for each way of asking: in the fact's own words (exact), with just enough of them "
         f"(partial), in other words (paraphrase), misspelt (noisy). Higher is better. {BARS}; the dashed line is chance. {PAIRED}",
     ),
-    (
-        "recall",
+    "recall": (
         titles.recall,
         plots.recall_at_k,
         "The share of gold facts among the first k facts that a condition ranks, whatever the model answers. Higher and further left is "
         f"better. {BARS}. There is no chance line, because chance depends on the size of the world. Controls are left out.",
     ),
-    (
-        "cost",
+    "cost": (
         titles.cost,
         plots.tokens_against_accuracy,
         f"Up and to the left is better: more right answers from fewer tokens. {BARS}; the dashed line is chance.",
     ),
-)
+}
 
 
-def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The view of one setting, and its figures as PNG by file name."""
+def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
+    """The view of one setting; its figures are written below `out`."""
     numbers = run.numbers
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
-    drawn = {key: (claim(rows), draw, caption) for key, claim, draw, caption in FIGURES if _can_draw(key, rows)}
-    pictures = {key: drawing.png(draw(rows)) for key, (_, draw, _) in drawn.items()}
+    figures = [
+        figure_view(out, f"figures/{slug(name)}_{key}.png", key, claim(rows), caption, drawing.png(draw(rows)))
+        for key, (claim, draw, caption) in FIGURES.items()
+        if _can_draw(key, rows)
+    ]
     blocks = comparisons.comparisons(rows, validation, links)
-    shown = drawings(run, name)
-    view = {
+    lines = [line for block in blocks for line in block["lines"]]
+    clear = sum(line["p_value"] <= 0.05 for line in lines)
+    return {
         "name": name,
         "model": rows["model"].iloc[0],
         "short": run.settings_of(rows["model"].iloc[0])[name],
@@ -80,22 +81,20 @@ def setting(run: Run, name: str, links: Links) -> tuple[dict[str, Any], dict[str
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
         "warnings": [*said(one for one in run.invalid if one.setting == name), *warnings.warnings(rows, validation)],
-        "figures": [figure_view(f"figures/{slug(name)}_{key}.png", key, drawn[key][0], drawn[key][2], pictures[key]) for key in drawn],
-        "drawings": shown,
+        "figures": figures,
+        "drawings": _drawings(run, name, out),
         "conditions": tables.conditions(rows, links),
         "policies": tables.policies(rows),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
         "slices": slices(rows),
         "comparisons": blocks,
-        "paired_note": _paired_note(blocks),
+        "paired_note": f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number",
         "expected": tables.expected_ranges(rows, validation),
     }
-    files = {f"figures/{slug(name)}_{key}.png": data for key, data in pictures.items()}
-    return view, files | {one["file"]: one["drawn"] for one in shown}
 
 
-def drawings(run: Run, name: str) -> list[dict[str, Any]]:
+def _drawings(run: Run, name: str, out: Path) -> list[dict[str, Any]]:
     """What memories drew of how they came to an answer in a setting: of each the condition with the shortest name, which no setting
     changes."""
     cells = {base(cell.condition): cell for cell in sorted(run.cells_of(name), key=lambda cell: (-len(cell.condition), -cell.seed))}
@@ -103,53 +102,41 @@ def drawings(run: Run, name: str) -> list[dict[str, Any]]:
     for memory, cell in sorted(cells.items()):
         question, pictures = kept(run.folder / cell.record)
         for number, picture in enumerate(pictures, 1):
-            drawn = alone(picture.svg)
-            about = {"claim": f"{look(cell.condition).label}, {picture.title.lower()}: {question}", "caption": picture.reading}
-            file = f"figures/{slug(name)}_{slug(memory)}_{number}.svg"
-            views.append({**about, "file": file, "drawn": drawn, "data": base64.b64encode(drawn).decode()})
+            drawn = picture.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1).encode()
+            file, claim = f"figures/{slug(name)}_{slug(memory)}_{number}.svg", f"{look(cell.condition).label}, {picture.title.lower()}"
+            write_pictures(out, {file: drawn})
+            data = base64.b64encode(drawn).decode()
+            views.append({"file": file, "claim": f"{claim}: {question}", "caption": picture.reading, "data": data})
     return views
 
 
-def sweeps(run: Run) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
-    """The view of each sweep of the run, and their figures. Axes on validation worlds are those that test worlds do not have."""
+def sweeps(run: Run, out: Path) -> list[dict[str, Any]]:
+    """The view of each sweep of the run; their figures are written. Axes on validation worlds are those that test worlds do not have."""
     all_sweeps = find(run.numbers)
     known = {(one.axis, one.shared("model"), one.shared("suite")) for one in all_sweeps}
     all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
-    views, pictures = [], {}
+    caption = f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}"
+    views = []
     for number, sweep in enumerate(all_sweeps, 1):
-        file, data = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
+        file, picture = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
         views.append(
             {
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
                 "facts": _swept(run, sweep),
-                "figure": figure_view(
-                    file,
-                    sweep.axis,
-                    claim,
-                    f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}",
-                    data,
-                ),
+                "figure": figure_view(out, file, sweep.axis, claim, caption, picture),
                 "tables": tables.sweep_tables(sweep),
             }
         )
-        pictures[file] = data
-    return views, pictures
+    return views
 
 
 def _swept(run: Run, sweep: Sweep) -> str:
-    model, worlds = sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""
+    whose = [sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""]
     seeds = listing(sorted(sweep.rows["seed"].unique()))
-    parts = [
-        model,
-        worlds,
-        f"profile {sweep.shared('profile')}",
-        sweep.shared("regime"),
-        f"n = {sweep.shared('n')} a point",
-        f"seed {seeds}",
-    ]
-    return ", ".join(filter(None, parts)) + "."
+    what = [f"profile {sweep.shared('profile')}", sweep.shared("regime"), f"n = {sweep.shared('n')} a point", f"seed {seeds}"]
+    return ", ".join(filter(None, [*whose, *what])) + "."
 
 
 def _can_draw(key: str, rows: Frame) -> bool:
@@ -161,21 +148,13 @@ def _can_draw(key: str, rows: Frame) -> bool:
     return bool(needs.get(key, rows["score"].notna().any()))
 
 
-def figure_view(file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
-    """A picture for the page. `crop` is the share of its width that the title takes, which the page shows as text instead."""
+def figure_view(out: Path, file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
+    """A picture for the page, which is written to its file too. `crop` is the share of its width that the title takes, which the page shows
+    as text instead."""
+    write_pictures(out, {file: data})
     width, height = struct.unpack(">II", data[16:24])
-    picture = base64.b64encode(data).decode()
-    crop = f"{100 * drawing.HEADER / drawing.WIDTH:.3f}"
-    return {
-        "name": name,
-        "file": file,
-        "claim": claim,
-        "caption": caption,
-        "data": picture,
-        "crop": crop,
-        "width": width // 2,
-        "height": height // 2,
-    }
+    shown = {"data": base64.b64encode(data).decode(), "width": width // 2, "height": height // 2}
+    return {"name": name, "file": file, "claim": claim, "caption": caption, "crop": f"{100 * drawing.HEADER / drawing.WIDTH:.3f}", **shown}
 
 
 def _facts(rows: Frame, validation: Frame) -> str:
@@ -186,9 +165,3 @@ def _facts(rows: Frame, validation: Frame) -> str:
     checked = f"; validation worlds give the expected ranges{rival}" if len(validation) else ""
     who = ", ".join(filter(None, [f"{first['model']}, profile {first['profile']}", first["suite_overrides"].replace(";", ", ")]))
     return f"{who}: {items} items in {worlds} worlds, seed {seeds}; chance {chance}{checked}."
-
-
-def _paired_note(blocks: list[dict[str, Any]]) -> str:
-    lines = [line for block in blocks for line in block["lines"]]
-    clear = sum(line["p_value"] <= 0.05 for line in lines)
-    return f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number"

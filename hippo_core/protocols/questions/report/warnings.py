@@ -19,45 +19,32 @@ RUNG_ITEMS, RUNG_WORLDS = 200, 20
 def warnings(rows: Frame, validation: Frame) -> list[str]:
     """The warnings of one setting: saturation, refusals, truncation, answers from nowhere, a weak reader, surprises."""
     table = summaries.estimate(rows, ["condition", "regime"])
-    return [
-        *_saturated(table),
-        *_refusals(rows),
-        *_truncated(rows),
-        *_cut(rows),
-        *_from_nowhere(table),
-        *_weak_reader(table),
-        *_unexpected(rows, validation),
-    ]
+    return [*_of_scores(table), *_of_answers(rows), *_from_nowhere(table), *_unexpected(rows, validation)]
 
 
 def _named(row: Row) -> str:
     return f"{look(row['condition']).label}, {row['regime']}"
 
 
-def _saturated(table: Frame) -> Iterable[str]:
+def _of_scores(table: Frame) -> Iterable[str]:
     full = table[(table["mean"] >= SATURATED) & ~table["condition"].map(is_control)]
     if len(full):
         names = "; ".join(_named(row) for _, row in full.iterrows())
         yield f"Saturated ({names}): from {share(SATURATED)} on nothing can be shown to be better."
 
 
-def _refusals(rows: Frame) -> Iterable[str]:
+def _of_answers(rows: Frame) -> Iterable[str]:
     for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
         if rate > REFUSALS:
             yield f"{look(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
-
-
-def _truncated(rows: Frame) -> Iterable[str]:
-    short = has_flag(rows, "truncated") | (rows["n_dropped"].fillna(0) > 0)
-    for (condition, regime), group in rows[short].groupby(["condition", "regime"], sort=False):
-        total = ((rows["condition"] == condition) & (rows["regime"] == regime)).sum()
-        yield f"{look(condition).label}, {regime}: {len(group)} of {total} prompts were too long, so their oldest facts were left out."
-
-
-def _cut(rows: Frame) -> Iterable[str]:
-    for (condition, regime), group in rows.groupby(["condition", "regime"], sort=False):
-        if count := int(has_flag(group, "cut").sum()):
-            yield f"{look(condition).label}, {regime}: {count} of {len(group)} answers were cut by the limit of new tokens."
+    sides = rows.groupby(["condition", "regime"], sort=False)
+    for (condition, regime), group in sides:
+        if short := int((has_flag(group, "truncated") | (group["n_dropped"].fillna(0) > 0)).sum()):
+            prompts = f"{short} of {len(group)} prompts were too long, so their oldest facts were left out"
+            yield f"{look(condition).label}, {regime}: {prompts}."
+    for (condition, regime), group in sides:
+        if cut := int(has_flag(group, "cut").sum()):
+            yield f"{look(condition).label}, {regime}: {cut} of {len(group)} answers were cut by the limit of new tokens."
 
 
 def _from_nowhere(table: Frame) -> Iterable[str]:
@@ -65,9 +52,6 @@ def _from_nowhere(table: Frame) -> Iterable[str]:
     for _, row in without_facts[without_facts["mean"] > without_facts["chance"] + ABOVE_CHANCE].iterrows():
         guess = f"where chance is {share(row['chance'])}; the question may give its answer away"
         yield f"{_named(row)}: {share(row['mean'])} without the facts, {guess}."
-
-
-def _weak_reader(table: Frame) -> Iterable[str]:
     for _, row in table[(table["condition"] == "controls/oracle") & (table["mean"] < ORACLE)].iterrows():
         blame = "the model may fail here where the memory does not"
         yield f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}."
@@ -75,31 +59,28 @@ def _weak_reader(table: Frame) -> Iterable[str]:
 
 def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
     for condition, regime, mean, limits in expected(rows, validation):
-        warning = range_warning(f"{look(condition).label}, {regime}", mean, limits)
-        if warning:
+        if warning := range_warning(f"{look(condition).label}, {regime}", mean, limits):
             yield warning + "."
 
 
 def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tuple[float, float]]]:
     """(condition, regime, test mean, expected range) of each condition that has validation rows."""
     ranges = []
-    for (condition, regime), group in validation.groupby(["condition", "regime"], sort=False):
-        here = rows[(rows["condition"] == condition) & (rows["regime"] == regime)]
-        if len(here):
-            limits = expected_range(group, n=len(here), cluster="cluster")
-            ranges.append((str(condition), str(regime), float(here["score"].mean()), limits))
-    return sorted(ranges, key=lambda one: (ordered(row[0] for row in ranges).index(one[0]), one[1]))
+    for condition in ordered(validation["condition"]):
+        for regime, group in validation[validation["condition"] == condition].groupby("regime"):
+            here = rows[(rows["condition"] == condition) & (rows["regime"] == regime)]
+            if len(here):
+                limits = expected_range(group, n=len(here), cluster="cluster")
+                ranges.append((condition, str(regime), float(here["score"].mean()), limits))
+    return ranges
 
 
 def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
-    rows, notes = run.rows, []
-    there = set(rows["preset"])
-    absent = [name for name in ordered(set(preset_names()) & set(looks_of_presets())) if name not in there]
-    if absent:
-        notes.append(f"Presets without a record in this run: {', '.join(absent)}.")
-    notes += _gaps(rows)
-    notes += _models(rows)
+    rows = run.rows
+    absent = ordered((set(preset_names()) & set(looks_of_presets())) - set(rows["preset"]))
+    notes = [f"Presets without a record in this run: {', '.join(absent)}."] if absent else []
+    notes += [*_gaps(rows), *_models(rows)]
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
         notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid use the answering model's own vectors.")
     if rows["seed"].nunique() == 1:
@@ -120,18 +101,14 @@ def not_measured(run: Run) -> list[str]:
 
 
 def _gaps(rows: Frame) -> Iterable[str]:
-    everywhere = ordered(rows["preset"])
     for setting, group in rows.groupby("setting", sort=False):
-        there = set(group["preset"])
-        absent = [look(name).label for name in everywhere if name not in there]
-        if absent:
-            yield f"{setting}: no record of {', '.join(absent)}."
+        if absent := ordered(set(rows["preset"]) - set(group["preset"])):
+            yield f"{setting}: no record of {', '.join(look(name).label for name in absent)}."
 
 
 def _models(rows: Frame) -> Iterable[str]:
     if rows["model"].nunique() == 1:
         yield f"Other models: all rows are from {rows['model'].iloc[0]}."
     for model, group in rows.groupby("model"):
-        absent = sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position)
-        if absent:
+        if absent := sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position):
             yield f"{model}: no record of the suites {', '.join(absent)}."

@@ -7,6 +7,7 @@ out/items/*.html                 the items of each cell, and of each setting und
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,7 +23,7 @@ from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import Verdict, judge, load_criteria
 from hippo_core.results.records import records_of
 from hippo_core.results.report import PageBlock, PagePart
-from hippo_core.results.report.pages import slug, write_pictures
+from hippo_core.results.report.pages import slug
 
 Views = list[dict[str, Any]]
 AFTER = [("not-measured", "Not measured"), ("versions", "Versions")]
@@ -37,16 +38,8 @@ def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     judged, swept, settings = _judged_and_written(run, links, out)
     words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
     found_text = TEMPLATES.markdown("found.md.j2", **words)
-    return [
-        PagePart(
-            overview.facts(run),
-            found_text,
-            _block("before", _navigation(words), words),
-            _block("after", AFTER, words),
-            judged,
-            said(run.invalid),
-        )
-    ]
+    before, after = _block("before", _navigation(words), words), _block("after", AFTER, words)
+    return [PagePart(words["facts"], found_text, before, after, judged, said(run.invalid))]
 
 
 def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> PageBlock:
@@ -77,36 +70,25 @@ def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[l
     """The verdicts, the sweeps, and each setting; what they show is written, and all rows. As many at a time as there are cores, in
     processes forked from this one: they find the rows in memory."""
     jobs = min(len(run.settings) + 3, os.cpu_count() or 1)
-    with ProcessPoolExecutor(jobs, get_context("fork"), _SHARED.update, ({"run": run, "links": links, "out": out},)) as pool:
-        kept, judged, swept = pool.submit(_write_rows), pool.submit(_judge), pool.submit(_write_sweeps)
-        written = list(pool.map(_write_setting, run.settings))
-        kept.result()
-        return judged.result(), swept.result(), written
+    with ProcessPoolExecutor(jobs, get_context("fork"), _RUNS.append, (run,)) as pool:
+        rows = pool.submit(_of_run, write_rows_of, out)
+        judged, swept = pool.submit(_of_run, verdicts_of), pool.submit(_of_run, views.sweeps, out)
+        written = [pool.submit(_of_run, _write_setting, name, links[name], out) for name in run.settings]
+        rows.result()
+        return judged.result(), swept.result(), [one.result() for one in written]
 
 
-_SHARED: dict[str, Any] = {}  # what a forked process was given
+_RUNS: list[Run] = []  # the run that a forked process was given
 
 
-def _write_rows() -> None:
-    write_rows_of(_SHARED["run"], _SHARED["out"])
+def _of_run(do: Callable[..., Any], *more: Any) -> Any:
+    return do(_RUNS[0], *more)
 
 
-def _judge() -> list[Verdict]:
-    return verdicts_of(_SHARED["run"])
-
-
-def _write_sweeps() -> list[dict[str, Any]]:
-    sweep_views, pictures = views.sweeps(_SHARED["run"])
-    write_pictures(_SHARED["out"], pictures)
-    return sweep_views
-
-
-def _write_setting(name: str) -> dict[str, Any]:
-    run, links, out = _SHARED["run"], _SHARED["links"][name], _SHARED["out"]
-    view, pictures = views.setting(run, name, links)
-    write_pictures(out, pictures)
+def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
+    view = views.setting(run, name, links, out)
     for file, text in items.pages(run, name, view["slug"], out):
-        _write(made_folder(out / "items") / file, text)
+        (made_folder(out / "items") / file).write_text(text, encoding="utf-8", newline="\n")
     write_text(out / view["folder"] / "summary.md", TEMPLATES.markdown("summary.md.j2", run=run.folder.name, one=view))
     return view
 
@@ -114,18 +96,11 @@ def _write_setting(name: str) -> dict[str, Any]:
 def _found(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
     """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
     drawn = found.picture(run)
-    if drawn:
-        write_pictures(out, {found.FILE: drawn[1]})
     return {
         "parts": [{"model": model, "sentences": found.sentences(run, model, judged)} for model in run.models],
-        "figure": views.figure_view(found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
+        "figure": views.figure_view(out, found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
         "legend": found.legend(run),
     }
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:

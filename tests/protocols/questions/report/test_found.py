@@ -96,10 +96,8 @@ def test_one_claim_is_the_one_claim(run):
 )
 def test_baselines_that_were_asked_are_not_said_to_be_missing(others, says):
     table = pd.DataFrame({"mean": 1.0}, index=["memory/smpd", *others])
-    assert (
-        _compared([HeadlineComparison("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)])
-        == f"smpd answers 100% right on spatial; {says}"
-    )
+    said = _compared([HeadlineComparison("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)])
+    assert said == f"smpd answers 100% right on spatial; {says}"
 
 
 def test_to_be_ahead_of_a_rag_at_chance_is_nothing_that_the_headline_counts():
@@ -125,8 +123,8 @@ def test_what_is_expected_of_the_instrument_stands_apart_from_claims(out):
     page, rows = (out / "index.html").read_text(encoding="utf-8"), read_criteria(out / "criteria.json")
     rows = rows[rows["verdict"] != "not judged"]
     assert set(rows["about"]) == {"claim", "control", "instrument"}
-    heads = {about: page.index(f">{title} <span>") for about, title in (("claim", "Claims"), ("control", "Controls"))}
-    heads["instrument"] = page.index(">The instrument <span>")
+    titles = {"claim": "Claims", "control": "Controls", "instrument": "The instrument"}
+    heads = {about: page.index(f">{title} <span>") for about, title in titles.items()}
     for _, row in rows.iterrows():
         there = page.index(f'<tr id="{row["id"]}"')
         assert max((start, about) for about, start in heads.items() if start < there)[1] == row["about"], row["id"]

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.report.slices import slices
 from hippo_core.results.formatting import share, span
 from hippo_core.results.rankings import RANKING_COLUMNS
@@ -74,26 +72,3 @@ def test_memories_and_rags_are_shown_and_nothing_else_is():
     assert not slices(rows[1])["of_memory"]
     assert slices(rows[2]) is None
     assert slices(rows[0].assign(slices="")) is None
-
-
-def test_what_was_not_measured_has_no_line():
-    rows = rows_of("memory/hei_nw").assign(recall_1=np.nan)
-    assert [line["measure"] for line in slices(of_run(rows))["lines"]] == ["answers right"]
-
-
-@pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    run = tmp_path_factory.mktemp("executed") / "words"
-    for suite, presets in (("episodic", ("memory/hei_nw", "baselines/rag_bm25")), ("episodic_cross", ("baselines/rag_bm25",))):
-        for preset in presets:
-            fake_records.add_record(run, suite, preset, "delayed", n=120, rows=rows_of(preset, n=120))
-    return write_report(run, tmp_path_factory.mktemp("reports")).parent
-
-
-def test_each_page_has_them_and_the_first_one_where_a_memory_was_asked(out):
-    index = (out / "index.md").read_text(encoding="utf-8").split("## Held-out words and names")[1].split("\n## ")[0]
-    assert "### episodic\n" in index and "episodic_cross" not in index
-    line = next(line for line in index.splitlines() if line.startswith("| hei_nw | delayed | answers right | – | – | 8 |"))
-    assert line in (out / "episodic/summary.md").read_text(encoding="utf-8")
-    assert "| rag_bm25 | delayed | recall@1 |" in (out / "episodic_cross/summary.md").read_text(encoding="utf-8")
-    assert (out / "index.html").read_text(encoding="utf-8").count("<summary>Held-out words and names") == 2

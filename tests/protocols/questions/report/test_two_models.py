@@ -43,23 +43,9 @@ def test_models_and_world_sizes_are_told_apart_and_an_encoder_is_part_of_the_con
     assert list(run.settings_of("large").values()) == large
     rows = run.rows[run.rows["setting"] == "large · babi"]
     rags = [name for name in ordered(rows["condition"]) if "rag" in name]
-    assert rags == [
-        "baselines/rag_bm25",
-        "baselines/rag_bm25 (k=5)",
-        "baselines/rag_dense",
-        "baselines/rag_dense (minilm)",
-        "baselines/rag_hybrid (minilm)",
-    ]
+    told = ("rag_bm25", "rag_bm25 (k=5)", "rag_dense", "rag_dense (minilm)", "rag_hybrid (minilm)")
+    assert rags == [f"baselines/{name}" for name in told]
     assert len({look(name).colour for name in rags}) == 4  # a variant looks like its preset, another encoder does not
-
-
-def test_every_condition_of_a_setting_pairs_with_every_other(two_models):
-    run = load_run(two_models)
-    for setting in run.settings:
-        rows = run.rows[run.rows["setting"] == setting]
-        names = ordered(rows["condition"])
-        found = [summaries.pair(rows, (a, "delayed"), (b, "delayed")) for a in names for b in names if a != b]
-        assert {one and (one.n, one.n_worlds) for one in found} == {(50, 10)}
 
 
 def test_the_best_rag_of_a_setting_has_a_published_encoder_or_none(two_models):
@@ -86,10 +72,7 @@ def test_a_report_of_two_models_mixes_nothing(two_models, tmp_path):
     assert "- small: no record of the suites babi." in told
     assert "rag_dense (minilm)" in (tmp_path / "report" / "small-episodic" / "summary.md").read_text(encoding="utf-8")
     verdicts = json.loads((tmp_path / "report" / "criteria.json").read_text())["criteria"]
-    counts = {
-        model: [one["n"] for one in verdicts if one["id"] == "rag_delayed/episodic" and one["model"] == model]
-        for model in ("large", "small")
-    }
-    assert counts == {"large": [50], "small": [50]}
+    counts = sorted((one["model"], one["n"]) for one in verdicts if one["id"] == "rag_delayed/episodic")
+    assert counts == [("large", 50), ("small", 50)]
     assert {one["model"] for one in verdicts if one["suite"] == "babi"} == {"large"}
     assert not any("own vectors" in one["reason"] for one in verdicts)
