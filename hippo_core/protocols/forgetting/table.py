@@ -36,14 +36,8 @@ def learnt(rows: Frame) -> Frame:
 
 def summaries(rows: Frame) -> Frame:
     """What the matrix of each initialisation (index) comes to (results/forgetting.py). All but the average accuracy and forward transfer
-    count the tasks alone that were learnt to 99% in their own phase; `kept` and both forgettings those of them before the last phase.
-
-    average_accuracy: mean R[G, j] over all tasks.
-    just_learnt: mean R[j, j].
-    kept: the sum of R[G, j] as a share of that of R[j, j].
-    forgetting_from_max, forgetting_from_initial; backward_transfer is the latter's negative.
-    forward_transfer: mean of R[j - 1, j] - R[0, j] over the tasks after the first.
-    """
+    count the tasks alone that were learnt to 99% in their own phase; `kept`, the sum of R[G, j] as a share of that of R[j, j], and both
+    forgettings those of them before the last phase."""
     import pandas as pd
 
     known = learnt(rows)

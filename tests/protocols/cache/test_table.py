@@ -39,13 +39,6 @@ def test_recovered_is_the_share_of_the_damage_that_is_gone(rows):
     assert table.loc[0.5, "lost"] == pytest.approx(0.4)
 
 
-def test_where_every_probe_is_whole_again_no_interval_is_said(rows):
-    whole = rows.assign(score=[1.0 if kind == "clean" or defence == "clipping" else score
-                               for kind, defence, score in zip(rows["kind"], rows["defence"], rows["score"], strict=True)])  # fmt: skip
-    table = recovered(whole)
-    assert (table["recovered"] == 1).all() and table["low"].isna().all()
-
-
 def test_where_nothing_is_lost_nothing_can_be_recovered(rows):
     rows.loc[rows["kind"] == "gaussian", "score"] = rows.loc[rows["kind"] == "clean", "score"].iloc[0]
     assert recovered(rows.assign(score=1.0))["recovered"].isna().all()
@@ -97,7 +90,7 @@ def test_a_cell_rests_on_the_defences_that_it_measures():
         return experiment.plan(experiment.check({"defences": list(names), "tasks": list(tasks)}, "here")).modules
 
     folder = "hippo_core.protocols.cache.defences"
-    assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.reset", f"{folder}.ecc")
+    assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.filters", f"{folder}.ecc")
     assert {TRACE_PROBES, "hippo_core.methods.episodic"} <= set(modules("reset", tasks=("traces",)))
     with pytest.raises(LabError, match="unknown defence 'reste'"):
         modules("reste")

@@ -27,11 +27,9 @@ class Replay(ContinualLearner):
 
     def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
         super().__init__(learner, settings)
-        of_each = range(len(learner.seeds))
-        # of each model the items with their loss and phase, when each is due (item, cycle, interval), the cycles that there were, and the
-        # items that are rehearsed now
-        self.notes = {"stored": [[] for _ in of_each], "due": [[] for _ in of_each], "cycles": [0 for _ in of_each]}
-        self.notes["drawn"] = [[] for _ in of_each]
+        # of each model the items with their loss and phase, when each is due (item, cycle, interval), and what is rehearsed now
+        self.notes = {name: [[] for _ in self.everyone] for name in ("stored", "due", "drawn")}
+        self.notes["cycles"] = [0 for _ in self.everyone]
         self.replay = ReplaySettings(policy=settings.policy, max_items=settings.rehearsed)
         self.queues: dict[int, Queue] = {}
 
