@@ -75,7 +75,8 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: one.to_dict("records") for name, one in told.items()}})
     if trained is not None:
         write_text(out / "train.jsonl", _lines(_training(trained)))
-    write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
+    means = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)[["score", "loss"]].mean().reset_index()
+    write_text(out / "eval.jsonl", _lines([{"phase": "eval", **line} for line in means.to_dict("records")]))
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
     write_text(out / "table_ablation_summary.tex", _latex(told["ablations"]))
     figures = {
@@ -114,13 +115,6 @@ def _training(rows: Frame) -> list[dict[str, Any]]:
          "corruption": {"type": line["kind"], "severity": line["severity"]}}
         for line in rows.to_dict("records")
     ]  # fmt: skip
-
-
-def _evaluation(rows: Frame) -> list[dict[str, Any]]:
-    """A line a task, fault, severity and defence."""
-    by = ["run_id", "task", "kind", "severity", "defence"]
-    means = rows.groupby(by, sort=False)[["score", "loss"]].mean().reset_index()
-    return [{"phase": "eval", **line} for line in means.to_dict("records")]
 
 
 def _lines(lines: Sequence[dict[str, Any]]) -> str:

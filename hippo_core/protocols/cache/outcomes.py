@@ -176,7 +176,7 @@ def ablations(found: Groups) -> Frame:
         if rows["kind"].astype(str).str.startswith("bitflip of bit").any():
             continue
         means = auc(kept(rows)).groupby("defence", sort=False)["auc"].mean()
-        back = _recovered(rows).groupby("defence")["recovered"].mean()
+        back = _recovered(rows)
         out = [task for task, one in admitted(rows).items() if not one["admitted"]]
         for defence in means.index.drop("none", errors="ignore"):
             told = {"setting": name or "as usual", "defence": defence}
@@ -187,16 +187,17 @@ def ablations(found: Groups) -> Frame:
 
 
 def _recovered(rows: Frame) -> Frame:
-    """Damage recovered where at least LEAST_LOST is lost, in nats or in score: a ratio to next to nothing says nothing."""
+    """By defence the mean damage recovered where at least LEAST_LOST is lost, in nats or in score: a ratio to next to nothing says
+    nothing."""
     lines = recovered(rows)
-    return lines[lines["lost"] >= LEAST_LOST]
+    return lines[lines["lost"] >= LEAST_LOST].groupby("defence")["recovered"].mean()
 
 
 def spans(found: Groups) -> Frame:
     """A line a budget, a column a choice of spans: damage recovered, the mean over tasks and faults."""
     lines = {}
     for _, rows in found:
-        means = _recovered(rows).groupby("defence")["recovered"].mean()
+        means = _recovered(rows)
         if "episodic_gold" in means:
             lines[f"{rows['budget'].iloc[0]:g}"] = {name: share(means.get(name), sign=True) for name in SPANS}
     wide = pd.DataFrame(lines).T.sort_index(ascending=False)
@@ -211,8 +212,8 @@ def left_out(found: Groups) -> Frame:
         if not name.startswith("ood=") or usual is None:
             continue
         kinds, seeds = set(rows["kind"]), set(rows["seed"])
-        seen = _recovered(usual[usual["kind"].isin(kinds) & usual["seed"].isin(seeds)]).groupby("defence")["recovered"].mean()
-        unseen = _recovered(rows).groupby("defence")["recovered"].mean()
+        seen = _recovered(usual[usual["kind"].isin(kinds) & usual["seed"].isin(seeds)])
+        unseen = _recovered(rows)
         best = best_heuristic(auc(kept(rows)))
         lines.append({"fault": ", ".join(sorted(kinds - {CLEAN})), "left out": share(unseen.get("learned"), sign=True),
                       "seen": share(seen.get("learned"), sign=True), best: share(unseen.get(best), sign=True)})  # fmt: skip
@@ -229,7 +230,7 @@ def contraction(found: Groups) -> Frame:
         if len(areas) < 2:
             continue
         means = {f"seed {seed}": share(own[own["defence"] == "learned"]["auc"].mean()) for seed, own in areas.items()}
-        back = _recovered(rows).groupby("defence")["recovered"].mean()
+        back = _recovered(rows)
         lines.append({"contraction": f"{rows['contraction'].iloc[0]:g}", **means, "recovered": share(back["learned"], sign=True)})
     return pd.DataFrame(lines) if len(lines) > 1 else pd.DataFrame()
 

@@ -21,7 +21,7 @@ from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import TrainingState
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners.base import ContinualLearner, LearnerSettings
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 from hippo_core.protocols.forgetting.live import Live
 from hippo_core.protocols.forgetting.matched import matched
 from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
@@ -56,9 +56,7 @@ class Course:
         count = min(parameters.inits, DRY_MODELS) if parameters.dry_run else parameters.inits
         seeds = range(parameters.seed, parameters.seed + count)
         self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay, parameters.compiled)
-        told = {name: getattr(parameters, name) for name in ("stored", "rehearsed", "policy", "strength", "rank")}
-        settings = LearnerSettings(**told, reset=parameters.optimizer == "reset")
-        self.method: ContinualLearner = member(learners.__name__, parameters.method, "method")(self.learner, settings)
+        self.method: ContinualLearner = member(learners.__name__, parameters.method, "method")(self.learner, parameters)
         self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
         self.everyone = list(range(count))
         self.file = folder / "checkpoint.safetensors"
@@ -82,7 +80,9 @@ class Course:
             self.learn(place)
             self.method.end(place.phase)
             rows = place.rows + self.examined(place, place.phase + 1)
-            self.say(said(rows, place))
+            last = pd.DataFrame(rows[-len(self.everyone) * len(self.corpus.tasks) :]).groupby("task", sort=False)["accuracy"].mean()
+            shares = ", ".join(f"{task} {share:.2f}" for task, share in last.items())
+            self.say(f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}")
             place = self.arrived(place.phase + 1, rows)
             self.keep(place)
         return place.rows
@@ -197,14 +197,6 @@ class Course:
                 row |= {"taken": place.steps[model], "seconds": place.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
                 rows.append(row | at_levels[model].get(task.name, {}))
         return rows
-
-
-def said(rows: list[dict[str, Any]], place: TrainingState) -> str:
-    """How a phase ended, in a line."""
-    last = [row for row in rows if row["phase"] == place.phase + 1]
-    of_each = {task: [row["accuracy"] for row in last if row["task"] == task] for task in dict.fromkeys(row["task"] for row in last)}
-    shares = ", ".join(f"{task} {sum(values) / len(values):.2f}" for task, values in of_each.items())
-    return f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}"
 
 
 def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:

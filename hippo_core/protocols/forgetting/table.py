@@ -1,7 +1,6 @@
 """The table of tasks in sequence: a row a phase, a task and an initialisation. R[i, j] is the accuracy on task j after phase i."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -95,13 +94,10 @@ def spent(rows: Frame) -> list[dict[str, Any]]:
     for task, own in rows[rows["phase"] == rows["own"]].sort_values("own").groupby("task", sort=False):
         line: dict[str, Any] = {"task": str(task), "learnt": int(own["steps_to_99"].notna().sum()), "of": len(own)}
         for name in ("steps_to_99", "seconds_to_99"):
-            line[name] = _range(own[name].dropna().tolist())
+            values = own[name].dropna().tolist()
+            line[name] = [float(np.median(values)), min(values), max(values)] if values else None
         found.append(line)
     return found
-
-
-def _range(values: Sequence[float]) -> list[float] | None:
-    return [float(np.median(values)), min(values), max(values)] if values else None
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """What rows come to: damage recovered, what is kept along severity, its area, and what a probe must show to be admitted."""
 
-import math
-
 import pandas as pd
 import pytest
 
@@ -11,25 +9,14 @@ from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.report import found, in_words, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
-
-SCORES = {  # by kind, severity and defence
-    ("clean", 0.0): {"none": 1.0, "clipping": 0.9},
-    ("gaussian", 0.5): {"none": 0.6, "clipping": 0.8},
-    ("gaussian", 1.0): {"none": 0.2, "clipping": 0.0},
-}
+from tests.protocols.cache.conftest import measured
 
 
 @pytest.fixture
 def rows():
-    lines = []
-    for (kind, severity), scores in SCORES.items():
-        for defence, score in scores.items():
-            for number in range(20):
-                right = float(number < round(20 * score))
-                told = {"probe": f"q{number}", "cluster": f"w{number}", "task": "needle", "kind": kind, "severity": severity}
-                cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": math.nan, "repair_ms": 1.0, "kept_bytes": 0.0}
-                lines.append({**told, "defence": defence, "score": right, "loss": 1 - right, "chance": 0.0, **cost})
-    return pd.DataFrame(lines)
+    worst = {("clean", "none"): 1.0, ("clean", "clipping"): 0.9, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.0}
+    half = measured({("gaussian", "none"): 0.6, ("gaussian", "clipping"): 0.8}).assign(severity=0.5)
+    return pd.concat([measured(worst), half], ignore_index=True).assign(task="needle")
 
 
 def test_recovered_is_the_share_of_the_damage_that_is_gone(rows):
@@ -69,7 +56,7 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 
 
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
-    told = TableRows("cache", "measure", "probe", "cluster", rows.assign(record="r", seed=1, model="m"), ("score",), ("model", "seed"))
+    told = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
     curves, damage, costs = found([told])
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]

@@ -2,41 +2,27 @@
 references between which the others lie."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from hippo_core.methods.episodic.settings import Policy
 from hippo_core.protocols.forgetting.learner import Learner, Scores
 from hippo_core.protocols.forgetting.transformer import initial
 
 NOBODY = torch.zeros(())
 
 
-@dataclass(frozen=True)
-class LearnerSettings:
-    """What methods can be told (parameters.py says what it means); each reads what concerns it. `reset`: whether the optimizer begins anew
-    with each phase."""
-
-    stored: float
-    rehearsed: int
-    policy: Policy
-    strength: float | None
-    rank: int
-    reset: bool
-
-
 class ContinualLearner:
     """Learns the task at hand and nothing besides.
 
-    Phases count from 0, as tasks do. `tensors` and `notes` are all that it remembers; they lie in a checkpoint.
+    Phases count from 0, as tasks do. `settings` are the parameters, of which each method reads what concerns it. `tensors` and `notes` are
+    all that it remembers; they lie in a checkpoint.
     """
 
     name = "none"
     strength = 0.0
 
-    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
+    def __init__(self, learner: Learner, settings: Any) -> None:
         self.learner, self.settings = learner, settings
         self.everyone = range(len(learner.seeds))
         self.tensors: dict[str, torch.Tensor] = {}
@@ -53,7 +39,7 @@ class ContinualLearner:
 
     def begin(self, phase: int) -> None:
         """What happens before a phase."""
-        if phase and self.settings.reset:
+        if phase and self.settings.optimizer == "reset":
             self.learner.learn(self.learner.learnt)
 
     def learnt_weights(self, phase: int) -> int:

@@ -3,11 +3,11 @@ moved, and the store is rehearsed when 1, 2, 4, 7, 15 and 30 days of it have gon
 replayed loss by the curve is left out, and the length of a day is ours."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from hippo_core.protocols.forgetting.learner import Learner, Scores
-from hippo_core.protocols.forgetting.learners.base import LearnerSettings
 from hippo_core.protocols.forgetting.learners.replay import CYCLE, Replay
 
 DAYS = (1, 2, 4, 7, 15, 30)  # Ebbinghaus's, as in the paper; a day is as far as the weights move in the first CYCLE steps of a phase
@@ -18,7 +18,7 @@ class Forever(Replay):
 
     name = "forever"
 
-    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
+    def __init__(self, learner: Learner, settings: Any) -> None:
         super().__init__(learner, settings)
         self._morning()
 
