@@ -124,7 +124,7 @@ def test_what_is_gone_is_said_with_what_is_kept():
     assert protocol.removed_bits(pd.DataFrame(lines))["severity 0.5"].tolist() == ["0.500 → 0.25"]
 
 
-def test_a_name_of_what_is_left_out_says_what_is_measured(SCORES):
+def test_a_name_of_what_is_left_out_says_what_is_measured():
     parameters = CACHE.check({"ood": "loto_holdout_bitflip", "defences": ["learned"]}, "here")
     assert (parameters.kinds, parameters.holdout) == (["bitflip"], "bitflip")
     assert CACHE.plan(parameters).needs["repair"].parameters["holdout"] == "bitflip"
