@@ -34,11 +34,11 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache.defences.base import CleanStatistics
-from hippo_core.protocols.cache.defences.clipping import Clipping
-from hippo_core.protocols.cache.eviction import press
+from hippo_core.protocols.cache.defences.filters import Clipping
+from hippo_core.protocols.cache.defences.learned import Repair, RepairSettings
 from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.probes import windows
-from hippo_core.protocols.cache.repair import Repair, RepairSettings
+from hippo_core.protocols.cache.removal import press
 
 PROMPT, WRITTEN, KNOWN = 128, 32, 4
 Guard = Callable[[KV], KV]
@@ -135,13 +135,13 @@ def main(model: str = "smollm2-135m", rounds: str = "5") -> None:
     with torch.inference_mode():
         clean = CleanStatistics.of(encode(lm, rows[1:]))
     usual = CacheParameters()
-    repair = Repair(RepairSettings(family=usual.family, rank=usual.rank), clean).requires_grad_(False)
+    repair = Repair(RepairSettings(rank=usual.rank), clean).requires_grad_(False)
     fixed = Repair(repair.settings, clean).fixed()
     clipping = Clipping(SimpleNamespace(clean=clean))  # type: ignore[arg-type]
     presses = theirs()
     ways: dict[str, tuple[Any, ...]] = {
         "none": (None, None),
-        f"learned, family {usual.family}, rank {usual.rank}": (fixed, None),
+        f"learned, rank {usual.rank}": (fixed, None),
         "... its matrices at each call": (repair, None),
         "... of the prompt alone": (None, fixed),
         "clipping": (lambda kv: clipping.repair(SimpleNamespace(kv=kv)), None),  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
     task_metrics.json, stability_metrics.json, detection_metrics.json, train.jsonl, eval.jsonl
     table_main_results.tex, table_ablation_summary.tex
     figures: figA score along severity, figB cost, figC sensitivity, figD layers and heads; figE detection, figF bits, figG bits gone
-    protocol_metrics.json, index.md   the other tables; the page of all of them (page.py)
+    protocol_metrics.json, index.md   the other tables; the page of all of them
 
 Nothing stands in for what is missing: a learned repair without the record of its training, or a record without its stability, is an error.
 """
@@ -18,17 +18,31 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_bytes, write_json, write_text
-from hippo_core.protocols.cache import ablations
-from hippo_core.protocols.cache import bit_figures as cache_bits
 from hippo_core.protocols.cache import figures as cache
 from hippo_core.protocols.cache import outcomes as protocol
-from hippo_core.protocols.cache.page import page
 from hippo_core.protocols.cache.table import kept, task_metrics
 from hippo_core.results.figures import drawing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
 
-USAGE = "usage: python -m hippo_core.protocols.cache.artifacts OUT RUN..."
+FIGURES = {
+    "figA": "Score kept",
+    "figB": "What a defence costs",
+    "figC": "Words that move",
+    "figD": "Layers and heads",
+    "figE": "Who notices",
+    "figF": "Which bit matters",
+    "figG": "Bits that are gone",
+}
+
+AREA = "area under the score kept from severity 0, undamaged caches included,"
+TABLES = {
+    "ahead": "Brought back where half of the score is lost; in brackets how far ahead of the best heuristic",
+    "spans": "The worst spans first: damage recovered",
+    "left_out": "A fault left out of the training: damage recovered",
+    "contraction": f"With and without the loss that contracts: {AREA} of the learned repair",
+    "ablations": f"All settings: {AREA} by setting",
+}
 
 
 def write(runs: Sequence[Path], out: Path) -> list[Path]:
@@ -36,34 +50,43 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     measured = pd.concat([read_table(run, "cache", "measure") for run in runs], ignore_index=True)
     if len(models := sorted(set(measured["model"]))) > 1:
         raise LabError(f"these runs are of several models, {', '.join(models)}; write the files of one at a time")
-    trained = _tables(runs, "train", needed="learned" in set(measured["defence"]))
-    removed = _tables(runs, "remove", needed=False)
+    trained, gone = _table(runs, "train"), _table(runs, "remove")
+    if trained is None and "learned" in set(measured["defence"]):
+        raise LabError(f"no run of {', '.join(map(str, runs))} has a finished cell of cache, step train; add a run that has one")
     found = protocol.groups(measured)
     rows = protocol.main_of(found)
     records = [run / name for run in runs for name in sorted(set(rows["record"])) if (run / name).is_dir()]
-    stability, detection = _one(records, "stability_metrics.json"), _joined(records, "detection_metrics.json")
+    stability = _read(records[0], "stability_metrics.json")  # the others', of other faults, measured the same
+    joined = [_read(record, "detection_metrics.json") for record in records]
+    detection = {**joined[0], "lines": [line for one in joined for line in one["lines"]]}
+    bits = protocol.bits_lost(found)
+    told = {
+        "ahead": protocol.margin_over_heuristic(rows),
+        "spans": protocol.spans(found),
+        "left_out": protocol.left_out(found),
+        "contraction": protocol.contraction(found),
+        "ablations": protocol.ablations(found),
+        "bits": protocol.bits_in_short(bits),
+        "gone": pd.DataFrame() if gone is None else protocol.removed_bits(gone),
+    }
     write_json(out / "task_metrics.json", _plain(task_metrics(rows)))
     write_json(out / "stability_metrics.json", stability)
     write_json(out / "detection_metrics.json", _plain(detection))
-    if trained:
-        write_text(out / "train.jsonl", _lines(_training(pd.concat(trained, ignore_index=True))))
-    write_text(out / "eval.jsonl", _lines(_evaluation(rows)))
-    bits, settings = protocol.bits_lost(found), ablations.ablations(found)
-    gone = pd.concat(removed, ignore_index=True) if removed else None
-    told = {"ahead": ablations.margin_over_heuristic(rows), "spans": ablations.spans(found), "left_out": ablations.left_out(found)}
-    told |= {"contraction": ablations.contraction(found), "ablations": settings, "bits": protocol.bits_in_short(bits)}
-    told["gone"] = protocol.removed_bits(gone) if gone is not None else pd.DataFrame()
     write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: one.to_dict("records") for name, one in told.items()}})
+    if trained is not None:
+        write_text(out / "train.jsonl", _lines(_training(trained)))
+    means = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)[["score", "loss"]].mean().reset_index()
+    write_text(out / "eval.jsonl", _lines([{"phase": "eval", **line} for line in means.to_dict("records")]))
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
-    write_text(out / "table_ablation_summary.tex", _latex(settings))
+    write_text(out / "table_ablation_summary.tex", _latex(told["ablations"]))
     figures = {
         "figA": cache.robustness(kept(rows)),
         "figB": cache.cost(rows, kept(rows)),
         "figC": cache.sensitivity(stability),
         "figD": cache.amplification(stability),
         "figE": cache.detected(detection),
-        **({"figF": cache_bits.bits(bits)} if len(bits) else {}),
-        **({"figG": cache_bits.removal(gone)} if gone is not None else {}),
+        **({"figF": cache.bits(bits)} if len(bits) else {}),
+        **({"figG": cache.removal(gone)} if gone is not None else {}),
     }
     for name, figure in figures.items():
         write_bytes(out / "figures" / f"{name}.png", drawing.png(figure))
@@ -71,11 +94,10 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
-def _tables(runs: Sequence[Path], step: str, needed: bool) -> list[Frame]:
-    having = [run for run in runs if records_with(run, False, "cache", step)]
-    if needed and not having:
-        raise LabError(f"no run of {', '.join(map(str, runs))} has a finished cell of cache, step {step}; add a run that has one")
-    return [read_table(run, "cache", step) for run in having]
+def _table(runs: Sequence[Path], step: str) -> Frame | None:
+    """The rows of a step, of the runs that have it."""
+    having = [read_table(run, "cache", step) for run in runs if records_with(run, False, "cache", step)]
+    return pd.concat(having, ignore_index=True) if having else None
 
 
 def _read(record: Path, name: str) -> dict[str, Any]:
@@ -83,17 +105,6 @@ def _read(record: Path, name: str) -> dict[str, Any]:
     if not path.is_file():
         raise LabError(f"{path} is not there; make the record again")
     return read_object(path)
-
-
-def _one(records: Sequence[Path], name: str) -> dict[str, Any]:
-    """The content of the first record's file; the others', of other faults, measured the same."""
-    return _read(records[0], name)
-
-
-def _joined(records: Sequence[Path], name: str) -> dict[str, Any]:
-    """The lines of all records' files together."""
-    read = [_read(record, name) for record in records]
-    return {**read[0], "lines": [line for one in read for line in one["lines"]]}
 
 
 def _training(rows: Frame) -> list[dict[str, Any]]:
@@ -104,13 +115,6 @@ def _training(rows: Frame) -> list[dict[str, Any]]:
          "corruption": {"type": line["kind"], "severity": line["severity"]}}
         for line in rows.to_dict("records")
     ]  # fmt: skip
-
-
-def _evaluation(rows: Frame) -> list[dict[str, Any]]:
-    """A line a task, fault, severity and defence."""
-    by = ["run_id", "task", "kind", "severity", "defence"]
-    means = rows.groupby(by, sort=False)[["score", "loss"]].mean().reset_index()
-    return [{"phase": "eval", **line} for line in means.to_dict("records")]
 
 
 def _lines(lines: Sequence[dict[str, Any]]) -> str:
@@ -146,10 +150,43 @@ def _made(runs: Sequence[Path], rows: Frame) -> str:
     )
 
 
+def page(folder: Path) -> str:
+    """The page in Markdown, from the files of a folder; a figure that it lacks has no section."""
+    told = read_object(folder / "protocol_metrics.json")
+    parts = ["# Reference: a broken cache", told["made"]]
+    files = [path.name for path in sorted(folder.iterdir()) if path.suffix in (".json", ".jsonl", ".tex")]
+    parts.append(f"Beside it: {', '.join(f'[{name}]({name})' for name in files)}.")
+    for name, title in FIGURES.items():
+        if (folder / "figures" / f"{name}.png").is_file():
+            parts += [f"## {title}", f"![{title}](figures/{name}.png)", *map(markdown, _tables(folder, name))]
+    for name, title in TABLES.items():
+        if told[name]:
+            parts += [f"## {title}", markdown(pd.DataFrame(told[name]))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tables(folder: Path, figure: str) -> list[Frame]:
+    """The tables below a figure."""
+    if figure == "figA":
+        metrics = read_object(folder / "task_metrics.json")
+        return [protocol.scores_kept(metrics), protocol.score_lost(metrics), protocol.damage_recovered(metrics)]
+    if figure == "figE":
+        known = read_object(folder / "task_metrics.json")["overhead"]
+        return [protocol.detection_rate(read_object(folder / "detection_metrics.json"), known)]
+    part = {"figF": "bits", "figG": "gone"}.get(figure)
+    return [pd.DataFrame(read_object(folder / "protocol_metrics.json")[part])] if part else []
+
+
+def markdown(table: Frame) -> str:
+    """A table in Markdown, numbers to the right."""
+    heads = list(map(str, table.columns))
+    lines = [f"| {' | '.join(line)} |" for line in [heads, *table.astype(str).to_numpy().tolist()]]
+    return "\n".join([lines[0], "|---|" + "--:|" * (len(heads) - 1), *lines[1:]])
+
+
 def main(told: Sequence[str]) -> None:
-    """The command."""
     if len(told) < 2:
-        raise SystemExit(USAGE)
+        raise SystemExit("usage: python -m hippo_core.protocols.cache.artifacts OUT RUN...")
     try:
         for path in write([Path(one) for one in told[1:]], Path(told[0])):
             print(path)

@@ -1,8 +1,8 @@
 """Faults of a cache at rest: between the pass that wrote it and the passes that read it, some of its numbers change.
 
-A cache is the lab's KV tensor [L, 2, H, T, D] (models/kv.py): L layers, keys and values, H heads, T tokens, D features. What reads it is
-any model, by any attention, in one pass or token by token. A fault draws from a generator of its own, seeded by the seed, the kind and the
-name of what is damaged; never by the severity: a worse fault is the same fault, more of it, and whoever repairs gets the same damage.
+A cache is the lab's KV tensor [L, 2, H, T, D] (models/kv.py): L layers, keys and values, H heads, T tokens, D features. A fault draws from
+a generator of its own, seeded by the seed, the kind and the name of what is damaged; never by the severity: a worse fault is the same
+fault, more of it, and whoever repairs gets the same damage.
 
 Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head's vector of one token:
 
@@ -18,21 +18,21 @@ Severity s from 0 (nothing) to 1 means, for RMS the root mean square of one head
     gain_drift           each head's vector of a token times exp(1.5 s n), n normal
     tokens_swapped       a share s of the tokens, drawn at random, get each other's keys and values, in a ring
 
-The last three were written when the repairs were done, so that no rule of any of them was made for these; nothing is trained on them.
-
-The six kinds of CacheMedic++ (2026) are among them; there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
+The last three were written when the repairs were done; nothing is trained on them. The six kinds of CacheMedic++ (2026) are among these;
+there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
 """
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from hippo_core.errors import LabError, unknown
+from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache import bits
 from hippo_core.protocols.cache.names import Field, Format, Parts, Times
@@ -45,8 +45,6 @@ class Corruption:
     """A fault, and where it may strike.
 
     Args:
-        kind: one of KINDS.
-        severity: from 0 to 1.
         layers, heads: their numbers; None: all (of `targeted` the first third of the layers).
         times: all tokens of the cache, those older than the last `recent`, or those of `window`.
         recent: tokens that old_only spares.
@@ -66,18 +64,6 @@ class Corruption:
     stored: Format = "bfloat16"
     bits: Field | int = "all"
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown("corruption", self.kind, KINDS)
-        if not 0 <= self.severity <= 1:
-            raise LabError(f"severity goes from 0 (nothing) to 1, got {self.severity}")
-        for name, value, legal in (("times", self.times, get_args(Times)), ("parts", self.parts, get_args(Parts))):
-            if value not in legal:
-                raise unknown(name, value, legal)
-        bits.positions(self.stored, self.bits)
-        if self.recent < 0 or not 0 <= self.window[0] < self.window[1]:
-            raise LabError(f"expected recent of at least 0 and a window [first, behind the last), got {self.recent} and {[*self.window]}")
-
     def where(self, shape: Sequence[int]) -> Tensor:
         """Where it may strike in a KV of this shape: bool [L, 2, H, T, 1]. LabError where the cache has no such layer, head or token."""
         layers, _, heads, tokens, _ = shape
@@ -95,6 +81,21 @@ class Corruption:
         return mask & (number >= first) & (number < end)
 
 
+def faults(parameters: Any) -> Iterator[tuple[str, Corruption]]:
+    """The faults of a cell with the names that their rows have; with bits=each one of every bit."""
+    axes = {name: None if (value := getattr(parameters, name)) is None else tuple(value) for name in ("layers", "heads", "window")}
+    own = axes | {name: getattr(parameters, name) for name in ("times", "recent", "parts", "stored")}
+    for kind in parameters.kinds:
+        for severity in parameters.severities:
+            if parameters.bits != "each":
+                yield kind, Corruption(kind, severity, **own, bits=parameters.bits)
+            elif kind == "bitflip":
+                for bit in bits.positions(parameters.stored):
+                    yield f"{kind} of bit {bit}", Corruption(kind, severity, **own, bits=bit)
+            else:
+                yield kind, Corruption(kind, severity, **own)
+
+
 @dataclass(frozen=True)
 class Damage:
     """A damaged cache: `kv` as it is now, and `mask` bool [L, 2, H, T, 1] of the vectors of which a number changed."""
@@ -104,11 +105,9 @@ class Damage:
 
 
 def _chosen(numbers: tuple[int, ...] | None, count: int, what: str) -> Tensor:
-    if numbers is None:
-        return torch.ones(count, dtype=torch.bool)
-    if wrong := [number for number in numbers if not 0 <= number < count]:
+    if wrong := [number for number in numbers or () if not 0 <= number < count]:
         raise LabError(f"{what} {wrong} are none of this model's {count} ({what} 0 to {count - 1})")
-    return torch.tensor([number in numbers for number in range(count)])
+    return torch.tensor([numbers is None or number in numbers for number in range(count)])
 
 
 def generator_of(*names: Any) -> torch.Generator:
@@ -118,13 +117,8 @@ def generator_of(*names: Any) -> torch.Generator:
 
 
 def corrupt(kv: KV, corruption: Corruption, seed: int, name: str, donor: KV | None = None) -> Damage:
-    """A cache with this fault; the KV itself stays as it is.
-
-    Args:
-        kv: float [L, 2, H, T, D].
-        seed, name: what the fault is drawn by; `name` says which cache it is.
-        donor: another text's KV, at least as many tokens, for contiguous_overwrite.
-    """
+    """A cache with this fault, drawn by the seed and the cache's name; the KV itself stays as it is. `donor`: another text's KV, of at
+    least as many tokens, for contiguous_overwrite."""
     where = corruption.where(kv.shape)
     if corruption.severity == 0:
         return Damage(kv.clone(), torch.zeros_like(where))
@@ -189,18 +183,13 @@ def _quantised(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Gen
 
 
 def _overwrite(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    if donor is None or donor.shape[3] < x.shape[3]:
-        raise LabError(f"contiguous_overwrite needs the KV of another text of at least {x.shape[3]} tokens as donor")
+    assert donor is not None
     may = where.flatten(0, 2).any(0).flatten().nonzero().flatten()
     length = math.ceil(fault.severity * len(may))
     start = int(torch.rand((), generator=generator) * (len(may) - length + 1)) if len(may) else 0
     hit = torch.zeros(x.shape[3], dtype=torch.bool)
     hit[may[start : start + length]] = True
     return torch.where(hit.view(1, 1, 1, -1, 1), donor[:, :, :, : x.shape[3]].float().cpu(), x)
-
-
-def _targeted(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    return _gaussian(x, fault, where, generator, donor, most=4.0)
 
 
 def _stuck(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
@@ -227,7 +216,7 @@ KINDS: dict[str, Callable[..., Tensor]] = {
     "bitflipish_sparse": _bitflipish,
     "quant_noise": _quantised,
     "contiguous_overwrite": _overwrite,
-    "targeted": _targeted,
+    "targeted": partial(_gaussian, most=4.0),
     "stuck_features": _stuck,
     "gain_drift": _drift,
     "tokens_swapped": _swapped,

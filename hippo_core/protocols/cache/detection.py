@@ -11,7 +11,6 @@ from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import Damage
 
 RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)  # of false alarms
-ASKED = 0.01
 
 
 def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, float]:
@@ -26,16 +25,15 @@ def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, fl
 
 
 def roc(damaged: Tensor, clean: Tensor) -> dict[str, Any]:
-    """How suspicion tells damaged vectors [N] from clean ones [M]: the area `auc`, and the recall at each of RATES of false alarms.
-
-    A threshold is crossed by what lies above it: equal scores never count as found.
-    """
+    """How suspicion tells damaged vectors [N] from clean ones [M]: the area `auc`, and the recall at each of RATES of false alarms. Equal
+    scores never count as found: a threshold is crossed by what lies above it."""
     ranked = clean.sort().values
     low, high = (torch.searchsorted(ranked, damaged, right=right) for right in (False, True))
-    found = {"auc": float((low + high).float().mean() / 2 / len(ranked))}
+    auc = float((low + high).float().mean() / 2 / len(ranked))
     thresholds = [ranked[max(0, math.ceil((1 - rate) * len(ranked)) - 1)] for rate in RATES]
     recall = [float((damaged > threshold).float().mean()) for threshold in thresholds]
-    return {**found, "recall": recall, "recall_at_1_percent": recall[RATES.index(ASKED)], "damaged": len(damaged), "clean": len(clean)}
+    at_1_percent = recall[RATES.index(0.01)]
+    return {"auc": auc, "recall": recall, "recall_at_1_percent": at_1_percent, "damaged": len(damaged), "clean": len(clean)}
 
 
 class Detections:

@@ -1,4 +1,4 @@
-"""The figures of the cache experiment: what defences keep, notice and cost. Those of bits: cache_bits.py."""
+"""The figures of the cache experiment: what defences keep, notice and cost; which bits matter, and how many may go."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hippo_core.protocols.cache.names import Kind
+from hippo_core.protocols.cache.names import Format, Kind
+from hippo_core.protocols.cache.table import CLEAN, kept_of_damaged, kept_of_removed
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, looks_for
 from hippo_core.results.figures.sleeps import SHADES
@@ -41,6 +42,30 @@ ACROSS = 4
 FEATURED = ("none", "clipping", "ecc_equal", "learned", "wiener", "episodic", "recompute")  # drawn in their colours where many are drawn
 MANY = 9
 REST = Style("the others", RULE, "")
+SEEN = 0.02  # of the axis: lower bars are told in words
+WAYS = {
+    "gaussian": Style("noise", "#3f4652", "s"),
+    "dropout_zero": Style("features zero", "#a8905f", "^"),
+    "contiguous_overwrite": Style("another text's tokens", "#8d7f9b", "P"),
+    "quant_noise": Style("quantised", "#0072b2", "o"),
+    "bitflip": Style("bit flips", "#d55e00", "p"),
+    "bitflipish_sparse": Style("sparse outliers", "#e69f00", "D"),
+    "streaming_llm": Style("evicted: all but first and last", "#009e73", "v", "--"),
+    "knorm": Style("evicted: long keys", "#5fae95", "h", "--"),
+}
+
+
+HEAD: Any = {"loc": "left", "fontsize": 9.5, "color": QUIET, "pad": 5}  # of a panel
+BESIDE: Any = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "fontsize": 8.5, "frameon": False}  # where a legend stands
+
+
+def _axes(panel: Axes, across: str, up: str) -> None:
+    panel.set_xlabel(across, fontsize=9.5)
+    panel.set_ylabel(up, fontsize=9.5)
+
+
+def _line(panel: Axes, x: Frame, y: Frame, look: Style) -> None:
+    panel.plot(x, y, look.line, color=look.colour, marker=look.marker, markersize=4, label=look.label)
 
 
 def robustness(curves: Frame) -> Figure:
@@ -59,14 +84,8 @@ def robustness(curves: Frame) -> Figure:
     return figure
 
 
-def kept_of_damaged(curves: Frame) -> Any:
-    """By defence the mean of `kept` over damaged caches alone (severities above 0), each fault and task counted once."""
-    damaged = curves[curves["severity"] > 0]
-    return damaged.groupby(["kind", "defence"] + (["task"] if "task" in curves else []))["kept"].mean().groupby("defence").mean()
-
-
 def _title(means: Frame) -> str:
-    kept = kept_of_damaged(means)
+    kept = kept_of_damaged(means).mean(axis=1)
     looks = looks_for(LOOKS, kept.index)
     repairs = kept.drop([name for name, one in looks.items() if one.hollow or name == "none"])
     alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
@@ -98,7 +117,7 @@ def _by_kind(
             for name in [*(name for name in names if name not in featured), *featured]:
                 draw(panel, kinds[place], name, _styled(looks[name] if name in featured else REST))
             panel.set(ylim=(-0.18, 1.12), yticks=[0, 0.5, 1])
-            panel.set_title(kinds[place].replace("_", " "), loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_title(kinds[place].replace("_", " "), **HEAD)
             panel.set_yticklabels(["0", "", "1"] if place % columns == 0 else [""] * 3, fontsize=9.5)
             if place + columns >= len(kinds):
                 panel.set_xlabel(axes[0], fontsize=9.5)
@@ -120,10 +139,9 @@ def _styled(look: Style) -> dict[str, Any]:
 
 def cost(rows: Frame, curves: Frame) -> Figure:
     """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
-    took, kept = rows[rows["kind"] != "clean"].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves)
+    took, kept = rows[rows["kind"] != CLEAN].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves).mean(axis=1)
     names, looks = [str(name) for name in kept.sort_values(ascending=False).index], looks_for(LOOKS, kept.index)
-    title = "What a defence costs and keeps; up and to the left is better"
-    figure, [panel] = grid(title, 1, 1, 3.2, Margins(0.65, 1.7))
+    figure, [panel] = grid("What a defence costs and keeps; up and to the left is better", 1, 1, 3.2, Margins(0.65, 1.7))
     with matplotlib.rc_context(STYLE):
         for name in names:
             style = looks[name]
@@ -131,9 +149,8 @@ def cost(rows: Frame, curves: Frame) -> Figure:
                        markerfacecolor="white" if style.hollow else style.colour, label=style.label, clip_on=False)  # fmt: skip
         panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
         panel.set_xticklabels(["≤ .01", ".1", "1", "10", "100"])
-        panel.set_xlabel("milliseconds to repair a cache", fontsize=9.5)
-        panel.set_ylabel("score kept by damaged caches, mean over faults", fontsize=9.5)
-        panel.legend(loc="center left", bbox_to_anchor=(1.03, 0.5), fontsize=8.5, frameon=False, title="best first", title_fontsize=8.5)
+        _axes(panel, "milliseconds to repair a cache", "score kept by damaged caches, mean over faults")
+        panel.legend(**{**BESIDE, "bbox_to_anchor": (1.03, 0.5)}, title="best first", title_fontsize=8.5)
     return figure
 
 
@@ -144,8 +161,7 @@ def training(rows: Frame) -> Figure:
         smooth = rows["distance"].rolling(20, min_periods=1).mean()
         panel.plot(rows["number"], rows["distance"], ".", color=RULE, markersize=3)
         panel.plot(rows["number"], smooth, color=LOOKS["learned"].colour, linewidth=1.5)
-        panel.set_xlabel("step", fontsize=9.5)
-        panel.set_ylabel("nats a token", fontsize=9.5)
+        _axes(panel, "step", "nats a token")
     return figure
 
 
@@ -158,15 +174,15 @@ def sensitivity(measured: Mapping[str, Any]) -> Figure:
     said = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
     with matplotlib.rc_context(STYLE):
         for panel, (column, heading) in zip(panels, said.items(), strict=True):
-            for name, style in looks.items():
+            for name, look in looks.items():
                 own = lines[lines["defence"] == name]
-                panel.plot(own["delta"], own[column], style.line, color=style.colour, marker=style.marker, markersize=4, label=style.label)
-            panel.set_title(heading, loc="left", fontsize=9.5, color=QUIET, pad=5)
+                _line(panel, own["delta"], own[column], look)
+            panel.set_title(heading, **HEAD)
             panel.set_xlabel("size, share of the cache's length", fontsize=9.5)
             panel.set_ylim(0, 1.05 * max(1e-6, lines[[*said]].max().max()))
         panels[0].set_ylabel("drift of the logits", fontsize=9.5)
         panels[1].set_yticklabels([])
-        panels[1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5, frameon=False)
+        panels[1].legend(**BESIDE)
     return figure
 
 
@@ -183,12 +199,10 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
                 for layer, head in np.ndindex(*values.shape):
                     ink = "white" if values[layer, head] > 0.6 * top else INK
                     panel.text(head, layer, f"{values[layer, head]:.2f}", ha="center", va="center", fontsize=8, color=ink)
-            panel.set_title(looks[name].label, loc="left", fontsize=9.5, color=QUIET, pad=5)
+            panel.set_title(looks[name].label, **HEAD)
             panel.set_xlabel("head", fontsize=9.5)
-            panel.set(
-                xticks=range(values.shape[1]),
-                yticks=range(0, values.shape[0], -(-values.shape[0] // LABELLED)) if panel is panels[0] else [],
-            )
+            every = -(-values.shape[0] // LABELLED)
+            panel.set(xticks=range(values.shape[1]), yticks=range(0, values.shape[0], every) if panel is panels[0] else [])
             panel.tick_params(length=0)
             panel.spines[:].set_visible(False)
         panels[0].set_ylabel("layer", fontsize=9.5)
@@ -211,4 +225,39 @@ def detected(found: Mapping[str, Any]) -> Figure:
         panel.set(xscale="log", xticks=[0.001, 0.01, 0.1])
         panel.set_xticklabels([".1%", "1%", "10%"], fontsize=9.5)
         panel.minorticks_off()
+    return figure
+
+
+def removal(rows: Frame) -> Figure:
+    """What is left of the score above chance along the share of the cache's bits that are gone, tasks averaged. Higher is better."""
+    lines = kept_of_removed(rows)
+    figure, [panel] = grid("What is left where so many bits are gone; higher is better", 1, 1, 3.2, Margins(0.65, 2.2, foot=0.5))
+    with matplotlib.rc_context(STYLE):
+        for name, look in WAYS.items():
+            own = lines[lines["way"] == name].sort_values("removed")
+            _line(panel, own["removed"], own["kept"], look)
+        panel.set(xlim=(-0.03, 1.03), ylim=(-0.15, 1.12))
+        _axes(panel, "share of 16 bits a number that is gone", "score kept")
+        panel.legend(**BESIDE)
+    return figure
+
+
+def bits(lost: Frame) -> Figure:
+    """Nats a token that flips of one bit cost, with no defence: a panel a format (`stored`), the lowest bit left. Lower is better."""
+    formats = [name for name in get_args(Format) if name in set(lost["stored"])]
+    figure, panels = grid("Which bit matters: nats a token that flips of it cost", 1, len(formats), 2.6,
+                          Margins(0.5, 0.3, 0.2, foot=0.5))  # fmt: skip
+    top = 1.1 * max(0.1, float(lost["lost"].max()))
+    with matplotlib.rc_context(STYLE):
+        for panel, name in zip(panels, formats, strict=True):
+            own = lost[lost["stored"] == name].sort_values("bit")
+            panel.bar(own["bit"], own["lost"], color=LOOKS["none"].colour, width=1, edgecolor="white", linewidth=0.3)
+            if (most := float(own["lost"].max())) < SEEN * top:
+                panel.text(own["bit"].mean(), 0.06 * top, f"at most {most:.2f}", ha="center", fontsize=8.5, color=QUIET)
+            panel.set(xlim=(-1, own["bit"].max() + 1), ylim=(0, top), xticks=[0, int(own["bit"].max())])
+            panel.set_title(name, **HEAD)
+            panel.set_xlabel("bit, 0 the lowest", fontsize=9)
+            if panel is not panels[0]:
+                panel.set_yticklabels([])
+        panels[0].set_ylabel("nats a token", fontsize=9.5)
     return figure

@@ -33,7 +33,5 @@ Format = Literal["float32", "float16", "bfloat16", "int8", "int4"]
 Field = Literal["all", "sign", "exponent", "mantissa"]
 Bits = Literal["all", "sign", "exponent", "mantissa", "each"]  # each: a fault for every bit by itself
 Task = Literal["text", "choice", "needle", "traces", "cloze", "sst2", "wikitext2"]
-Press = Literal["streaming_llm", "knorm"]
-Family = Literal["A", "B", "C"]
 TRACE_PROBES = "hippo_core.protocols.cache.trace_probes"  # the module of the task traces
 RECALLING = "memory/hei_nw"  # the preset whose traces it reads

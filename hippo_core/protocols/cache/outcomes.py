@@ -1,4 +1,4 @@
-"""The tables of the cache protocol: what is kept, recovered, noticed and gone. Those of settings: ablations.py."""
+"""The tables of the cache protocol: what is kept, recovered, noticed and gone; and what was told otherwise beside what it usually is."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -7,29 +7,40 @@ import pandas as pd
 
 from hippo_core.protocols.cache.figures import FEATURED, MANY
 from hippo_core.protocols.cache.names import Format, Kind
+from hippo_core.protocols.cache.parameters import usual_of
 from hippo_core.protocols.cache.report import TOLD
-from hippo_core.protocols.cache.table import CLEAN, LEAST_LOST, auc, kept, kept_of_damaged
+from hippo_core.protocols.cache.table import (
+    CLEAN,
+    LEAST_LOST,
+    admitted,
+    auc,
+    best_heuristic,
+    kept,
+    kept_of_damaged,
+    kept_of_removed,
+    recovered,
+)
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
+from hippo_core.results.statistics.interval import cluster_interval
 
 BIT = "bitflip of bit "
 AXES = tuple(name for name in (*TOLD, "window", "ood") if name != "model")
 KINDS = get_args(Kind)
 NAMES = {"none": "no defence"}
+REPAIRS = ("learned", "wiener", "ecc_equal", "episodic")
+SPANS = ("episodic", "episodic_random", "episodic_oldest", "episodic_gold")
+Groups = Sequence[tuple[str, Frame]]
 
 
 def groups(rows: Frame) -> list[tuple[str, Frame]]:
     """Rows by what their cells were told besides kinds and seeds, with the words for what is not as usual; seeds name the probes.
-
-    Cells that measured other defences than most are a group of their own: what saw a few faults is not compared with what saw all.
-    """
-    from hippo_core.protocols.cache.parameters import usual_of
-
+    Cells that measured other defences than most are a group of their own: what saw a few faults is not compared with what saw all."""
     told = [name for name in AXES if name in rows]
     found = []
     for _, own in rows.groupby([rows[name].astype(str) for name in told], sort=False, dropna=False):
         first = own.iloc[0]
-        said = [f"{name}={first[name]}" for name in told if str(first[name]) != str(usual_of(name)) and not _empty(first[name])]
+        said = [f"{name}={first[name]}" for name in told if str(first[name]) != str(usual_of(name)) and not missing(first[name])]
         if any(one.startswith("ood=") for one in said):
             said = [one for one in said if not one.startswith("holdout=")]
         own = own.assign(probe=own["probe"] + "@" + own["seed"].astype(str))
@@ -47,11 +58,7 @@ def _alike(rows: Frame) -> list[tuple[list[str], Frame]]:
     return list(zip([[], *names[1:]], parts, strict=True))
 
 
-def _empty(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value) or value == ""
-
-
-def main_of(found: Sequence[tuple[str, Frame]]) -> Frame:
+def main_of(found: Groups) -> Frame:
     """The rows of the cells that were told nothing unusual; those of the first kind of cell where there are none."""
     return next((rows for name, rows in found if not name), found[0][1])
 
@@ -88,24 +95,18 @@ def damage_recovered(metrics: Mapping[str, Any]) -> Frame:
     with its interval. Where there are many defences, those that are featured."""
     told = [line for line in metrics["damage_recovered"] if line["lost"] >= LEAST_LOST]
     many = len({line["defence"] for line in told}) > MANY
-    lines = [
-        {"probe": line["task"], "fault": line["kind"], "severity": f"{line['severity']:g}", "lost": share(line["lost"]),
-         "defence": line["defence"], "shown": _with_interval(line)}
-        for line in told if line["defence"] in FEATURED or not many
-    ]  # fmt: skip
-    rank = {kind: place for place, kind in enumerate(in_order(dict.fromkeys(line["fault"] for line in lines)))}
-    lines.sort(key=lambda line: rank[line["fault"]])
-    lines.sort(key=lambda line: list(metrics["admitted"]).index(line["probe"]))
-    wide = pd.DataFrame(lines).pivot_table(
-        index=["probe", "fault", "severity", "lost"], columns="defence", values="shown", aggfunc="first", sort=False
-    )
+    lines = []
+    for line in told:
+        if line["defence"] in FEATURED or not many:
+            low, high = line["low"], line["high"]
+            between = "" if missing(low) else f" ({span(low, high, sign=True)})"
+            named = {"probe": line["task"], "fault": line["kind"], "severity": f"{line['severity']:g}", "lost": share(line["lost"])}
+            lines.append({**named, "defence": line["defence"], "shown": share(line["recovered"], low, high, sign=True) + between})
+    tasks, kinds = list(metrics["admitted"]), in_order(dict.fromkeys(line["fault"] for line in lines))
+    lines.sort(key=lambda line: (tasks.index(line["probe"]), kinds.index(line["fault"])))
+    by = ["probe", "fault", "severity", "lost"]
+    wide = pd.DataFrame(lines).pivot_table(index=by, columns="defence", values="shown", aggfunc="first", sort=False)
     return wide.fillna(NONE).rename_axis(columns=None).reset_index()
-
-
-def _with_interval(line: Mapping[str, Any]) -> str:
-    low, high = line["low"], line["high"]
-    said = share(line["recovered"], low, high, sign=True)
-    return said if missing(low) else f"{said} ({span(low, high, sign=True)})"
 
 
 def _headed(wide: Frame, head: str) -> Frame:
@@ -124,7 +125,7 @@ def detection_rate(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
     return _headed(wide.sort_values("mean", ascending=False, kind="stable").map(share), "found at 1 % false alarms")
 
 
-def bits_lost(found: Sequence[tuple[str, Frame]]) -> Frame:
+def bits_lost(found: Groups) -> Frame:
     """A line a format and a bit: what flips of that bit alone cost with no defence, in nats a token (`lost`); empty where none was run."""
     lines = []
     for _, rows in found:
@@ -152,11 +153,8 @@ def bits_in_short(lost: Frame) -> Frame:
 
 def removed_bits(rows: Frame) -> Frame:
     """A line a way, columns by severity: the share of the bits that is gone, and what is kept of the score above chance."""
-    clean, chance = rows[rows["severity"] == 0].groupby("task")["score"].mean(), rows.groupby("task")["chance"].mean()
-    means = rows[rows["severity"] > 0].groupby(["way", "severity", "removed", "task"], sort=False)["score"].mean().reset_index()
-    above = means["task"].map(chance)
-    means["kept"] = (means["score"] - above) / (means["task"].map(clean) - above)
-    lines = means.groupby(["way", "severity", "removed"], sort=False)["kept"].mean().reset_index()
+    lines = kept_of_removed(rows)
+    lines = lines[lines["severity"] > 0]
     lines["shown"] = [f"{removed:.3f} → {share(left)}" for removed, left in zip(lines["removed"], lines["kept"], strict=True)]
     wide = lines.pivot_table(index="way", columns="severity", values="shown", aggfunc="first", sort=False)
     return _headed(wide.rename(columns=lambda one: f"severity {one:g}"), "gone → kept")
@@ -167,4 +165,99 @@ def main_results(rows: Frame) -> Frame:
     clean = rows[rows["kind"] == CLEAN].groupby("defence", sort=False)["score"].mean()
     areas = auc(kept(rows)).groupby("defence", sort=False)["auc"].mean()
     lines = [{"Method": name, "Clean score": share(clean[name]), "Robustness AUC": share(areas[name])} for name in areas.index]
+    return pd.DataFrame(lines)
+
+
+def ablations(found: Groups) -> Frame:
+    """A line a setting and a defence: what is kept with it and with none, over the same faults and seeds, and the mean of what is
+    recovered where enough is lost. Tasks that are not admitted are in it as well: `not admitted` names them."""
+    lines = []
+    for name, rows in found:
+        if rows["kind"].astype(str).str.startswith("bitflip of bit").any():
+            continue
+        means = auc(kept(rows)).groupby("defence", sort=False)["auc"].mean()
+        back = _recovered(rows)
+        out = [task for task, one in admitted(rows).items() if not one["admitted"]]
+        for defence in means.index.drop("none", errors="ignore"):
+            told = {"setting": name or "as usual", "defence": defence}
+            scores = {"kept": share(means[defence]), "kept with none": share(means["none"])}
+            scores["recovered"] = share(back.get(defence), sign=True)
+            lines.append({**told, **scores, "seeds": rows["seed"].nunique(), "not admitted": ", ".join(out) or NONE})
+    return pd.DataFrame(lines)
+
+
+def _recovered(rows: Frame) -> Frame:
+    """By defence the mean damage recovered where at least LEAST_LOST is lost, in nats or in score: a ratio to next to nothing says
+    nothing."""
+    lines = recovered(rows)
+    return lines[lines["lost"] >= LEAST_LOST].groupby("defence")["recovered"].mean()
+
+
+def spans(found: Groups) -> Frame:
+    """A line a budget, a column a choice of spans: damage recovered, the mean over tasks and faults."""
+    lines = {}
+    for _, rows in found:
+        means = _recovered(rows)
+        if "episodic_gold" in means:
+            lines[f"{rows['budget'].iloc[0]:g}"] = {name: share(means.get(name), sign=True) for name in SPANS}
+    wide = pd.DataFrame(lines).T.sort_index(ascending=False)
+    return wide.rename_axis("spans that may be put back, a share of all").reset_index() if len(wide) else wide
+
+
+def left_out(found: Groups) -> Frame:
+    """A line a fault: damage recovered by the repair whose training never saw it, by the one whose training did, and by the best heuristic,
+    on the same caches."""
+    usual, lines = next((rows for name, rows in found if not name), None), []
+    for name, rows in found:
+        if not name.startswith("ood=") or usual is None:
+            continue
+        kinds, seeds = set(rows["kind"]), set(rows["seed"])
+        seen = _recovered(usual[usual["kind"].isin(kinds) & usual["seed"].isin(seeds)])
+        unseen = _recovered(rows)
+        best = best_heuristic(auc(kept(rows)))
+        lines.append({"fault": ", ".join(sorted(kinds - {CLEAN})), "left out": share(unseen.get("learned"), sign=True),
+                      "seen": share(seen.get("learned"), sign=True), best: share(unseen.get(best), sign=True)})  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def contraction(found: Groups) -> Frame:
+    """A line a weight of the loss that contracts, a column a seed: the score kept behind the learned repair; and damage recovered."""
+    lines = []
+    for name, rows in found:
+        if name and not (name.startswith("contraction=") and "," not in name):
+            continue
+        areas = {seed: auc(kept(own)) for seed, own in rows.groupby("seed") if "learned" in set(own["defence"])}
+        if len(areas) < 2:
+            continue
+        means = {f"seed {seed}": share(own[own["defence"] == "learned"]["auc"].mean()) for seed, own in areas.items()}
+        back = _recovered(rows)
+        lines.append({"contraction": f"{rows['contraction'].iloc[0]:g}", **means, "recovered": share(back["learned"], sign=True)})
+    return pd.DataFrame(lines) if len(lines) > 1 else pd.DataFrame()
+
+
+def margin_over_heuristic(rows: Frame) -> Frame:
+    """A line a fault, where it takes at least half of a task's score above chance: the share of this that the best heuristic and each
+    repair bring back, tasks and severities pooled; in brackets the 95% interval by world of how far a repair is ahead of the heuristic."""
+    curves = kept(rows)
+    best = best_heuristic(auc(curves))
+    shown = [name for name in REPAIRS if name in set(rows["defence"])]
+    if not best or not shown:
+        return pd.DataFrame()
+    bare = curves[(curves["defence"] == "none") & (curves["severity"] > 0) & (curves["kept"] <= 0.5)]
+    hurt = rows.merge(bare[["task", "kind", "severity"]])
+    whole = rows[(rows["kind"] == CLEAN) & (rows["defence"] == "none")]
+    above = whole.groupby("task")["score"].mean() - whole.groupby("task")["chance"].mean()
+    hurt = hurt.assign(height=hurt["score"] / hurt["task"].map(above), cluster=hurt["task"] + "/" + hurt["cluster"].astype(str))
+    lines = []
+    for kind in in_order(dict.fromkeys(hurt["kind"])):
+        own = hurt[hurt["kind"] == kind]
+        wide = own.pivot_table(index=["task", "probe", "severity", "cluster"], columns="defence", values="height").reset_index()
+        clean = wide["task"].map(whole.groupby("task")["score"].mean() / above)
+        lost = (clean - wide["none"]).mean()
+        line: dict[str, Any] = {"fault": kind, "lost": share(lost), best: share((wide[best] - wide["none"]).mean() / lost)}
+        for name in shown:
+            found = cluster_interval(wide[name] - wide[best], wide["cluster"], bounds=None)
+            between = "" if missing(found.low) else f" ({span(found.low / lost, found.high / lost, sign=True)})"
+            line[name] = share((wide[name] - wide["none"]).mean() / lost) + between
+        lines.append(line)
     return pd.DataFrame(lines)

@@ -11,11 +11,9 @@ from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.cache import defences
-from hippo_core.protocols.cache.names import LOTO, Bits, Family, Format, Held, Kind, Parts, Task, Times
+from hippo_core.protocols.cache.names import LOTO, Bits, Format, Held, Kind, Parts, Task, Times
 
 DRY = 4  # probes of a dry run
-
-
 Severity = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -37,7 +35,6 @@ class CacheParameters(Parameters):
     bits: Bits = "all"
     budget: Annotated[float, Field(gt=0, le=1)] = 1.0
     precision: Precision = "bfloat16"
-    family: Family = "B"
     rank: Positive = 64
     repaired: list[int] | None = None
     repaired_parts: Parts = "KV"
@@ -71,8 +68,9 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     first, end = parameters.window
     if not 0 <= first < end:
         raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")
-    if "ecc" in parameters.defences and parameters.stored.startswith("int"):
-        raise LabError(f"{where}: ecc guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}; leave ecc out")
+    if parameters.stored.startswith("int") and (codes := [name for name in parameters.defences if name.startswith("ecc")]):
+        said = f"{codes[0]} guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}"
+        raise LabError(f"{where}: {said}; leave {codes[0]} out")
     if parameters.stored.startswith("int") and parameters.bits in ("exponent", "mantissa"):
         raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
     _check_shape(parameters, where)

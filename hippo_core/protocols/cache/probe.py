@@ -1,8 +1,18 @@
-"""One thing that is read from a cache."""
+"""Probes, their caches as these were written, and as a fault leaves them."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
+from hippo_core.errors import LabError
+from hippo_core.models.kv import KV, encode
+from hippo_core.models.language_model import LanguageModel
+from hippo_core.protocols.cache.corruption import Corruption, Damage, corrupt
 from hippo_core.suites.types import Item, World
+
+BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -11,7 +21,6 @@ class Probe:
 
     Args:
         id, cluster: its name, and that of the topic or world that its interval goes by.
-        task: one of TASKS.
         prefix: token ids before the context, whose keys and values nobody touches.
         blocks: token ids of the context, each block run by itself behind the prefix; most probes have one.
         reads: rows of token ids that follow the context; of the first `skip` of each none is scored.
@@ -36,3 +45,46 @@ class Probe:
     def start(self) -> int:
         """The position of the first token that reads."""
         return len(self.prefix) + max(map(len, self.blocks))
+
+
+@dataclass(frozen=True)
+class Written:
+    """A probe with its cache as it was written: the KV of its prefix, and those of its blocks."""
+
+    probe: Probe
+    prefix: KV
+    blocks: tuple[KV, ...]
+
+    def address(self, block: int) -> str:
+        """The name of a block's cache."""
+        return f"{self.probe.id}/{block}"
+
+
+def write(lm: LanguageModel, probed: Sequence[Probe]) -> list[Written]:
+    """The clean caches of probes."""
+    prefixes = {prefix: encode(lm, [list(prefix)])[0] for prefix in dict.fromkeys(probe.prefix for probe in probed)}
+    written = []
+    for prefix, before in prefixes.items():
+        own = [probe for probe in probed if probe.prefix == prefix]
+        blocks = [list(block) for probe in own for block in probe.blocks]
+        kvs = iter([kv for at in range(0, len(blocks), BATCH) for kv in encode(lm, blocks[at : at + BATCH], before)])
+        written += [Written(probe, before, tuple(next(kvs) for _ in probe.blocks)) for probe in own]
+    return written
+
+
+def damaged(written: Sequence[Written], number: int, fault: Corruption, seed: int) -> list[Damage]:
+    """The damage of each block of a probe. LabError where a window ends behind a cache, or another text is needed and there is none."""
+    at, found = written[number], []
+    for block, kv in enumerate(at.blocks):
+        donor = donor_of(written, number, kv.shape[3]) if fault.kind == "contiguous_overwrite" else None
+        found.append(corrupt(kv, fault, seed, at.address(block), donor))
+    return found
+
+
+def donor_of(written: Sequence[Written], number: int, tokens: int) -> KV:
+    """Another probe's keys and values, of at least so many tokens: from those that follow it; where none is so long, two in a row."""
+    others = [kv for step in range(1, len(written)) for kv in written[(number + step) % len(written)].blocks]
+    if not others:
+        raise LabError("contiguous_overwrite takes what it writes from another probe; use n of at least 2")
+    long = next((kv for kv in others if kv.shape[3] >= tokens), None)
+    return torch.cat([others[0]] * math.ceil(tokens / others[0].shape[3]), 3) if long is None else long

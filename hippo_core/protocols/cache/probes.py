@@ -1,11 +1,12 @@
-"""Probes: what is read from a cache to see whether it is whole. Each is a context, kept as keys and values, and tokens that read it.
+"""What is read from a cache to see whether it is whole. Each probe is a context, kept as keys and values, and tokens that read it.
 
-    text    how likely the rest of a paragraph of Python's manual is, behind its first tokens
-    choice  which of four answers is the likeliest, behind the eight facts of a world
-    needle  the answer to a question about one fact among the lines of a text, in four places of it
-    cloze   the fact of a needle begun again: which of four answers goes on
-    traces  the answer behind the keys and values of the traces that the episodic memory recalls
-    sst2, wikitext2   public texts, by path (public_probes)
+    text       how likely the rest of a paragraph of Python's manual is, behind its first tokens
+    wikitext2  the same of articles of Wikipedia (public text, read by path: params/data.yaml)
+    sst2       whether a review of a film is positive (public text, likewise)
+    choice     which of four answers is the likeliest, behind the eight facts of a world
+    needle     the answer to a question about one fact among the lines of a text, in four places of it
+    cloze      the fact of a needle begun again: which of four answers goes on; for a model that was never taught to answer
+    traces     the answer behind the keys and values of the traces that the episodic memory recalls (trace_probes.py)
 
 Texts of different splits share no topic of the manual and no fact.
 """
@@ -15,7 +16,6 @@ from collections.abc import Sequence
 from pydoc_data.topics import topics
 from random import Random
 
-from hippo_core.errors import unknown
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import prefix_of
 from hippo_core.models.prompt import split as pieces_of
@@ -23,11 +23,10 @@ from hippo_core.models.score import opener
 from hippo_core.plugins import imported
 from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.probe import Probe
-from hippo_core.protocols.cache.public_probes import continued, reviews, wikipedia
 from hippo_core.suites import settings_for
 from hippo_core.suites.draw import drawn_worlds
 from hippo_core.suites.splits import Split
-from hippo_core.suites.types import Item, World
+from hippo_core.suites.types import Fact, Item, World
 from hippo_core.training import language
 
 TASKS = ("text", "choice", "needle", "traces")
@@ -35,12 +34,11 @@ CONTEXT, READ = 128, 32  # tokens of a text that are kept, and that read them
 PLACES = (0.1, 0.35, 0.65, 0.9)  # of a needle
 NEEDLE_CONTEXT = 160  # tokens of the lines around a needle, at most
 LABELS = 4
+HELD = 4  # of Wikipedia's training articles, the last, for validation
 
 
 def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split) -> list[Probe]:
-    """`n` probes of a task, or as many as its text has; LabError for an unknown task."""
-    if task not in MAKERS:
-        raise unknown("task", task, TASKS)
+    """`n` probes of a task, or as many as its text has."""
     return MAKERS[task](lm, n, seed, split)
 
 
@@ -59,19 +57,48 @@ def manual(split: Split) -> dict[str, list[str]]:
 
 
 def windows(lm: LanguageModel, split: Split, width: int) -> list[tuple[str, list[int]]]:
-    """Token rows of this width, each opened as a text is, with their topic; none overlaps another."""
-    rows = []
-    for topic, paragraphs in manual(split).items():
-        tokens = lm.encode("\n".join(paragraphs))
-        rows += [(topic, [opener(lm), *tokens[at : at + width - 1]]) for at in range(0, len(tokens) - width + 2, width - 1)]
-    return rows
+    """Rows of `width` tokens of the manual with their topics; none overlaps another."""
+    return [row for topic, paragraphs in manual(split).items() for row in _cut(lm, topic, "\n".join(paragraphs), width)]
+
+
+def _cut(lm: LanguageModel, topic: str, text: str, width: int) -> list[tuple[str, list[int]]]:
+    """A text as rows of this width, each opened as a text is."""
+    tokens, step = lm.encode(text), width - 1
+    return [(topic, [opener(lm), *tokens[at : at + step]]) for at in range(0, len(tokens) - step + 1, step)]
 
 
 def texts(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Windows of the manual, in an order of the seed's own."""
-    rows = windows(lm, split, CONTEXT + READ)
-    Random(f"cache/{seed}/{split}").shuffle(rows)
-    return [continued("text", split, number, topic, row, CONTEXT) for number, (topic, row) in enumerate(rows[:n])]
+    return _continued("text", windows(lm, split, CONTEXT + READ), n, f"cache/{seed}/{split}", split)
+
+
+def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """Windows of WikiText-2's articles; the test is of its validation file."""
+    found = language.wikipedia("valid" if split == "test" else "train")
+    own = found if split == "test" else found[-HELD:] if split == "val" else found[:-HELD]
+    rows = [row for number, article in enumerate(own) for row in _cut(lm, f"article {number}", article, CONTEXT + READ)]
+    return _continued("wikitext2", rows, n, f"cache/wikitext2/{seed}/{split}", split)
+
+
+def _continued(task: str, rows: list[tuple[str, list[int]]], n: int, order: str, split: Split) -> list[Probe]:
+    """How likely the rest of rows is behind their first CONTEXT tokens, of which the last is the first that reads."""
+    Random(order).shuffle(rows)
+    found = []
+    for number, (topic, row) in enumerate(rows[:n]):
+        before, after = tuple(row[: CONTEXT - 1]), tuple(row[CONTEXT - 1 :])
+        found.append(Probe(f"{task}/{split}/{number}", topic, task, before[:1], (before[1:],), (after,), (1,)))
+    return found
+
+
+def reviews(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
+    """SST-2 without examples; it has no sentences to train on. The last token of the prompt is the first that reads."""
+    found = []
+    for number, (sentence, positive) in enumerate(language.reviews("calibration" if split == "val" else "test")[:n]):
+        row = [opener(lm), *lm.encode(language.PROMPT.format(sentence=sentence))]
+        reads = tuple((row[-1], *lm.encode(label)) for label in language.LABELS)
+        name = f"sst2/{split}/{number}"
+        found.append(Probe(name, name, "sst2", tuple(row[:1]), (tuple(row[1:-1]),), reads, (1, 1), int(positive), chance=0.5))
+    return found
 
 
 def worlds(seed: int, split: Split, count: int) -> list[World]:
@@ -81,20 +108,15 @@ def worlds(seed: int, split: Split, count: int) -> list[World]:
 
 
 def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """One question a world, all facts in the context; the wrong answers are those of the world's other questions, then of others'."""
-    found: list[Probe] = []
-    drawn = worlds(seed, split, n)
+    """One question a world, all facts in the context."""
+    found, drawn = [], worlds(seed, split, n)
     for number, world in enumerate(drawn):
         item = item_of(world, number)
-        answers = labels_of(item, world, drawn)
         pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
-        block = tuple(token for line in pieces.blocks for token in line)
-        labels = [lm.encode(answer) for answer in answers]
-        reads = tuple((*pieces.tail, *label) for label in labels)
-        found.append(
-            Probe(item.id, world.id, "choice", tuple(pieces.prefix), (block,), reads, (len(pieces.tail),) * LABELS,
-                  answers.index(item.answers[0]), chance=1 / LABELS)
-        )  # fmt: skip
+        block = [token for line in pieces.blocks for token in line]
+        reads, gold = one_of_four(lm, item, world, drawn, pieces.tail)
+        skips = (len(pieces.tail),) * LABELS
+        found.append(Probe(item.id, world.id, "choice", tuple(pieces.prefix), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
     return found
 
 
@@ -106,9 +128,8 @@ def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 
 def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split) -> list[str]:
     """The lines of a needle's context, the fact among them."""
-    item, random = item_of(world, number), Random(f"cache/needle/{seed}/{number}")
+    fact, random = fact_of(world, item_of(world, number)), Random(f"cache/needle/{seed}/{number}")
     lines = [line for paragraphs in manual(split).values() for text in paragraphs for line in text.split(". ")]
-    [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
     hay: list[str] = []
     room = NEEDLE_CONTEXT - len(lm.encode(fact.text))
     for line in random.sample(lines, len(lines)):
@@ -121,49 +142,51 @@ def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split
 
 
 def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """As `needle`, for a model that was never taught to answer: the fact is begun again, and which of four answers goes on is compared."""
+    """As `needle`; the fact is begun again, and which of four answers goes on is compared."""
     found, drawn = [], worlds(seed + 1, split, n)
     for number, world in enumerate(drawn):
         item = item_of(world, number)
-        [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
-        begun = lm.encode("\n" + fact.text.partition(item.answers[0])[0].rstrip())
-        row = [opener(lm), *lm.encode("\n".join(hidden(lm, number, world, seed, split)))]
-        answers = labels_of(item, world, drawn)
-        reads = tuple((*begun, *lm.encode(f" {answer}")) for answer in answers)
-        skips, gold = (len(begun),) * LABELS, answers.index(item.answers[0])
-        found.append(Probe(f"cloze/{item.id}", world.id, "cloze", tuple(row[:1]), (tuple(row[1:]),), reads, skips, gold, chance=1 / LABELS))
+        begun = lm.encode("\n" + fact_of(world, item).text.partition(item.answers[0])[0].rstrip())
+        block = lm.encode("\n".join(hidden(lm, number, world, seed, split)))
+        reads, gold = one_of_four(lm, item, world, drawn, begun, " ")
+        skips = (len(begun),) * LABELS
+        found.append(Probe(f"cloze/{item.id}", world.id, "cloze", (opener(lm),), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
     return found
 
 
-def labels_of(item: Item, world: World, drawn: Sequence[World]) -> list[str]:
-    """Four answers in an order of the question's own: the right one, those of the world's other questions, then of others'."""
+def one_of_four(
+    lm: LanguageModel, item: Item, world: World, drawn: Sequence[World], begun: Sequence[int], space: str = ""
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Rows that go on with one of four answers in an order of the question's own, and the place of the right one. The wrong ones are those
+    of the world's other questions, then of others'."""
     random = Random(f"cache/choice/{item.id}")
     near, others = [one.answers[0] for one in world.items], [one.answers[0] for other in drawn for one in other.items]
     pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
     wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
-    return random.sample([item.answers[0], *wrong], LABELS)
+    answers = random.sample([item.answers[0], *wrong], LABELS)
+    return tuple((*begun, *lm.encode(space + answer)) for answer in answers), answers.index(item.answers[0])
 
 
 def item_of(world: World, number: int) -> Item:
     return world.items[number % len(world.items)]
 
 
+def fact_of(world: World, item: Item) -> Fact:
+    """The fact that answers a question."""
+    [fact] = [fact for fact in world.facts if fact.id == item.gold_facts[0]]
+    return fact
+
+
 def in_words(lm: LanguageModel, item: Item, world: World, task: str, blocks: Sequence[Sequence[str]]) -> Probe:
     """A question that is answered in words; its row is scored for the likelihood of the right answer, too."""
-    prefix = prefix_of(lm, "short")
     pieces = [pieces_of(lm, lines, item.question, "short") for lines in blocks]
     tail, label = pieces[0].tail, lm.encode(item.answers[0])
     rows = tuple(tuple(token for line in one.blocks for token in line) for one in pieces)
-    return Probe(item.id, world.id, task, tuple(prefix), rows, ((*tail, *label),), (len(tail),), 0, item, world)
-
-
-def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """Windows of WikiText-2's articles."""
-    return wikipedia(lm, n, seed, split, CONTEXT, READ)
+    return Probe(item.id, world.id, task, tuple(prefix_of(lm, "short")), rows, ((*tail, *label),), (len(tail),), 0, item, world)
 
 
 def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
-    """Questions of worlds that the episodic memory was taught (trace_probes.py, of which other tasks need nothing)."""
+    """Questions of worlds that the episodic memory was taught; other tasks need nothing of its modules."""
     return imported(f"{TRACE_PROBES}:traces", "task traces")(lm, n, seed, split)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hippo_core.results.report.sections import Section
 
 
-OF_TRAINING = ("stored", "family", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
+OF_TRAINING = ("stored", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -75,32 +75,31 @@ def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
 
 def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
     """What is left of the score along severity, a panel a kind, or along the bits that are gone; of a training its curve (PNG)."""
-    from hippo_core.protocols.cache import bit_figures as cache_bits
-    from hippo_core.protocols.cache import figures as cache
+    from hippo_core.protocols.cache import figures
     from hippo_core.protocols.cache.table import kept
     from hippo_core.results.figures import drawing
 
     if parameters.step == "measure":
-        return drawing.png(cache.robustness(kept(rows)))
-    return drawing.png(cache.training(rows) if parameters.step == "train" else cache_bits.removal(rows))
+        return drawing.png(figures.robustness(kept(rows)))
+    return drawing.png(figures.training(rows) if parameters.step == "train" else figures.removal(rows))
 
 
 def pictures(parameters: CacheParameters, record: Path, rows: "pd.DataFrame") -> dict[str, bytes]:
     """The figures that the protocol keeps beside the rows of a measurement, under their names in its specification (PNG)."""
-    from hippo_core.protocols.cache import figures as cache
+    from hippo_core.protocols.cache import figures
     from hippo_core.protocols.cache.table import STABILITY, kept
     from hippo_core.results.figures import drawing
 
     if parameters.step != "measure":
         return {}
     curves, stability = kept(rows), read_object(record / STABILITY)
-    figures = {
-        "figA_score_vs_eps": cache.robustness(curves),
-        "figB_clean_vs_overhead_pareto": cache.cost(rows, curves),
-        "figC_logit_sensitivity": cache.sensitivity(stability),
-        "figD_amplification_map": cache.amplification(stability),
+    drawn = {
+        "figA_score_vs_eps": figures.robustness(curves),
+        "figB_clean_vs_overhead_pareto": figures.cost(rows, curves),
+        "figC_logit_sensitivity": figures.sensitivity(stability),
+        "figD_amplification_map": figures.amplification(stability),
     }
-    return {f"figures/{name}.png": drawing.png(figure) for name, figure in figures.items()}
+    return {f"figures/{name}.png": drawing.png(one) for name, one in drawn.items()}
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":

@@ -8,7 +8,7 @@ from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import stops
 from hippo_core.models.score import log_likelihood_behind
-from hippo_core.protocols.cache.cached_probe import BATCH, Written
+from hippo_core.protocols.cache.probe import BATCH, Written
 from hippo_core.results.scores import em_norm
 from hippo_core.suites import get_suite
 

@@ -1,18 +1,39 @@
-"""Faults, quantisation and eviction on one axis: what is left of the score behind a cache that lost this share of its bits."""
+"""Faults, quantisation and eviction on one axis: what is left of the score behind a cache that lost this share of its bits.
+
+What is gone is a share of 16 bits a number. A fault is a channel from what was stored to what is read; what is gone is the entropy of the
+stored numbers less what is read says of them (Cover & Thomas 2006, chapters 7 and 9), with every stored bit taken as a fair coin:
+
+    dropout_zero, contiguous_overwrite, presses   an erasure: the share of numbers, or tokens
+    quant_noise          16 bits less those of its grid, log2(2 levels + 1)
+    bitflip              a binary symmetric channel: H(p) of each bit
+    bitflipish_sparse    the entropy of what it chose: H(q) + 1.5 q for q of the numbers
+    gaussian             16 bits less the capacity 1/2 log2(1 + 1 / noise^2)
+
+A rotation, of a basis that is known, takes nothing: it has no place here. Presses drop tokens so that a cache takes less room. The package
+kvpress has both of these under the same names; benchmarks/cache.py measures it beside them.
+
+    streaming_llm   the first four tokens and the latest stay (Xiao et al. 2024, "Efficient streaming language models with attention sinks")
+    knorm           of each head the tokens stay whose keys are shortest (Devoto et al. 2024, "A simple and effective L2 norm-based strategy
+                    for KV cache compression")
+"""
 
 from collections.abc import Callable
+from math import log2
 from typing import Any
 
 import pandas as pd
+import torch
+from torch import Tensor
 
-from hippo_core.protocols.cache.cached_probe import write
-from hippo_core.protocols.cache.corruption import Corruption
-from hippo_core.protocols.cache.damage import damaged
-from hippo_core.protocols.cache.eviction import PRESSES, press
-from hippo_core.protocols.cache.information import WAYS, removed
+from hippo_core.models.kv import KV
+from hippo_core.protocols.cache.corruption import Corruption, flip_probability, quant_levels
+from hippo_core.protocols.cache.probe import damaged, write
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.protocols.cache.reading import read
 from hippo_core.protocols.cache.table import REMOVE
+
+WIDTH = 16  # bits of a stored number
+SINKS = 4
 
 
 def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -25,10 +46,54 @@ def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
                 if way in PRESSES:
                     caches = [tuple(press(way, kv, severity) for kv in one.blocks) for one in written]
                 else:
-                    fault = Corruption(way, severity, stored="bfloat16")
+                    fault = Corruption(way, severity)
                     caches = [tuple(one.kv for one in damaged(written, at, fault, parameters.seed)) for at in range(len(written))]
                 for at, found in zip(written, read(lm, written, caches), strict=True):
                     named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance, "task": task}
                     rows.append({**named, "way": way, "severity": severity, "removed": removed(way, severity), **found})
         say(f"{task}: {len(written)} probes by {len(WAYS)} ways")
     return pd.DataFrame(rows, columns=list(REMOVE.columns))
+
+
+def press(name: str, kv: KV, share: float) -> KV:
+    """The cache [L, 2, H, T, D] without this share of its tokens, at least one stays: [L, 2, H, T', D], in their order."""
+    tokens = kv.shape[3]
+    left = max(1, tokens - round(share * tokens))
+    chosen = PRESSES[name](kv, left).sort(-1).values  # [L, H, T']
+    return kv.gather(3, chosen[:, None, :, :, None].expand(-1, 2, -1, -1, kv.shape[4]))
+
+
+def _streaming(kv: KV, left: int) -> Tensor:
+    sinks = min(SINKS, left)
+    kept = torch.cat([torch.arange(sinks), torch.arange(kv.shape[3] - left + sinks, kv.shape[3])]).to(kv.device)
+    return kept.expand(kv.shape[0], kv.shape[2], -1)
+
+
+def _knorm(kv: KV, left: int) -> Tensor:
+    return kv[:, 0].float().norm(dim=-1).topk(left, largest=False).indices
+
+
+PRESSES: dict[str, Callable[[KV, int], Tensor]] = {"streaming_llm": _streaming, "knorm": _knorm}
+
+
+def removed(way: str, severity: float) -> float:
+    """The share of the information that a fault or a press of this severity takes, from 0 to 1."""
+    return WAYS[way](severity) if severity else 0.0
+
+
+def entropy(p: float) -> float:
+    """Of a coin that falls so with probability p, in bits."""
+    return 0.0 if p <= 0 or p >= 1 else -p * log2(p) - (1 - p) * log2(1 - p)
+
+
+def _noise(severity: float) -> float:
+    return 1 - min(WIDTH, 0.5 * log2(1 + (2.0 * severity) ** -2)) / WIDTH
+
+
+WAYS = {
+    **dict.fromkeys(("dropout_zero", "contiguous_overwrite", "streaming_llm", "knorm"), lambda severity: severity),
+    "quant_noise": lambda severity: 1 - log2(2 * quant_levels(severity) + 1) / WIDTH,
+    "bitflip": lambda severity: entropy(flip_probability(severity)),
+    "bitflipish_sparse": lambda severity: (entropy(0.1 * severity) + 0.15 * severity) / WIDTH,
+    "gaussian": _noise,
+}

@@ -22,12 +22,12 @@ from transformers import DynamicCache
 
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.protocols.cache.cached_probe import Written, donor_of, write
-from hippo_core.protocols.cache.corruption import Corruption, corrupt
+from hippo_core.protocols.cache.corruption import Corruption
 from hippo_core.protocols.cache.defences.base import CleanStatistics
+from hippo_core.protocols.cache.defences.learned import Repair, RepairSettings
 from hippo_core.protocols.cache.names import Format
+from hippo_core.protocols.cache.probe import Written, damaged, write
 from hippo_core.protocols.cache.probes import probes
-from hippo_core.protocols.cache.repair import Repair, RepairSettings
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
 
 TASKS = ("text", "choice", "needle")
@@ -68,8 +68,9 @@ class RepairTrainee:
         lm.model.requires_grad_(False)
         self.written = [one for task in TASKS for one in write(lm, probes(lm, task, recipe.probes, recipe.seed, "train"))]
         self.kept = [one for task in TASKS for one in write(lm, probes(lm, task, EXAMINED, recipe.seed, "val"))]
-        self.repair = Repair(recipe.settings, CleanStatistics.of([kv for one in self.written for kv in one.blocks]), recipe.seed)
-        self.repair.start_from([kv for one in self.written for kv in one.blocks])
+        caches = [kv for one in self.written for kv in one.blocks]
+        self.repair = Repair(recipe.settings, CleanStatistics.of(caches), recipe.seed)
+        self.repair.start_from(caches)
         self.met: list[dict[str, Any]] = []  # a row a step that this process learnt from
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.repair.parameters(), lr=recipe.rate, weight_decay=0.0)]
 
@@ -82,9 +83,9 @@ class RepairTrainee:
         task = random.choice(TASKS)
         own = [number for number, one in enumerate(self.written) if one.probe.task == task]
         drawn = random.sample(own, min(recipe.batch, len(own)))
-        fault = (
-            None if random.random() < recipe.clean else Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
-        )
+        fault = None
+        if random.random() >= recipe.clean:
+            fault = Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
         mends = step < recipe.mending * recipe.steps
         loss, numbers = self._loss(self.written, drawn, fault, recipe.seed + step, mends)
         if not torch.isfinite(loss):
@@ -120,11 +121,11 @@ class RepairTrainee:
         """The loss of a batch, and numbers for the log. `mends`: of keys and values alone."""
         rows = [written[number] for number in drawn]
         clean = [one.blocks[0] for one in rows]
-        damaged = [self._damaged(written, number, fault, seed) for number in drawn] if fault else clean
-        repaired = [self.repair(kv) for kv in damaged]
+        broken = [damaged(written, number, fault, seed)[0].kv for number in drawn] if fault else clean
+        repaired = [self.repair(kv) for kv in broken]
         away = torch.stack([_norm(one - kv) for one, kv in zip(repaired, clean, strict=True)])  # [B, L]
         whole = torch.stack([_norm(kv) for kv in clean])
-        was = torch.stack([_norm(bad.nan_to_num().clamp(-HUGE, HUGE) - kv) for bad, kv in zip(damaged, clean, strict=True)])
+        was = torch.stack([_norm(bad.nan_to_num().clamp(-HUGE, HUGE) - kv) for bad, kv in zip(broken, clean, strict=True)])
         identity = (away / whole).pow(2).mean()
         rho = (away / was.clamp(min=1e-6))[was > 1e-6] if fault else away.flatten()[:0]
         numbers = {"identity": float(identity.detach())} if fault is None else {"rho": float(rho.detach().median())}
@@ -132,7 +133,7 @@ class RepairTrainee:
             return rho.clamp(max=3).pow(2).mean() if len(rho) else 10 * identity, numbers
         with torch.no_grad():
             wanted = logits(self.lm, rows, clean)
-            bare = _distance(wanted, logits(self.lm, rows, damaged)) if fault else torch.zeros(())
+            bare = _distance(wanted, logits(self.lm, rows, broken)) if fault else torch.zeros(())
         distance = _distance(wanted, logits(self.lm, rows, repaired))
         numbers |= {"distance": float(distance.detach()), "bare": float(bare)}
         loss = distance / bare.clamp(min=LEAST)
@@ -140,11 +141,6 @@ class RepairTrainee:
             return loss + self.recipe.identity * identity, numbers
         contraction = (rho - CONTRACTED).clamp(min=0, max=10).pow(2).mean() if len(rho) else away.sum() * 0
         return loss + self.recipe.contraction * contraction, numbers | {"contraction": float(contraction.detach())}
-
-    def _damaged(self, written: Sequence[Written], number: int, fault: Corruption, seed: int) -> KV:
-        kv = written[number].blocks[0]
-        donor = donor_of(written, number, kv.shape[3]) if fault.kind == "contiguous_overwrite" else None
-        return corrupt(kv, fault, seed, written[number].address(0), donor).kv
 
 
 def _norm(kv: KV) -> Tensor:

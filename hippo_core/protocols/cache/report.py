@@ -6,28 +6,16 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.discovery import members
-from hippo_core.protocols.cache import bit_figures as cache_bits
 from hippo_core.protocols.cache import figures as cache
-from hippo_core.protocols.cache.table import (
-    CLEAN,
-    DEFENCES,
-    admitted,
-    auc,
-    best_heuristic,
-    is_bound,
-    kept,
-    kept_of_damaged,
-    overhead,
-    recovered,
-    regression,
-)
+from hippo_core.protocols.cache import table as tabled
+from hippo_core.protocols.cache.table import CLEAN, auc, best_heuristic, is_bound, kept, kept_of_damaged, recovered
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
 
-TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "family", "rank", "holdout", "contraction")
+TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "rank", "holdout", "contraction")
 
 
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
@@ -69,20 +57,12 @@ def found(tables: Sequence[TableRows]) -> list[Section]:
 
 
 def _alike(rows: Frame) -> list[tuple[str, Frame]]:
-    """The rows by what their cells were told, but for the seed and the kinds."""
-    told = [name for name in TOLD if name in rows]
-    differing = [name for name in told if rows[name].astype(str).nunique() > 1]
-    if not differing:
-        return [("", _pooled(rows))]
-    groups = rows.groupby([rows[name].astype(str) for name in differing], sort=False)
-    return [(", ".join(str(own[name].iloc[0]) for name in differing), _pooled(own)) for _, own in groups]
-
-
-def _pooled(rows: Frame) -> Frame:
-    """Rows of several cells as of one: clean rows once a seed, probes named by their seed."""
+    """The rows by what their cells were told, but for the seed and the kinds: clean rows once a seed, probes named by their seed."""
     seed = rows["seed"].astype(str) if "seed" in rows else ""
     rows = rows.assign(probe=rows["probe"] + "@" + seed)
-    return rows.drop_duplicates(["probe", "task", "kind", "severity", "defence"])
+    differing = [name for name in TOLD if name in rows and rows[name].astype(str).nunique() > 1]
+    groups = rows.groupby([rows[name].astype(str) for name in differing], sort=False) if differing else [((), rows)]
+    return [(", ".join(name), own.drop_duplicates(["probe", "task", "kind", "severity", "defence"])) for name, own in groups]
 
 
 def _titled(title: str, name: str) -> str:
@@ -94,17 +74,16 @@ def _curves(name: str, rows: Frame) -> Section:
     wide = kept_of_damaged(curves)
     wide = wide.assign(mean=wide.mean(axis=1)).sort_values("mean", ascending=False)
     shown = wide.map(share).rename_axis(columns=None).reset_index()
+    told = ", ".join(sorted(name for name in members(tabled.DEFENCES) if is_bound(name) and name != "recompute"))
     sentence = (
         "What is left of the clean model's score above chance, the mean over damaged caches (1: all, 0: a guess), over the tasks. "
-        f"Told where the damage is: {', '.join(sorted(name for name in members(DEFENCES) if is_bound(name) and name != 'recompute'))}. "
-        f"Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
+        f"Told where the damage is: {told}. Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
     )
     return Section(_titled("Robustness", name), sentence, drawing.png(cache.robustness(curves)), shown)
 
 
 def _recovered(name: str, rows: Frame) -> Section:
     lines = recovered(rows)
-    worst = lines[lines["severity"] == lines["severity"].max()]
     shown = [
         {
             "task": line["task"],
@@ -115,9 +94,9 @@ def _recovered(name: str, rows: Frame) -> Section:
             "lost": share(line["lost"]),
             "probes": line["n"],
         }
-        for line in worst.to_dict("records")
+        for line in lines[lines["severity"] == lines["severity"].max()].to_dict("records")
     ]
-    fit = [task for task, found in admitted(rows).items() if found["admitted"]]
+    fit = [task for task, found in tabled.admitted(rows).items() if found["admitted"]]
     sentence = (
         f"At severity {lines['severity'].max():g}: (corrupt - repaired) / (corrupt - clean) on the same probes and the same damage; 1 is "
         f"all of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. "
@@ -127,14 +106,14 @@ def _recovered(name: str, rows: Frame) -> Section:
 
 
 def _costs(name: str, rows: Frame) -> Section:
-    costs, lost = overhead(rows), regression(rows)
-    broken = {str(name): own for name, own in rows[rows["kind"] != CLEAN].groupby("defence")}
+    costs, lost = tabled.overhead(rows), tabled.regression(rows)
+    noticed = rows[rows["kind"] != CLEAN].groupby("defence")[["detected", "false_alarms"]].mean()
     shown = [
         {
             "defence": defence,
             **{f"{task}, nats added": round(own[defence]["loss"], 4) for task, own in lost.items() if defence in own},
-            "detected": share(_mean(broken, defence, "detected")),
-            "false alarms": share(_mean(broken, defence, "false_alarms")),
+            "detected": share(noticed["detected"].get(defence)),
+            "false alarms": share(noticed["false_alarms"].get(defence)),
             **{f"{task}, score lost": round(own[defence]["score"], 4) for task, own in lost.items() if defence in own and task != "text"},
             "ms a cache": round(cost["repair_ms"], 2),
             "bytes kept": round(cost["kept_bytes"]),
@@ -149,11 +128,7 @@ def _removal(rows: Frame) -> Section:
     lines = rows.groupby(["way", "severity"], sort=False).agg(removed=("removed", "mean"), score=("score", "mean"), n=("score", "size"))
     shown = lines.reset_index().assign(removed=lambda own: own["removed"].map(lambda value: f"{value:.3f}"))
     sentence = (
-        "Faults, quantisation and eviction on one axis: the share of 16 bits a number that is gone (protocols/cache/information.py), and "
+        "Faults, quantisation and eviction on one axis: the share of 16 bits a number that is gone (protocols/cache/removal.py), and "
         "the mean score over all tasks."
     )
-    return Section("Bits that are gone", sentence, drawing.png(cache_bits.removal(rows)), shown)
-
-
-def _mean(rows: Mapping[str, Frame], defence: str, column: str) -> float | None:
-    return float(rows[defence][column].mean()) if defence in rows else None
+    return Section("Bits that are gone", sentence, drawing.png(cache.removal(rows)), shown)

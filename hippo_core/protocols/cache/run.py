@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,17 @@ from hippo_core.files import home, remove_made, write_json
 from hippo_core.models import checksums
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.protocols.cache.cached_probe import Written, write
-from hippo_core.protocols.cache.corruption import KINDS, Corruption, Damage, flip_probability
-from hippo_core.protocols.cache.damage import damaged, faults
+from hippo_core.protocols.cache.corruption import KINDS, Corruption, Damage, faults, flip_probability
 from hippo_core.protocols.cache.defences import load_defence
 from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, DefenceContext, DefenceInput
+from hippo_core.protocols.cache.defences.learned import RepairSettings, save_repair
+from hippo_core.protocols.cache.defences.wiener import Priors
 from hippo_core.protocols.cache.detection import Detections, detection
 from hippo_core.protocols.cache.names import UNSEEN
-from hippo_core.protocols.cache.priors import Priors
+from hippo_core.protocols.cache.probe import Written, damaged, write
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.protocols.cache.reading import read
 from hippo_core.protocols.cache.removal import remove
-from hippo_core.protocols.cache.repair import RepairSettings, save_repair
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.protocols.cache.stability import stability
 from hippo_core.protocols.cache.table import COLUMNS, STABILITY, TRAIN, task_metrics
@@ -37,39 +37,32 @@ CLEAN = 24  # validation contexts that say what clean text is like
 
 def rows(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """The rows of a cell's step: what its training met, what was measured, or what the loss of bits costs."""
-    steps = {"train": train_repair, "measure": measure, "remove": remove}
-    return steps[cell.parameters.step](cell, say)
+    return {"train": train_repair, "measure": measure, "remove": remove}[cell.parameters.step](cell, say)
 
 
 def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """A row a step of the training of a repair, which lies in the record when it is done; one that was killed goes on from its checkpoint.
-
-    `cell.examined` and `cell.numbers` say what the last look at validation probes found, and how many numbers were trained.
-    """
+    `cell.examined` and `cell.numbers`: what the last look at validation probes found, and how many numbers were trained."""
     parameters, lm = cell.parameters, cell.language_model
     layers = None if parameters.repaired is None else tuple(parameters.repaired)
-    settings = RepairSettings(family=parameters.family, rank=parameters.rank, parts=parameters.repaired_parts, layers=layers)
+    settings = RepairSettings(rank=parameters.rank, parts=parameters.repaired_parts, layers=layers)
     own = {name: getattr(parameters, name) for name in ("model", "stored", "seed", "contraction", "identity", "threads")}
     steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
     kinds = tuple(kind for kind in KINDS if kind not in (parameters.holdout, *UNSEEN))
     recipe = RepairRecipe(settings=settings, kinds=kinds, steps=steps, **own)
-    workshop = (
-        home() / WORKSHOP / checksums.digest([recipe.model_dump(mode="json"), checksums.weights(parameters.model), str(cell.record)])[:24]
-    )
+    told = recipe.model_dump(mode="json")
+    workshop = home() / WORKSHOP / checksums.digest([told, checksums.weights(parameters.model), str(cell.record)])[:24]
     trainee = RepairTrainee(recipe, lm)
     train(trainee, workshop, say, every=max(1, steps // 2))
     cell.examined, cell.numbers = trainee.by_kind(), trainee.repair.number
-    save_repair(trainee.repair, cell.record, {"recipe": recipe.model_dump(mode="json"), "model": parameters.model})
+    save_repair(trainee.repair, cell.record, {"recipe": told, "model": parameters.model})
     remove_made(workshop)
     return pd.DataFrame(trainee.met, columns=list(TRAIN.columns))
 
 
 def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """A row for every probe, fault and defence; what they come to lies beside them as `task_metrics.json`.
-
-    Raises:
-        LabError: a layer, head or window that a cache does not have.
-    """
+    """A row for every probe, fault and defence; what they come to lies beside them as `task_metrics.json`. LabError for a layer, head or
+    window that a cache does not have."""
     parameters, lm = cell.parameters, cell.language_model
     found: list[dict[str, Any]] = []
     priors, watch = Priors(lm, parameters.seed), Detections()
@@ -97,7 +90,8 @@ def build_defences(
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
     setting = DefenceContext(lm, CleanStatistics.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
     defences = {name: load_defence(name, setting) for name in dict.fromkeys(["none", *parameters.defences])}
-    kept_bytes = {name: sum(_write(defence, written)) / len(written) for name, defence in defences.items()}
+    blocks = [(kv, at.address(block), at.probe.blocks[block]) for at in written for block, kv in enumerate(at.blocks)]
+    kept_bytes = {name: sum(defence.write(*one) for one in blocks) / len(written) for name, defence in defences.items()}
     return defences, kept_bytes
 
 
@@ -110,17 +104,16 @@ def of_task(
     kept_bytes: Mapping[str, float],
     watch: Detections | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a task: the clean cache under every defence, then each fault at each severity.
-
-    The same caches are read once, whoever brought them; a defence that reads no damage is run once.
-    """
+    """The rows of a task: the clean cache under every defence, then each fault at each severity. The same caches are read once, whoever
+    brought them; a defence that reads no damage is run once."""
     said: dict[bytes, list[dict[str, float]]] = {}
     alike: dict[str, tuple[list[tuple[KV, ...]], float]] = {}
     for kind, one in [("clean", Corruption("gaussian", 0.0)), *faults(parameters)]:
         damages = [damaged(written, number, one, parameters.seed) for number in range(len(written))]
         hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
+        given = [[_given(at, block, damage, one) for block, damage in enumerate(of)] for at, of in zip(written, damages, strict=True)]
         for name, defence in defences.items():
-            repaired, ms = alike.get(name) or _repaired(defence, written, damages, one)
+            repaired, ms = alike.get(name) or _repaired(defence, given)
             if not defence.reads:
                 alike[name] = repaired, ms
             caches = contents(repaired)
@@ -129,37 +122,29 @@ def of_task(
             noticed = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
             told = {"task": task, "kind": kind if one.severity else "clean", "severity": one.severity, "defence": name}
             if watch and defence.reads and not defence.uses_oracle_mask and name != "none":
-                pairs = [(_seen(at, block, damage, one), kv) for at, of, now in zip(written, damages, repaired, strict=True)
-                         for block, (damage, kv) in enumerate(zip(of, now, strict=True))]  # fmt: skip
-                watch.see(told, [damage for of in damages for damage in of], [defence.suspicion(seen, kv) for seen, kv in pairs])
+                pairs = zip(chain(*given), chain(*repaired), strict=True)
+                watch.see(told, list(chain(*damages)), [defence.suspicion(own, kv) for own, kv in pairs])
             for at, of, share, seen in zip(written, said[caches], hit, noticed, strict=True):
                 named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
                 yield {**named, **told, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
 
 
-def _repaired(
-    defence: Defence, written: Sequence[Written], damages: Sequence[Sequence[Damage]], one: Corruption
-) -> tuple[list[tuple[KV, ...]], float]:
+def _repaired(defence: Defence, given: Sequence[Sequence[DefenceInput]]) -> tuple[list[tuple[KV, ...]], float]:
     """The caches as a defence leaves them, and how many milliseconds a probe that takes."""
     begin = time.perf_counter()
-    repaired = [tuple(defence.repair(_seen(at, block, damage, one)) for block, damage in enumerate(of))
-                for at, of in zip(written, damages, strict=True)]  # fmt: skip
-    return repaired, (time.perf_counter() - begin) * 1000 / len(written)
+    repaired = [tuple(map(defence.repair, of)) for of in given]
+    return repaired, (time.perf_counter() - begin) * 1000 / len(given)
 
 
 def contents(caches: Sequence[Sequence[KV]]) -> bytes:
     """A checksum of caches: the same for the same numbers in the same shapes."""
     found = hashlib.sha256()
-    for kv in (kv for of in caches for kv in of):
+    for kv in chain(*caches):
         found.update(repr(tuple(kv.shape)).encode())
         found.update(kv.cpu().contiguous().view(torch.uint8).numpy().data)
     return found.digest()
 
 
-def _write(defence: Defence, written: Sequence[Written]) -> list[int]:
-    return [defence.write(kv, at.address(block), at.probe.blocks[block]) for at in written for block, kv in enumerate(at.blocks)]
-
-
-def _seen(at: Written, block: int, damage: Damage, one: Corruption) -> DefenceInput:
+def _given(at: Written, block: int, damage: Damage, one: Corruption) -> DefenceInput:
     flipped = flip_probability(one.severity) if one.kind == "bitflip" else 0.0
     return DefenceInput(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)

@@ -1,9 +1,9 @@
 """How far words move when a cache moves a little: the sensitivity of logits, and which layer and head amplifies most.
 
 A perturbation of size d has in each layer, for keys and values apart, a direction that is drawn and d times the length of what is there.
-Drift is the distance |z - z'| of the logits, a mean over all positions that read: from the clean cache without a defence, and from
-the clean cache behind the same defence, so that what a defence does to a clean cache is told apart. At d = 0 it is measured like anywhere
-else. Every defence gets the same perturbation. The map: one head of one layer at a time moves, drift for each unit of length.
+Drift is the distance |z - z'| of the logits, a mean over all positions that read: from the clean cache without a defence, and from the
+clean cache behind the same defence, so that what a defence does to a clean cache is told apart. Every defence gets the same perturbation.
+The map: one head of one layer at a time moves, drift for each unit of length.
 """
 
 import math
@@ -15,13 +15,14 @@ from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.protocols.cache.cached_probe import Written
 from hippo_core.protocols.cache.corruption import generator_of
 from hippo_core.protocols.cache.defences.base import Defence, DefenceInput
+from hippo_core.protocols.cache.probe import Written
 from hippo_core.protocols.cache.repair_training import logits
 
 SIZES = (0.0, 0.1, 0.2, 0.5)
 CACHES = 8
+MAPPED_SIZE = 0.2  # of the perturbation of a map
 MAPPED = 192  # heads times caches at most of a map: 8 caches of 24 heads, 2 of 90
 
 
@@ -54,11 +55,11 @@ def perturbed(kv: KV, size: float, seed: int, name: str) -> KV:
 
 
 def amplification(
-    lm: LanguageModel, rows: Sequence[Written], clean: Sequence[KV], defence: Defence, own: Sequence[Tensor], seed: int, size: float = 0.2
+    lm: LanguageModel, rows: Sequence[Written], clean: Sequence[KV], defence: Defence, own: Sequence[Tensor], seed: int
 ) -> list[list[float | None]]:
     """Drift for each unit of perturbation where only one head moves: [L][H]."""
     layers, _, heads, _, _ = clean[0].shape
-    found, whole = [], [perturbed(kv, size, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
+    found, whole = [], [perturbed(kv, MAPPED_SIZE, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
     for layer in range(layers):
         line: list[float | None] = []
         for head in range(heads):

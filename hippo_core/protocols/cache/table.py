@@ -1,7 +1,6 @@
 """The table of the cache experiment: a row a probe, a fault and a defence; and what it comes to."""
 
 import math
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,20 +27,15 @@ def is_bound(defence: str) -> bool:
 
 
 def admitted(rows: Frame) -> dict[str, dict[str, Any]]:
-    """Of each task whether it can show anything: its clean score lies far above chance, and faults hurt it.
-
-    The score of text is a probability of tokens, whose chance is next to nothing; it is admitted where the worst fault costs a tenth of a
-    nat a token.
-    """
+    """Of each task whether it can show anything: its clean score lies far above chance, and faults hurt it. The score of text is a
+    probability of tokens, whose chance is next to nothing: it need only be hurt."""
     plain = rows[rows["defence"] == "none"]
     found: dict[str, dict[str, Any]] = {}
     for task, own in plain.groupby("task", sort=False):
         clean = own[own["kind"] == CLEAN]
         measure, sign = measure_of(str(task))
-        means = own[own["kind"] != CLEAN].groupby(["kind", "severity"])[measure].mean()
-        lost = sign * (clean[measure].mean() - means)
-        above = float(clean["score"].mean() - clean["chance"].mean())
-        most = float(lost.max()) if len(lost) else 0.0
+        lost = sign * (clean[measure].mean() - own[own["kind"] != CLEAN].groupby(["kind", "severity"])[measure].mean())
+        above, most = float(clean["score"].mean() - clean["chance"].mean()), float(lost.max()) if len(lost) else 0.0
         fit = most >= LEAST_LOST and (measure == "loss" or above >= LEAST_ABOVE_CHANCE)
         found[str(task)] = {"clean": float(clean[measure].mean()), "above_chance": above, "most_lost": most, "admitted": bool(fit)}
     return found
@@ -52,21 +46,19 @@ def measure_of(task: str) -> tuple[str, int]:
     return ("loss", -1) if task in ("text", "wikitext2") else ("score", 1)
 
 
-def recovered(rows: Frame, measure: str | None = None) -> Frame:
+def recovered(rows: Frame) -> Frame:
     """Damage recovered = (corrupt - repaired) / (corrupt - clean), by task, kind, severity and defence, with its 95% interval by cluster on
-    the same probes; NaN where nothing was lost. A defence that harms is below 0. `measure`: loss or score; None: the task's own."""
+    the same probes; NaN where nothing was lost. A defence that harms is below 0."""
     import pandas as pd
 
     lines = []
     for (task, kind, severity), own in rows[rows["kind"] != CLEAN].groupby(["task", "kind", "severity"], sort=False):
-        name = measure or measure_of(str(task))[0]
+        name, _ = measure_of(str(task))
         clean = rows[(rows["task"] == task) & (rows["kind"] == CLEAN) & (rows["defence"] == "none")].set_index("probe")
         corrupt = own[own["defence"] == "none"].set_index("probe")
         for defence, repaired in own[own["defence"] != "none"].groupby("defence", sort=False):
-            lines.append(
-                {"task": task, "kind": kind, "severity": severity, "defence": defence}
-                | _ratio(clean[name], corrupt[name], repaired.set_index("probe")[name], clean["cluster"])
-            )
+            told = {"task": task, "kind": kind, "severity": severity, "defence": defence}
+            lines.append(told | _ratio(clean[name], corrupt[name], repaired.set_index("probe")[name], clean["cluster"]))
     return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "recovered", "low", "high", "lost", "n", "clusters"])
 
 
@@ -105,6 +97,15 @@ def kept_of_damaged(curves: Frame) -> Frame:
     return damaged.groupby(["defence", "kind"], sort=False)["kept"].mean().unstack(sort=False)
 
 
+def kept_of_removed(rows: Frame) -> Frame:
+    """Of rows whose caches lost bits what is `kept` of the score above chance, by way, severity and share `removed`, tasks averaged."""
+    clean, chance = rows[rows["severity"] == 0].groupby("task")["score"].mean(), rows.groupby("task")["chance"].mean()
+    means = rows.groupby(["way", "severity", "removed", "task"], sort=False)["score"].mean().reset_index()
+    above = means["task"].map(chance)
+    means["kept"] = (means["score"] - above) / (means["task"].map(clean) - above)
+    return means.groupby(["way", "severity", "removed"], sort=False)["kept"].mean().reset_index()
+
+
 def auc(curves: Frame) -> Frame:
     """Normalised robustness: the mean height of `kept` over severity from 0 to the largest (trapezoids), by task, kind and defence."""
     import pandas as pd
@@ -119,20 +120,18 @@ def auc(curves: Frame) -> Frame:
 
 def regression(rows: Frame) -> dict[str, dict[str, Any]]:
     """What a defence costs where nothing is damaged: by task and defence the loss it adds, in nats a token, and the score it loses."""
-    clean = rows[rows["kind"] == CLEAN]
-    means = {(str(task), str(name)): own for (task, name), own in clean.groupby(["task", "defence"], sort=False)}
     found: dict[str, dict[str, Any]] = {}
-    for (task, defence), own in means.items():
-        before = means[task, "none"]
-        added, lost = own["loss"].mean() - before["loss"].mean(), before["score"].mean() - own["score"].mean()
-        found.setdefault(task, {})[defence] = {"loss": float(added), "score": float(lost)}
+    for task, own in rows[rows["kind"] == CLEAN].groupby("task", sort=False):
+        bare = own[own["defence"] == "none"]
+        for name, mine in own.groupby("defence", sort=False):
+            added, lost = mine["loss"].mean() - bare["loss"].mean(), bare["score"].mean() - mine["score"].mean()
+            found.setdefault(str(task), {})[str(name)] = {"loss": float(added), "score": float(lost)}
     return found
 
 
 def overhead(rows: Frame) -> dict[str, dict[str, float]]:
     """By defence: milliseconds a cache, and bytes that are kept beside one."""
-    means = rows.groupby("defence", sort=False)[["repair_ms", "kept_bytes"]].mean()
-    return {str(name): {column: float(value) for column, value in own.items()} for name, own in means.iterrows()}
+    return rows.groupby("defence", sort=False)[["repair_ms", "kept_bytes"]].mean().to_dict("index")
 
 
 def best_heuristic(areas: Frame) -> str:
@@ -162,22 +161,14 @@ def _plain(table: Frame) -> list[dict[str, Any]]:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
     return None if value != value else value.item() if hasattr(value, "item") else value
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """The means of each defence on clean and damaged caches, and the whole."""
-    by_defence = {str(name): own for name, own in rows[rows["kind"] != CLEAN].groupby("defence", sort=False)}
-    scores: Mapping[str, Any] = {name: mean_by_cluster(own, "score", "cluster") for name, own in by_defence.items()}
+    broken = rows[rows["kind"] != CLEAN].groupby("defence", sort=False)
+    scores = {str(name): mean_by_cluster(own, "score", "cluster") for name, own in broken}
     return {"metrics": scores, "tasks": task_metrics(rows), "runtime_s": round(seconds, 3)}
-
-
-def named(rows: Frame, names: Iterable[str]) -> list[str]:
-    """Those of the names that stand among the rows' defences."""
-    there = set(rows["defence"])
-    return [name for name in names if name in there]
 
 
 MEASURE = Table(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners import ContinualLearner
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 from hippo_core.training.kept_tensors import read, write
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -50,11 +50,7 @@ def keep(path: Path, place: TrainingState, learner: Learner, method: ContinualLe
 
 
 def resume(path: Path, learner: Learner, method: ContinualLearner) -> TrainingState | None:
-    """Put learner and method where the file says; None where there is none.
-
-    Raises:
-        LabError: the file cannot be read, or holds other models.
-    """
+    """Put learner and method where the file says; None where there is none. LabError where it cannot be read, or holds other models."""
     if not path.exists():
         return None
     tensors, facts = read(path, {"place"}, "delete it, and the phases begin anew")

@@ -3,8 +3,8 @@ its own weights, moments and items. A model that has stopped is left out of the 
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from shutil import which
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional
@@ -17,10 +17,8 @@ BETAS = (0.9, 0.98)
 TOGETHER = 512  # items evaluated at a time
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Of each model and item, `(models, items)`: nats a token of the answer, whether all of it is right, and whether
-    the item counts."""
+class Scores(NamedTuple):
+    """Of each model and item, `(models, items)`: nats a token of the answer, whether all of it is right, and whether the item counts."""
 
     nats: torch.Tensor
     right: torch.Tensor
@@ -36,17 +34,8 @@ class Scores:
 
 
 class Learner:
-    """Models that learn in step.
-
-    Args:
-        seeds: of their initialisations.
-        rate, decay: of AdamW, which decays all weights, as the protocol does.
-        compiled: whether passes with gradients are translated for this processor (torch.compile): some 20 seconds, which a long course
-            gets back.
-
-    Raises:
-        LabError: there is no C++ compiler to translate them.
-    """
+    """Models that learn in step, an initialisation a seed, by AdamW, which decays all weights, as the protocol does. `compiled`: passes
+    with gradients are translated for this processor (torch.compile); LabError where there is no C++ compiler."""
 
     def __init__(
         self, shape: TransformerShape, corpus: Corpus, seeds: Sequence[int], rate: float, decay: float, compiled: bool = False
@@ -80,9 +69,8 @@ class Learner:
     def passed(self, vectors: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """All models in one pass; tokens and places `(items, ...)` that they share, or `(models, items, ...)`."""
         own = 0 if tokens.dim() == 3 else None
-        return torch.func.vmap(lambda vector, some, there: logits(self.shape, vector, some, there), in_dims=(0, own, own))(
-            vectors, tokens, at
-        )
+        run = torch.func.vmap(lambda vector, some, there: logits(self.shape, vector, some, there), in_dims=(0, own, own))
+        return run(vectors, tokens, at)
 
     def update(self, loss: torch.Tensor) -> None:
         """A step down the losses of the models that have one, `(models,)`."""
@@ -96,7 +84,7 @@ class Learner:
         items = torch.from_numpy(self.corpus.items(task, split)[:most])
         with torch.no_grad():
             parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(TOGETHER)]
-        whole = Scores(*(torch.cat([getattr(part, name) for part in parts], -1) for name in ("nats", "right", "counts")))
+        whole = Scores(*(torch.cat(own, -1) for own in zip(*parts, strict=True)))
         return whole.mean(whole.nats), whole.mean(whole.right)
 
 

@@ -7,18 +7,10 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-MEASURES = {"nats": "loss", "right": "accuracy"}
-
 
 class Live:
-    """Shows each look of a course as it is measured.
-
-    Args:
-        folder: where TensorBoard's events lie, a folder an initialisation.
-        seeds: of the initialisations.
-        phases, steps: how many phases there are, and how many steps at most in each.
-        bar: whether a bar is drawn; a person waits, and not the runner of a grid.
-    """
+    """Shows each look of a course as it is measured. TensorBoard's events lie in `folder`, a folder an initialisation; a phase has at most
+    so many steps; a bar is drawn where a person waits, and not the runner of a grid."""
 
     def __init__(self, folder: Path, seeds: Sequence[int], phases: int, steps: int, bar: bool) -> None:
         self.folder, self.seeds, self.steps = folder, seeds, steps
@@ -35,8 +27,8 @@ class Live:
             board = self.boards[model]
             board.add_scalar("loss/training", line["training"][place], step)
             for name, found in measured.items():
-                for key, title in MEASURES.items():
-                    board.add_scalar(f"{title}/{name}", found[key][place], step)
+                board.add_scalar(f"loss/{name}", found["nats"][place], step)
+                board.add_scalar(f"accuracy/{name}", found["right"][place], step)
 
     def _opened(self) -> bool:
         """Whether there are boards; they are opened with the first line."""

@@ -24,11 +24,8 @@ def at(values: Sequence[float], when: float) -> float:
 
 
 def matched(lines: Sequence[Mapping[str, Any]], model: int, tasks: Sequence[str], levels: Sequence[float]) -> dict[str, dict[str, float]]:
-    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model.
-
-    Args:
-        lines: the looks of a phase; of several at one step the last counts, as a killed run's looks are made again.
-    """
+    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model, from the looks of a phase. Of several looks at one step
+    the last counts, as a killed run's looks are made again."""
     looks = {line["step"]: (line, line["models"].index(model)) for line in lines if model in line["models"]}
     whole = [looks[step] for step in sorted(looks)]
     found: dict[str, dict[str, float]] = {task: {} for task in tasks}

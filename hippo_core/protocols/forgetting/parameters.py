@@ -13,14 +13,8 @@ from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters, Positive, require_run_id
 
 FILE = ".jsonl"  # how the name of a task of one's own ends
-
-
 LEARNERS = "hippo_core.protocols.forgetting.learners"
-
-
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
 TASKS = ["copy", "reverse", "majority", "parity"]  # last what 128 strings do not teach: learnt by heart, it would hinder all that follow
 
 

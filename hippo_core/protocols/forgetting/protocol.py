@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hippo_core.results.criteria import TableRows
     from hippo_core.results.report.sections import Section
 
-RUN = "hippo_core.protocols.forgetting.run"
-
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     """The cell with these parameters; it needs no other and nothing from the disk."""
@@ -72,7 +70,7 @@ FORGETTING = Experiment(
     name="forgetting",
     notebook="08_forgetting",
     parameters=ForgettingParameters,
-    run=RUN,
+    run="hippo_core.protocols.forgetting.run",
     tables=(ROWS,),
     checks=check,
     plans=plan,

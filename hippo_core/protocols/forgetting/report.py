@@ -1,16 +1,21 @@
 """What a report says of tasks in sequence: what was found, all cells side by side, what learning took, then the matrix of each."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib
 import pandas as pd
+from matplotlib.figure import Figure
 
-from hippo_core.protocols.forgetting.sections import first_plain, in_words, names, shown
 from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing, sleeps
-from hippo_core.results.formatting import NONE
+from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, room
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Style
+from hippo_core.results.formatting import NONE, missing, percent, share, span
 from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 TOLD = (
@@ -26,17 +31,27 @@ SHOWN = {
 }
 AT_EQUAL_LOSS = {"loss": "validation loss", "accuracy": "accuracy", "earlier": "accuracy on earlier tasks"}
 COMPARED = ("average_accuracy", "kept")  # with a plain model
+REFERENCES = ("none", "joint", "scratch")  # methods between which the others lie
+READ_BY = {  # what not all methods go by
+    "stored": ("replay", "forever"),
+    "rehearsed": ("replay", "forever", "generative"),
+    "policy": ("replay", "forever"),
+    "strength": ("ewc", "l2", "lwf", "generative"),
+    "rank": ("lora",),
+}
+KEPT, RIGHT = "kept", "average_accuracy"
+METHOD, REFERENCE = Style("a method", "#0f766e", "o"), Style("a reference", QUIET, "o", hollow=True)
 
 
 def found(tables: Sequence[TableRows]) -> list[Section]:
-    """A section of what was found in the cells of a table, one that compares them, one that does so with a plain model, one that does so at
-    equal training loss, one of what learning took, and one a cell. Cells are called by what tells them apart."""
+    """What was found in the cells of a table, all of them compared, with a plain model, and at equal training loss; what learning took; and
+    a section a cell. Cells are called by what tells them apart."""
     sections = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
         told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique(dropna=False) > 1 or name == "method")]
-        named = names([_named(cell, told) for cell in cells])
+        named = names([{name: _said(cell[name].iloc[0]) for name in told} for cell in cells])
         sections += [in_words(cells, named), *_side_by_side(cells, named), *_matched(cells, named), _spent(cells, named)]
         sections += map(_of_cell, cells, named)
     return sections
@@ -51,13 +66,10 @@ def picture(rows: Frame) -> bytes:
     return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
 
 
-def _named(cell: Frame, told: Sequence[str]) -> dict[str, str]:
-    values = {name: cell[name].iloc[0] for name in told}
-    return {name: NONE if value is None or value != value else _said(value) for name, value in values.items()}
-
-
 def _said(value: Any) -> str:
     """A value as a person tells it; a column with gaps has made floats of whole numbers."""
+    if missing(value):
+        return NONE
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -70,7 +82,7 @@ def _side_by_side(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]
     for number in order:
         own, mine = by_cell[number], places.loc[number]
         line = {"method": named[number], "rank": f"{mine.median():g} ({mine.min():g} to {mine.max():g})"}
-        line |= {title: shown(own.rename_axis("init").reset_index(), name) for name, title in SHOWN.items()}
+        line |= {title: shown(own, name) for name, title in SHOWN.items()}
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
         "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
@@ -80,16 +92,12 @@ def _side_by_side(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]
     )
     section = Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
     others = [number for number in order if number != plain]
-    return [section] if plain is None or not others else [section, _against_plain(by_cell, named, plain, others)]
-
-
-def _against_plain(by_cell: Sequence[Frame], named: Sequence[str], plain: int, others: Sequence[int]) -> Section:
-    lines = []
-    for number in others:
-        apart = (by_cell[number] - by_cell[plain]).rename_axis("init").reset_index()
-        lines.append({"method": named[number], **{SHOWN[name]: shown(apart, name, sign=True) for name in COMPARED}})
+    if plain is None or not others:
+        return [section]
+    apart = {number: by_cell[number] - by_cell[plain] for number in others}
+    lines = [{"method": named[number], **{SHOWN[name]: shown(own, name, sign=True) for name in COMPARED}} for number, own in apart.items()]
     sentence = f"Each less {named[plain]}, initialisation by initialisation."
-    return Section("Against a plain model", sentence, table=pd.DataFrame(lines))
+    return [section, Section("Against a plain model", sentence, table=pd.DataFrame(lines))]
 
 
 def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
@@ -102,11 +110,11 @@ def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
                 continue
             line = {"training loss": f"{level:g}", "method": named[number]}
             line["reached by"] = f"{len(own)} of {cell['init'].nunique() * cell['task'].nunique()}"
-            line |= {title: shown(_by_init(own, name), name) for name, title in AT_EQUAL_LOSS.items()}
+            line |= {title: shown(own.groupby("init")[[name]].mean(), name) for name, title in AT_EQUAL_LOSS.items()}
             if plain is not None:
                 both = own.merge(by_cell[plain], on=["init", "task", "level"], suffixes=("", "_plain"))
                 for name, title in AT_EQUAL_LOSS.items():
-                    apart = _by_init(both.assign(**{name: both[name] - both[f"{name}_plain"]}), name)
+                    apart = both.assign(**{name: both[name] - both[f"{name}_plain"]}).groupby("init")[[name]].mean()
                     line[f"{title}, less that of none"] = NONE if number == plain else shown(apart, name, sign=True)
             lines.append(line)
     if not lines:
@@ -120,11 +128,6 @@ def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
     return [Section("At equal training loss", sentence, table=pd.DataFrame(lines))]
 
 
-def _by_init(values: Frame, name: str) -> Frame:
-    """The mean over tasks of each initialisation, where there is one."""
-    return values.groupby("init")[name].mean().reset_index()
-
-
 def ranks(by_cell: Sequence[Frame]) -> Frame:
     """The rank of each cell (index) among those with the same initialisation (columns), by average accuracy; 1 is best, ties share."""
     found = pd.DataFrame({number: own["average_accuracy"] for number, own in enumerate(by_cell)}).T
@@ -135,13 +138,12 @@ def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     lines = []
     for cell, name in zip(cells, named, strict=True):
         for line in spent(cell):
-            words = {measure: _ranged(line[measure]) for measure in ("steps_to_99", "seconds_to_99")}
-            end = cell[cell["phase"] == cell["phase"].max()]
-            at_end = float(end[end["task"] == line["task"]]["accuracy"].mean())
-            own = cell[(cell["phase"] == cell["own"]) & (cell["task"] == line["task"])]["accuracy"].mean()
-            learnt = f"{line['learnt']} of {line['of']}"
-            lines.append({"method": name, "task": line["task"], "learnt by": learnt, "steps to 99%": words["steps_to_99"]})
-            lines[-1] |= {"seconds to 99%": words["seconds_to_99"], "accuracy after its phase": f"{own:.2f}", "at the end": f"{at_end:.2f}"}
+            mine = cell[cell["task"] == line["task"]]
+            own, end = mine[mine["phase"] == mine["own"]], mine[mine["phase"] == cell["phase"].max()]
+            told = {"method": name, "task": line["task"], "learnt by": f"{line['learnt']} of {line['of']}"}
+            told |= {"steps to 99%": _ranged(line["steps_to_99"]), "seconds to 99%": _ranged(line["seconds_to_99"])}
+            told |= {"accuracy after its phase": f"{own['accuracy'].mean():.2f}", "at the end": f"{end['accuracy'].mean():.2f}"}
+            lines.append(told)
     sentence = (
         "Until 99% of a task's validation answers were right, in its own phase: median (least to most) of the initialisations that got "
         "there; seconds are of all initialisations together, which learn in step. A task that some did not learn is not counted as "
@@ -162,3 +164,143 @@ def _of_cell(cell: Frame, name: str) -> Section:
         "Accuracy, then nats a token, on each task after each phase; 0: before the first. Tasks are learnt in the order of their columns."
     )
     return Section(name, sentence, picture(cell), lines.round(3), group="After each phase")
+
+
+def names(told: Sequence[Mapping[str, str]]) -> list[str]:
+    """What each cell is called by its values: its method, and what else it was told that most of the cells whose method goes by it were
+    not."""
+    found = [[values["method"]] for values in told]
+    for name in told[0]:
+        counts = Counter(values[name] for values in told if _goes_by(values["method"], name)).most_common(2)
+        usual = counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
+        for own, values in zip(found, told, strict=True):
+            if name != "method" and values[name] != usual and _goes_by(values["method"], name):
+                own.append(f"{name} {values[name]}")
+    return list(map(", ".join, found))
+
+
+def _goes_by(method: str, name: str) -> bool:
+    """Whether a method goes by a parameter."""
+    return method in READ_BY.get(name, (method,))
+
+
+def first_plain(cells: Sequence[Frame]) -> int | None:
+    """The place of the first cell of a plain model, if possible of one without control and with the usual architecture; None where there
+    is none."""
+    plain = [place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "none"]
+    return min(plain, key=lambda place: _controlled(cells[place]) + _varied(cells[place]), default=None)
+
+
+def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
+    """What was learnt in some cells and what is left of it, in sentences and as a picture."""
+    by_cell = [summaries(cell) for cell in cells]
+    means: Frame = pd.DataFrame([own.mean() for own in by_cell])
+    order = list(map(int, means[KEPT].dropna().sort_values(ascending=False, kind="stable").index))
+    kept = "; ".join(f"{named[place]}: {shown(by_cell[place], KEPT)}" for place in order)
+    sentence = (
+        "Kept: of what was learnt to 99% before the last phase, the share that is still answered after it. What was not learnt cannot be "
+        "lost, so these are not the same tasks in every line."
+    )
+    brackets = "In brackets: (95% interval) over initialisations from ten of them on, else [least to most], too few to show a difference."
+    findings = [_learnt(cells), *_compared(cells, by_cell, named, means[RIGHT]), f"Kept, most first: {kept or NONE}.", brackets]
+    lines = [(named[place], means[KEPT][place], *_ends(by_cell[place], KEPT), _reference(cells[place])) for place in order]
+    return Section("What is left", sentence, _picture(lines), findings=findings)
+
+
+def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[str], right: Frame) -> list[str]:
+    """The plain model, the upper bound, the best of the others, and those that are not shown to answer more than the plain one."""
+    none = first_plain(cells)
+    joint = next((place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "joint" and not _controlled(cell)), None)
+    others = [place for place, cell in enumerate(cells) if not _reference(cell)]
+    found = []
+    if none is not None:
+        found.append(f"A plain model ({named[none]}) {_both(by_cell[none])}.")
+    if joint is not None:
+        found.append(f"A model that learns all tasks so far at once ({named[joint]}), the upper bound, {_both(by_cell[joint])}.")
+    if others:
+        best = max(others, key=lambda place: right[place])
+        found.append(f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {_both(by_cell[best])}.")
+    if others and none is not None:
+        found.append(_without_gain({named[place]: by_cell[place] - by_cell[none] for place in others}))
+    return found
+
+
+def _without_gain(apart: Mapping[str, Frame]) -> str:
+    """Which ways do not gain on the plain model, by their paired differences from it."""
+    listed = ", ".join(name for name, own in apart.items() if not _ends(own, RIGHT)[0] > 0) or "none of these"
+    if any(_mean(own, RIGHT)["low"] is None for own in apart.values()):
+        return f"Not right more often than the plain model in every initialisation: {listed}."
+    return f"Not shown to be right more often than the plain model (the 95% interval of the paired difference reaches 0): {listed}."
+
+
+def _learnt(cells: Sequence[Frame]) -> str:
+    tasks: Frame = pd.DataFrame([line for cell in cells for line in spent(cell)])
+    lines = tasks.groupby("task", sort=False)[["learnt", "of"]].sum()
+    counts = ", ".join(f"{line.Index} by {line.learnt} of {line.of}" for line in lines.itertuples())
+    return f"Learnt to 99% in its own phase, models of all {len(cells)} ways together: {counts}."
+
+
+def _both(own: Frame) -> str:
+    return f"keeps {shown(own, KEPT)} of what it learnt, and is right in {shown(own, RIGHT)} of answers to all tasks in the end"
+
+
+def _controlled(cell: Frame) -> bool:
+    return "control" in cell and cell["control"].iloc[0] != "none"
+
+
+def _varied(cell: Frame) -> bool:
+    """Whether the model has bands or a sort layer."""
+    values = [cell[name].iloc[0] for name in ("fc1", "fc2", "sort") if name in cell]
+    return any(value == value and bool(value) for value in values)
+
+
+def _reference(cell: Frame) -> bool:
+    return (cell["method"].iloc[0] in REFERENCES and not _varied(cell)) or _controlled(cell)
+
+
+def _mean(own: Frame, name: str) -> dict[str, Any]:
+    """The mean over initialisations, the index, with its 95% interval where they are enough for one."""
+    return mean_by_cluster(own.rename_axis("init").reset_index(), name, "init")
+
+
+def _ends(own: Frame, name: str) -> tuple[float, float]:
+    """The 95% interval over initialisations, or the least and the most where they are too few for one."""
+    value = _mean(own, name)
+    return (own[name].min(), own[name].max()) if value["low"] is None else (value["low"], value["high"])
+
+
+def shown(own: Frame, name: str, sign: bool = False) -> str:
+    """A mean over initialisations with its 95% interval in round brackets, or with the least and the most in square ones."""
+    value, (low, high) = _mean(own, name), _ends(own, name)
+    if value["low"] is not None:
+        return f"{share(value['mean'], low, high, sign=sign)} ({span(low, high, sign=sign)})"
+    return f"{share(value['mean'], sign=sign)} [{share(low, sign=sign)} to {share(high, sign=sign)}]" if value["n"] else NONE
+
+
+def _picture(lines: Sequence[tuple[str, float, float, float, bool]]) -> bytes | None:
+    """What is kept, a line a cell, most first; None where nothing was learnt that could be lost."""
+    if not lines:
+        return None
+    table = pd.DataFrame(lines, columns=["name", "mean", "low", "high", "reference"])
+    most, least = lines[0], lines[-1]
+    title = f"{most[0]} keeps {percent(most[1])} of what it learnt" + (f", {least[0]} {percent(least[1])}" if len(lines) > 1 else "")
+    return drawing.png(kept_figure(table, title))
+
+
+def kept_figure(table: Frame, title: str) -> Figure:
+    """A dot with its bar a line of `table`, from above: `name`, `mean`, `low` and `high` (shares), and whether it is a `reference`, whose
+    dot is hollow."""
+    figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(room(table["name"], 10) + 0.3, 0.4, head=0.1))
+    with matplotlib.rc_context(STYLE):
+        for reference, look in ((False, METHOD), (True, REFERENCE)):
+            own = (table["reference"] == reference).to_numpy()
+            if own.any():
+                bars(panel, own.nonzero()[0], table[own], look, across=True)
+        panel.set_yticks(range(len(table)), list(table["name"]), fontsize=10, color=INK)
+        panel.set(xlim=(-0.02, 1.02), ylim=(len(table) - 0.5, -0.5), xticks=[0, 0.5, 1])
+        panel.set_xticklabels(["0", "0.5", "1"])
+        panel.xaxis.grid(True, color=RULE, linewidth=0.7)
+        panel.tick_params(axis="y", length=0)
+        panel.spines["left"].set_visible(False)
+        panel.set_xlabel("share kept of what was learnt (hollow: references)", fontsize=10)
+    return figure

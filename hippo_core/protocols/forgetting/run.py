@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from hippo_core.discovery import found_member
+from hippo_core.discovery import found_member, member
 from hippo_core.errors import LabError
 from hippo_core.files import home, made_folder, remove_made, seal, sha256, write_bytes
 from hippo_core.models.checksums import digest
@@ -21,7 +21,7 @@ from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import TrainingState
 from hippo_core.protocols.forgetting.learner import Learner
-from hippo_core.protocols.forgetting.learners import LearnerSettings, make_method
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 from hippo_core.protocols.forgetting.live import Live
 from hippo_core.protocols.forgetting.matched import matched
 from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
@@ -39,15 +39,8 @@ AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
 
 
 class Course:
-    """Models that go through the phases.
-
-    Args:
-        parameters: of the experiment.
-        folder: where a checkpoint and the curve lie while it goes on.
-
-    Raises:
-        LabError: a task does not fit the preset, a batch is larger than a task's training items, or a checkpoint is of other models.
-    """
+    """Models that go through the phases; a checkpoint and the curve lie in `folder` while it goes on. LabError where a task does not fit
+    the preset, a batch is larger than a task's training items, or a checkpoint is of other models."""
 
     def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
         self.parameters, self.folder, self.say = parameters, folder, say
@@ -63,19 +56,11 @@ class Course:
         count = min(parameters.inits, DRY_MODELS) if parameters.dry_run else parameters.inits
         seeds = range(parameters.seed, parameters.seed + count)
         self.learner = Learner(shape, self.corpus, seeds, parameters.rate, parameters.decay, parameters.compiled)
-        self.method = make_method(parameters.method, self.learner, method_settings(parameters))
+        self.method: ContinualLearner = member(learners.__name__, parameters.method, "method")(self.learner, parameters)
         self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
         self.everyone = list(range(count))
-
-    @property
-    def file(self) -> Path:
-        """The checkpoint."""
-        return self.folder / "checkpoint.safetensors"
-
-    @property
-    def curve(self) -> Path:
-        """The losses and accuracies of every look, a JSON object a line."""
-        return self.folder / "curve.jsonl"
+        self.file = folder / "checkpoint.safetensors"
+        self.curve = folder / "curve.jsonl"  # the losses and accuracies of every look, a JSON object a line
 
     def run(self) -> list[dict[str, Any]]:
         """Go through all phases, or through those that a killed run left; the rows."""
@@ -95,7 +80,9 @@ class Course:
             self.learn(place)
             self.method.end(place.phase)
             rows = place.rows + self.examined(place, place.phase + 1)
-            self.say(said(rows, place))
+            last = pd.DataFrame(rows[-len(self.everyone) * len(self.corpus.tasks) :]).groupby("task", sort=False)["accuracy"].mean()
+            shares = ", ".join(f"{task} {share:.2f}" for task, share in last.items())
+            self.say(f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}")
             place = self.arrived(place.phase + 1, rows)
             self.keep(place)
         return place.rows
@@ -171,8 +158,8 @@ class Course:
             place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
 
     def measured(self, place: TrainingState) -> dict[str, Any]:
-        """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and loss and
-        accuracy on the validation items of all tasks so far; of a task that the phase does not learn, on the first of them."""
+        """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and what they
+        answer of the validation items of all tasks so far; of a task that the phase does not learn, of the first of them."""
         examined, learning = self.learner.examined, self.method.whole(self.learner.stacked(place.models), place.models)
         line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
         line["training"] = examined(learning, place.phase, "train", SOME)[0].tolist()
@@ -199,8 +186,7 @@ class Course:
 
     def examined(self, place: TrainingState, phase: int = 0) -> list[dict[str, Any]]:
         """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
-        rows, at_levels = [], self.at_levels(phase)
-        nothing = [None for _ in self.everyone]
+        rows, at_levels, nothing = [], self.at_levels(phase), [None for _ in self.everyone]
         for index, task in enumerate(self.corpus.tasks):
             nats, right = (values.tolist() for values in self.learner.examined(self.method.vectors(index), index, self.parameters.split))
             reached = place.reached.get(str(index), nothing) if phase else nothing
@@ -211,20 +197,6 @@ class Course:
                 row |= {"taken": place.steps[model], "seconds": place.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
                 rows.append(row | at_levels[model].get(task.name, {}))
         return rows
-
-
-def method_settings(parameters: Any) -> LearnerSettings:
-    """What the parameters say to the method."""
-    names = ("stored", "rehearsed", "policy", "strength", "rank")
-    return LearnerSettings(**{name: getattr(parameters, name) for name in names}, reset=parameters.optimizer == "reset")
-
-
-def said(rows: list[dict[str, Any]], place: TrainingState) -> str:
-    """How a phase ended, in a line."""
-    last = [row for row in rows if row["phase"] == place.phase + 1]
-    of_each = {task: [row["accuracy"] for row in last if row["task"] == task] for task in dict.fromkeys(row["task"] for row in last)}
-    shares = ", ".join(f"{task} {sum(values) / len(values):.2f}" for task, values in of_each.items())
-    return f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}"
 
 
 def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """The table of tasks in sequence: a row a phase, a task and an initialisation. R[i, j] is the accuracy on task j after phase i."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,8 @@ def learnt(rows: Frame) -> Frame:
 
 def summaries(rows: Frame) -> Frame:
     """What the matrix of each initialisation (index) comes to (results/forgetting.py). All but the average accuracy and forward transfer
-    count the tasks alone that were learnt to 99% in their own phase; `kept` and both forgettings those of them before the last phase.
-
-    average_accuracy: mean R[G, j] over all tasks.
-    just_learnt: mean R[j, j].
-    kept: the sum of R[G, j] as a share of that of R[j, j].
-    forgetting_from_max, forgetting_from_initial; backward_transfer is the latter's negative.
-    forward_transfer: mean of R[j - 1, j] - R[0, j] over the tasks after the first.
-    """
+    count the tasks alone that were learnt to 99% in their own phase; `kept`, the sum of R[G, j] as a share of that of R[j, j], and both
+    forgettings those of them before the last phase."""
     import pandas as pd
 
     known = learnt(rows)
@@ -101,13 +94,10 @@ def spent(rows: Frame) -> list[dict[str, Any]]:
     for task, own in rows[rows["phase"] == rows["own"]].sort_values("own").groupby("task", sort=False):
         line: dict[str, Any] = {"task": str(task), "learnt": int(own["steps_to_99"].notna().sum()), "of": len(own)}
         for name in ("steps_to_99", "seconds_to_99"):
-            line[name] = _range(own[name].dropna().tolist())
+            values = own[name].dropna().tolist()
+            line[name] = [float(np.median(values)), min(values), max(values)] if values else None
         found.append(line)
     return found
-
-
-def _range(values: Sequence[float]) -> list[float] | None:
-    return [float(np.median(values)), min(values), max(values)] if values else None
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

@@ -9,25 +9,33 @@ copy      CUE b1 .. b8 SEP b1 .. b8
 reverse   CUE b1 .. b8 SEP b8 .. b1
 majority  CUE b1 .. b9 EQ answer         whether more than four bits are 1
 add ...   BOS a CUE b EQ answer          of the residues modulo 97: a + b, a - b, a * b, a^2 + b^2
+
+A task of one's own is a JSONL file, an item a line, {"prompt": [tokens], "answer": [tokens]}. Tokens are whole numbers, 0 or more; the
+model says how high they may be. All prompts are of one length and begin with the same token, the cue; all answers are of one length. The
+items are all that there is of the task.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hippo_core.errors import LabError, unknown
-from hippo_core.protocols.forgetting.task_file import Numbers, read_items
 
+Numbers = NDArray[np.int64]
 P = 97
 SEP, EQ, BOS, EOS = 97, 98, 99, 100  # residues and bits come before
 SHARED = {"formal": BOS, "modular": SEP}  # the cue that stands for every task of a family in the control
 SPLIT_SEED = 42
+FEWEST = 8  # items: two to score, two to say when a task is learnt
 Control = Literal["none", "one_token", "shuffled"]
+Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
 FORMAL: Mapping[str, tuple[int, int, Callable[[Numbers], Numbers]]] = {  # the number of bits, what ends the prompt, the answer
     "parity": (8, EQ, lambda bits: bits.sum(1, keepdims=True) % 2),
@@ -54,9 +62,6 @@ class SequenceTask:
         cue_at: the place of the cue, which is the same token in every item.
         first: the place of the token at which the answer's first token is predicted, the seed's `-p`.
         train, val, test: the items of each split. Half are learnt from; of the others every second one says when to stop.
-
-    Raises:
-        LabError: an answer is predicted outside the sequence.
     """
 
     name: str
@@ -66,13 +71,6 @@ class SequenceTask:
     train: Numbers
     val: Numbers
     test: Numbers
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.first < self.tokens.shape[1] - 1:
-            last = self.tokens.shape[1] - 2
-            raise LabError(
-                f"task {self.name}: its answer is predicted at place {self.first}, its sequence has such places from 0 to {last}"
-            )
 
     @property
     def cue(self) -> int:
@@ -86,15 +84,18 @@ class SequenceTask:
 
 
 def make_task(name: str, control: Control = "none", subset: float = 1.0) -> SequenceTask:
-    """The task of that name, or of a file (task_file.py) whose path ends in .jsonl. `control`: "one_token": its cue is the one that all
-    tasks of its family share; "shuffled": the answers of the items are exchanged among them, so that there is nothing to be generalised.
-    `subset`: the share of the training items that is learnt from; what is held out stays the same. LabError for an unknown name."""
-    if is_file(name):
-        family, (prompts, answers) = "formal", read_items(Path(name))
+    """The task of that name, or of a file whose path ends in .jsonl. LabError for an unknown name.
+
+    Args:
+        control: "one_token": its cue is the one that all tasks of its family share; "shuffled": the answers of the items are exchanged.
+        subset: the share of the training items that is learnt from; what is held out stays the same.
+    """
+    family, called = "modular" if name in MODULAR else "formal", name
+    if name.endswith(".jsonl"):
+        called, (prompts, answers) = Path(name).stem, read_items(Path(name))
         if control == "one_token":
             prompts[:, 0] = SHARED[family]
     elif name in CUES:
-        family = "formal" if name in FORMAL else "modular"
         cue = SHARED[family] if control == "one_token" else CUES[name]
         prompts, answers = _formal(name, cue) if family == "formal" else _modular(name, cue)
     else:
@@ -105,17 +106,7 @@ def make_task(name: str, control: Control = "none", subset: float = 1.0) -> Sequ
     half = len(prompts) // 2
     learnt, held_out = order[: max(1, round(subset * half))], order[half:]
     cue_at = 0 if family == "formal" else 2
-    return SequenceTask(called(name), np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
-
-
-def is_file(name: str) -> bool:
-    """Whether a task is one of a file."""
-    return name.endswith(".jsonl")
-
-
-def called(name: str) -> str:
-    """What a task is called: its name, or that of its file without the ending."""
-    return Path(name).stem if is_file(name) else name
+    return SequenceTask(called, np.hstack([prompts, answers]), cue_at, prompts.shape[1] - 1, learnt, held_out[::2], held_out[1::2])
 
 
 def _formal(name: str, cue: int) -> tuple[Numbers, Numbers]:
@@ -129,6 +120,55 @@ def _modular(name: str, cue: int) -> tuple[Numbers, Numbers]:
     a, b = (values.reshape(-1, 1) for values in np.divmod(np.arange(P * P, dtype=np.int64), P))
     column = np.ones_like(a)
     return np.hstack([BOS * column, a, cue * column, b, EQ * column]), MODULAR[name](a, b) % P
+
+
+class TaskItem(BaseModel):
+    """A line of a task's file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: Tokens
+    answer: Tokens
+
+
+def read_items(path: Path) -> tuple[Numbers, Numbers]:
+    """Prompts `(items, length)` and answers `(items, answers)` of a file. LabError with file and line where an item is none, differs from
+    the first in length or cue, or has a prompt again; and where there are too few items."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"task file {path} cannot be read as UTF-8 text: {error}") from None
+    items: dict[tuple[int, ...], tuple[TaskItem, int]] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            item = _read(line, f"{path}:{number}")
+            first, _ = next(iter(items.values()), (item, number))
+            for name, told in _ALIKE.items():
+                if (got := told(item)) != (expected := told(first)):
+                    raise LabError(f"{path}:{number}: expected {name} {expected}, as in the first item, got {got}")
+            earlier = items.setdefault(tuple(item.prompt), (item, number))
+            if earlier[1] != number:
+                raise LabError(f"{path}:{number}: the prompt of line {earlier[1]} again; each prompt is an item, once")
+    if len(items) < FEWEST:
+        raise LabError(f"{path}: expected at least {FEWEST} items, got {len(items)}")
+    prompts, answers = ([getattr(item, name) for item, _ in items.values()] for name in ("prompt", "answer"))
+    return np.array(prompts, dtype=np.int64), np.array(answers, dtype=np.int64)
+
+
+_ALIKE: Mapping[str, Callable[[TaskItem], int]] = {  # in which all items are
+    "a prompt of length": lambda item: len(item.prompt),
+    "an answer of length": lambda item: len(item.answer),
+    "the cue": lambda item: item.prompt[0],
+}
+
+
+def _read(line: str, where: str) -> TaskItem:
+    try:
+        return TaskItem.model_validate_json(line)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise LabError(f'{where}: expected {{"prompt": [tokens], "answer": [tokens]}}; {place}: {fault["msg"]}') from None
 
 
 @dataclass(frozen=True)
@@ -149,11 +189,7 @@ class TaskBatch:
 
 
 class Corpus:
-    """The items of several tasks under one numbering, padded to the same length.
-
-    Args:
-        tasks: in the order in which they are learnt.
-    """
+    """The items of several tasks, in the order in which they are learnt, under one numbering, padded to the same length."""
 
     def __init__(self, tasks: Sequence[SequenceTask]) -> None:
         self.tasks = tasks

@@ -111,16 +111,8 @@ def initial(shape: TransformerShape, seed: int) -> torch.Tensor:
 
 
 def logits(shape: TransformerShape, vector: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """The logits at the places `at` alone: the last block runs no others.
-
-    Args:
-        vector: `(weights,)`.
-        tokens: `(items, length)`.
-        at: `(items, places)`.
-
-    Returns:
-        `(items, places, vocabulary)`.
-    """
+    """The logits `(items, places, vocabulary)` of tokens `(items, length)` at the places `at`, `(items, places)`, alone: the last block
+    runs no others. `vector`: `(weights,)`."""
     weights, linear = shape.named(vector), _rounded if shape.bf16 else functional.linear
     return linear(blocks(shape, weights, functional.embedding(tokens, weights["tokens"]), at), weights["tokens"])
 

@@ -1,11 +1,13 @@
-"""A few clean caches, as random numbers with a mean and outlying channels, and the model in git."""
+"""A few clean caches, as random numbers with a mean and outlying channels, the model in git, and rows of a measurement."""
 
+import pandas as pd
 import pytest
 import torch
 
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.cache.defences.base import CleanStatistics, DefenceContext, DefenceInput
+from hippo_core.protocols.cache.parameters import CacheParameters
 
 SHAPE = (3, 2, 2, 40, 8)  # L, 2, H, T, D
 
@@ -36,3 +38,16 @@ def damaged():
         return DefenceInput(kv, address, mask, kv[:, :, :, :0] if prefix is None else prefix, tuple(range(5, 5 + kv.shape[3])), flipped)
 
     return make
+
+
+def measured(scores, **told):
+    """Rows of 20 probes, of which so many are right, by kind of fault (at severity 1) and defence."""
+    parameters = {**CacheParameters().values(), "run_id": "made", "record": "r1", "cell": "c1", **told}
+    lines = []
+    for (kind, defence), score in scores.items():
+        for number in range(20):
+            right = float(number < round(20 * score))
+            row = {"probe": f"q{number}", "cluster": f"w{number}", "task": "text", "kind": kind, "severity": float(kind != "clean")}
+            cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": 0.0, "repair_ms": 1.0, "kept_bytes": 2000.0}
+            lines.append({**parameters, **row, "defence": defence, "score": right, "loss": 2 - right, "chance": 0.0, **cost})
+    return pd.DataFrame(lines)

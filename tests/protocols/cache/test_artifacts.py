@@ -7,29 +7,14 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.files import root, write_json
-from hippo_core.protocols.cache import ablations, artifacts
+from hippo_core.protocols.cache import artifacts
 from hippo_core.protocols.cache import outcomes as protocol
-from hippo_core.protocols.cache.page import page
-from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.table import TRAIN, task_metrics
+from tests.protocols.cache.conftest import measured
 
 SCORES = {("clean", "none"): 1.0, ("clean", "clipping"): 1.0, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.6}
-
-
 SCORES |= {("clean", "learned"): 1.0, ("gaussian", "learned"): 0.4}
-
-
-def measured(scores=SCORES, **told):
-    parameters = {**CacheParameters().values(), "run_id": "made", "record": "r1", "cell": "c1", **told}
-    lines = []
-    for (kind, defence), score in scores.items():
-        for number in range(20):
-            right = float(number < round(20 * score))
-            row = {"probe": f"q{number}", "cluster": f"w{number}", "task": "text", "kind": kind, "severity": float(kind != "clean")}
-            cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": 0.0, "repair_ms": 1.0, "kept_bytes": 2000.0}
-            lines.append({**parameters, **row, "defence": defence, "score": right, "loss": 2 - right, "chance": 0.0, **cost})
-    return pd.DataFrame(lines)
 
 
 @pytest.fixture
@@ -44,7 +29,7 @@ def run(tmp_path, monkeypatch):
     numbers = dict.fromkeys(("distance", "identity", "contraction", "rho", "severity"), 0.5)
     train = pd.DataFrame([{"number": 1, "kind": "gaussian", **numbers, "run_id": "made", "cell": "t1"}])
     assert set(TRAIN.columns) <= set(train)
-    tables = {"measure": measured(), "train": train}
+    tables = {"measure": measured(SCORES), "train": train}
     monkeypatch.setattr(artifacts, "read_table", lambda run, name, step: tables[step])
     monkeypatch.setattr(artifacts, "records_with", lambda run, dry, name, step="measure": [record] if step in tables else [])
     monkeypatch.setattr(artifacts, "read_meta", lambda record: {"git_sha": "0123456789"})
@@ -80,23 +65,23 @@ def test_nothing_stands_in_for_what_is_missing(run, tmp_path, missing):
 
 def test_models_are_not_mixed(run, tmp_path):
     folder, tables = run
-    tables["measure"] = pd.concat([tables["measure"], measured(model="smollm2-135m")], ignore_index=True)
+    tables["measure"] = pd.concat([tables["measure"], measured(SCORES, model="smollm2-135m")], ignore_index=True)
     with pytest.raises(LabError, match="several models, hippo-tiny, smollm2-135m"):
         artifacts.write([folder], tmp_path / "out")
 
 
 def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_table():
     harmed = {**SCORES, ("gaussian", "clipping"): 0.0}
-    rows = pd.concat([measured(), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
+    rows = pd.concat([measured(SCORES), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
     assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.60"
-    assert ablations.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
+    assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
 
 
 def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
     few = {("clean", "none"): 1.0, ("clean", "wiener"): 1.0, ("gaussian", "none"): 0.9, ("gaussian", "wiener"): 1.0}
-    rows = pd.concat([measured(), measured({**SCORES, ("bitflip", "none"): 0.1}, record="r2"), measured(few, record="r3")])
+    rows = pd.concat([measured(SCORES), measured({**SCORES, ("bitflip", "none"): 0.1}, record="r2"), measured(few, record="r3")])
     found = protocol.groups(rows)
     assert [name for name, _ in found] == ["", "gaussian, severity=1"]
     assert "wiener" not in set(protocol.main_of(found)["defence"])
@@ -105,7 +90,7 @@ def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
 
 def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
     scores = {**SCORES, ("clean", "wiener"): 1.0, ("gaussian", "wiener"): 1.0}
-    line = ablations.margin_over_heuristic(measured(scores)).to_dict("records")[0]
+    line = protocol.margin_over_heuristic(measured(scores)).to_dict("records")[0]
     assert (line["lost"], line["clipping"]) == ("0.80", "0.50")
     assert line["learned"].startswith("0.25 (−") and line["wiener"].startswith("1.00 (+0.") and "−" not in line["wiener"]
 
@@ -113,14 +98,14 @@ def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
 def test_what_was_left_out_of_a_training_stands_beside_what_was_seen():
     unseen = {**SCORES, ("gaussian", "learned"): 0.2}
     told = {"ood": "loto_holdout_gaussian", "holdout": "gaussian", "record": "r2"}
-    found = protocol.groups(pd.concat([measured(), measured(unseen, **told)]))
-    assert ablations.left_out(found).to_dict("records") == [{"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}]
+    found = protocol.groups(pd.concat([measured(SCORES), measured(unseen, **told)]))
+    assert protocol.left_out(found).to_dict("records") == [{"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}]
 
 
 def test_contraction_is_told_by_its_seeds():
     rows = [measured({**SCORES, ("gaussian", "learned"): 0.6 if weight else 0.4}, contraction=weight, seed=seed, record=f"{weight}{seed}")
             for weight in (0.0, 0.5) for seed in (1, 2)]  # fmt: skip
-    lines = ablations.contraction(protocol.groups(pd.concat(rows))).set_index("contraction")
+    lines = protocol.contraction(protocol.groups(pd.concat(rows))).set_index("contraction")
     assert lines["seed 2"].to_dict() == {"0.5": "0.80", "0": "0.70"} and lines["recovered"]["0"] == "+0.25"
 
 
@@ -150,9 +135,4 @@ def test_a_name_of_what_is_left_out_says_what_is_measured():
 @pytest.mark.parametrize("name", ["cache", "cache-learned", "cache-real"])
 def test_the_reference_says_what_the_files_beside_it_say(name):
     folder = root() / "reports/reference" / name
-    assert (folder / "index.md").read_text(encoding="utf-8") == page(folder)
-
-
-def test_a_page_without_its_metrics_is_refused(tmp_path):
-    with pytest.raises(LabError, match=r"task_metrics\.json is not there"):
-        page(tmp_path)
+    assert (folder / "index.md").read_text(encoding="utf-8") == artifacts.page(folder)

@@ -1,4 +1,4 @@
-"""Defences: on a whole cache nothing is lost, only those that are told read the mask, and what is put back is what was stored."""
+"""Defences: a whole cache loses nothing, only those that are told read the mask, codes mend bits, and suspicion follows the damage."""
 
 from dataclasses import replace
 
@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from hippo_core.discovery import members
-from hippo_core.errors import LabError
 from hippo_core.models.kv import encode
 from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.hamming import checks, mend
+from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, mend, mend_bytes
+from hippo_core.protocols.cache.detection import RATES, Detections, roc
 from tests.protocols.cache.conftest import SHAPE, cache
 
 STRANGERS = [name for name in members(defences.__name__) if name not in ("learned", "recompute", "wiener", "wiener_layer")]
@@ -60,38 +60,12 @@ def test_what_no_clean_text_has_is_taken_out(setting, damaged, name):
     assert repaired.isfinite().all() and repaired.abs().max() < 20
 
 
-def test_a_hamming_code_mends_one_bit_and_notices_two():
-    words = torch.randint(-(2**62), 2**62, (200,), generator=torch.Generator().manual_seed(0))
-    kept, one = checks(words), torch.ones_like(words)
-    for bit in range(64):
-        mended, lost = mend(words ^ (one << bit), kept)
-        assert torch.equal(mended, words) and not lost.any()
-        _, lost = mend(words ^ (one << bit) ^ (one << (bit + 13) % 64), kept)
-        assert lost.all()
-    for check in range(8):
-        mended, lost = mend(words, kept ^ (1 << check))
-        assert torch.equal(mended, words) and not lost.any()
-
-
-def test_ecc_mends_rare_flips_for_an_eighth_of_the_memory_and_not_other_faults(setting, damaged):
-    kv = cache(1).bfloat16().float()
-    defence = load_defence("ecc", setting)
-    assert defence.write(kv, "a/0", ()) == kv.numel() * 2 / 8
-    rare = corrupt(kv, Corruption("bitflip", 0.7), 7, "a/0")
-    assert rare.mask.any() and torch.equal(defence.repair(damaged(rare.kv)), kv)
-
-
 def test_check_bits_flip_as_the_cache_does(setting, damaged):
     """Where only they flip, two in a word cost the word."""
     kv = cache(1).bfloat16().float()
     defence = written(setting, "ecc", kv)
     assert torch.equal(defence.repair(damaged(kv)), kv)
     assert not torch.equal(defence.repair(damaged(kv, flipped=0.3)), kv)
-
-
-def test_ecc_has_no_codes_of_whole_numbers(setting):
-    with pytest.raises(LabError, match="leave ecc out"):
-        load_defence("ecc", replace(setting, stored="int8"))
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bitflip", "dropout_zero", "contiguous_overwrite"])
@@ -101,15 +75,6 @@ def test_the_store_finds_the_cache_by_what_is_left_of_it_and_puts_back_what_is_l
     broken = corrupt(caches[1], Corruption(kind, 0.5), 7, "b/0", cache(9)).kv
     for address in ("b/0", "a/0"):  # it reads no address
         assert torch.allclose(defence.repair(damaged(broken, address)), caches[1], atol=1e-6)
-
-
-def test_what_is_put_back_is_what_was_stored(setting, damaged):
-    """Told another thing under the same key, the repair follows the store."""
-    defence = written(replace(setting, precision="model"), "episodic", cache(1), cache(2))
-    other = cache(1) + 0.5
-    defence.store.stored = lambda address, tokens: other
-    broken = corrupt(cache(1), Corruption("gaussian", 0.2), 7, "a/0").kv
-    assert torch.allclose(defence.repair(damaged(broken)), other, atol=1e-6)
 
 
 def test_what_was_never_stored_is_not_repaired(setting, damaged):
@@ -129,14 +94,6 @@ def test_a_budget_puts_back_the_worst_spans_first(setting, damaged):
     assert torch.allclose(repaired[:, :, :, 16:], cache(1)[:, :, :, 16:], atol=1e-6)
 
 
-def test_the_same_text_is_the_ceiling(lm, setting, damaged):
-    prefix = encode(lm, [[5, 6, 7]])[0]
-    tokens = list(range(5, 25))
-    kv = encode(lm, [tokens], prefix)[0]
-    seen = replace(damaged(torch.zeros_like(kv), prefix=prefix), tokens=tuple(tokens))
-    assert torch.equal(load_defence("recompute", setting).repair(seen), kv)
-
-
 def test_a_part_of_the_text_brings_the_first_tokens_back(lm, setting, damaged):
     tokens = list(range(5, 25))
     kv = encode(lm, [tokens])[0]
@@ -147,11 +104,68 @@ def test_a_part_of_the_text_brings_the_first_tokens_back(lm, setting, damaged):
     assert torch.allclose(repaired[:, :, :, :6], kv[:, :, :, :6], atol=1e-5) and not repaired[:, :, :, 6:].any()
 
 
-def test_an_unknown_defence_is_refused(setting):
-    with pytest.raises(LabError, match="unknown defence 'prayer'"):
-        load_defence("prayer", setting)
+BYTES = torch.arange(256, dtype=torch.uint8)
 
 
-def test_learned_needs_a_training(setting):
-    with pytest.raises(LabError, match="step=train"):
-        load_defence("learned", setting)
+def test_a_hamming_code_mends_one_bit_and_notices_two():
+    words = torch.randint(-(2**62), 2**62, (200,), generator=torch.Generator().manual_seed(0))
+    kept, one = checks(words), torch.ones_like(words)
+    for bit in range(64):
+        mended, lost = mend(words ^ (one << bit), kept)
+        assert torch.equal(mended, words) and not lost.any()
+        _, lost = mend(words ^ (one << bit) ^ (one << (bit + 13) % 64), kept)
+        assert lost.all()
+    for check in range(8):
+        mended, lost = mend(words, kept ^ (1 << check))
+        assert torch.equal(mended, words) and not lost.any()
+
+
+def test_any_one_flipped_bit_of_a_half_is_mended_and_two_are_known():
+    kept = byte_checks(BYTES)
+    for bit in range(8):
+        for flipped in (mend_bytes(BYTES ^ (1 << bit), kept), mend_bytes(BYTES, kept ^ (1 << bit))):
+            assert torch.equal(flipped[0], BYTES) and not flipped[1].any()
+    assert mend_bytes(BYTES ^ 3, kept)[1].all() and mend_bytes(BYTES ^ 0x81, kept)[0].equal(BYTES)  # one in each half
+
+
+@pytest.mark.parametrize(("name", "share"), [("ecc", 1 / 8), ("ecc_equal", 1)])
+def test_a_code_mends_flips_and_costs_what_it_says(setting, damaged, name, share):
+    defence = load_defence(name, setting)
+    kv = cache(1).bfloat16().float()
+    assert defence.write(kv, "a/0", range(40)) == kv.numel() * 2 * share
+    hit = corrupt(kv, Corruption("bitflip", 0.6), 3, "a/0")
+    assert hit.mask.any() and torch.equal(defence.repair(damaged(hit.kv)), kv)
+
+
+def test_one_bit_flips_alone():
+    kv = cache(1).bfloat16().float()
+    now = corrupt(kv, Corruption("bitflip", 1.0, bits=15), 3, "a/0").kv
+    assert torch.equal(now.abs(), kv.abs()) and not torch.equal(now, kv)  # the sign of bfloat16
+
+
+def test_recall_counts_what_lies_above_as_many_clean_scores_as_false_alarms_allow():
+    clean = torch.arange(1000).float()
+    found = roc(torch.tensor([989.0, 989.5, 990.0, 2000.0]), clean)
+    assert found["recall_at_1_percent"] == 0.75  # above 989: ten clean scores are
+    assert roc(clean, clean)["auc"] == pytest.approx(0.5) and roc(clean + 2000, clean)["auc"] == 1
+
+
+def test_equal_scores_are_no_finding():
+    found = roc(torch.zeros(5), torch.zeros(100))
+    assert found["recall"] == [0.0] * len(RATES) and found["auc"] == 0.5
+
+
+@pytest.mark.parametrize("name", ["detect_clear", "rms_outlier", "clipping", "episodic"])
+def test_large_noise_is_noticed_and_the_curve_follows_the_mask(setting, damaged, name):
+    defence = load_defence(name, setting)
+    kv = cache(1)
+    defence.write(kv, "a/0", range(5, 45))
+    found = Detections()
+    told = {"task": "text", "kind": "gaussian", "defence": name}
+    for severity in (0.0, 1.0):
+        hit = corrupt(kv, Corruption("gaussian", severity, times="window", window=(3, 20)), 7, "a/0")
+        given = damaged(hit.kv, mask=hit.mask)
+        found.see({**told, "severity": severity}, [hit], [defence.suspicion(given, defence.repair(given))])
+    [line] = found.plain()["lines"]
+    assert line["recall_at_1_percent"] > 0.5 and line["auc"] > 0.9
+    assert line["damaged"] == hit.mask.sum() and line["clean"] == hit.mask.numel()

@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from hippo_core.protocols.cache import bit_figures as cache_bits
 from hippo_core.protocols.cache import figures as cache
 
 MANY = ["none", "reset", "masking", "smoothing", "clipping", "detect_clear", "rms_outlier", "median", "learned", "wiener", "episodic"]
@@ -43,21 +42,3 @@ def test_a_legend_lies_within_the_figure(draw):
     for legend in legends:
         box = legend.get_window_extent()
         assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0
-
-
-def test_costs_are_ranked_by_what_is_kept():
-    rows = curves(MANY).assign(repair_ms=1.0)
-    shown = [text.get_text() for text in cache.cost(rows, rows).axes[0].get_legend().get_texts()]
-    assert shown == [cache.LOOKS[name].label for name in reversed(MANY)]
-
-
-def test_a_format_whose_bits_cost_nothing_says_so():
-    lost = pd.DataFrame({"stored": ["int8"] * 2 + ["float32"] * 2, "bit": [0, 7, 0, 30], "lost": [0.0, 0.01, 0.0, 4.0]})
-    panels = cache_bits.bits(lost).axes
-    assert [panel.get_title(loc="left") for panel in panels] == ["float32", "int8"]
-    assert [[text.get_text() for text in panel.texts] for panel in panels] == [[], ["at most 0.01"]]
-
-
-def test_of_many_layers_a_few_have_their_number():
-    panels = cache.amplification({"amplification_map": {"none": [[1.0] * 3] * 30, "episodic": [[0.0] * 3] * 30}}).axes
-    assert [list(panel.get_yticks()) for panel in panels] == [list(range(0, 30, 4)), []]

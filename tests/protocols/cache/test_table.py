@@ -1,7 +1,5 @@
 """What rows come to: damage recovered, what is kept along severity, its area, and what a probe must show to be admitted."""
 
-import math
-
 import pandas as pd
 import pytest
 
@@ -11,25 +9,14 @@ from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.report import found, in_words, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
-
-SCORES = {  # by kind, severity and defence
-    ("clean", 0.0): {"none": 1.0, "clipping": 0.9},
-    ("gaussian", 0.5): {"none": 0.6, "clipping": 0.8},
-    ("gaussian", 1.0): {"none": 0.2, "clipping": 0.0},
-}
+from tests.protocols.cache.conftest import measured
 
 
 @pytest.fixture
 def rows():
-    lines = []
-    for (kind, severity), scores in SCORES.items():
-        for defence, score in scores.items():
-            for number in range(20):
-                right = float(number < round(20 * score))
-                told = {"probe": f"q{number}", "cluster": f"w{number}", "task": "needle", "kind": kind, "severity": severity}
-                cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": math.nan, "repair_ms": 1.0, "kept_bytes": 0.0}
-                lines.append({**told, "defence": defence, "score": right, "loss": 1 - right, "chance": 0.0, **cost})
-    return pd.DataFrame(lines)
+    worst = {("clean", "none"): 1.0, ("clean", "clipping"): 0.9, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.0}
+    half = measured({("gaussian", "none"): 0.6, ("gaussian", "clipping"): 0.8}).assign(severity=0.5)
+    return pd.concat([measured(worst), half], ignore_index=True).assign(task="needle")
 
 
 def test_recovered_is_the_share_of_the_damage_that_is_gone(rows):
@@ -37,13 +24,6 @@ def test_recovered_is_the_share_of_the_damage_that_is_gone(rows):
     assert table.loc[0.5, "recovered"] == pytest.approx(0.5) and table.loc[1.0, "recovered"] == pytest.approx(-0.25)
     assert table.loc[0.5, "low"] < 0.5 < table.loc[0.5, "high"]
     assert table.loc[0.5, "lost"] == pytest.approx(0.4)
-
-
-def test_where_every_probe_is_whole_again_no_interval_is_said(rows):
-    whole = rows.assign(score=[1.0 if kind == "clean" or defence == "clipping" else score
-                               for kind, defence, score in zip(rows["kind"], rows["defence"], rows["score"], strict=True)])  # fmt: skip
-    table = recovered(whole)
-    assert (table["recovered"] == 1).all() and table["low"].isna().all()
 
 
 def test_where_nothing_is_lost_nothing_can_be_recovered(rows):
@@ -76,7 +56,7 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 
 
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
-    told = TableRows("cache", "measure", "probe", "cluster", rows.assign(record="r", seed=1, model="m"), ("score",), ("model", "seed"))
+    told = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
     curves, damage, costs = found([told])
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]
@@ -97,7 +77,7 @@ def test_a_cell_rests_on_the_defences_that_it_measures():
         return experiment.plan(experiment.check({"defences": list(names), "tasks": list(tasks)}, "here")).modules
 
     folder = "hippo_core.protocols.cache.defences"
-    assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.reset", f"{folder}.ecc")
+    assert modules("reset", "ecc_equal") == (experiment.run, f"{folder}.filters", f"{folder}.ecc")
     assert {TRACE_PROBES, "hippo_core.methods.episodic"} <= set(modules("reset", tasks=("traces",)))
     with pytest.raises(LabError, match="unknown defence 'reste'"):
         modules("reste")

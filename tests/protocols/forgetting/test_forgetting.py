@@ -8,7 +8,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting import report
-from hippo_core.protocols.forgetting import sections as found
+from hippo_core.protocols.forgetting.matched import matched, moment
 from hippo_core.protocols.forgetting.protocol import FORGETTING
 from hippo_core.protocols.forgetting.table import COLUMNS, ROWS, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
@@ -27,6 +27,10 @@ def rows_of(values=R, known=(True, True, False), inits=("1", "2"), method="none"
                 spent_ = {"steps_to_99": steps, "seconds_to_99": steps / 10, "taken": 200, "seconds": 20.0}
                 made.append(named | {"loss": 1 - accuracy, "accuracy": accuracy} | spent_)
     return pd.DataFrame(made, columns=list(COLUMNS)).assign(record=method, cell=method, method=method, model="formal")
+
+
+def sections(rows):
+    return report.found([TableRows("forgetting", "forget", "entry", "init", rows, ("accuracy", "loss"), ("model", "seed"))])
 
 
 def test_the_matrix_has_a_row_a_phase_and_a_column_a_task():
@@ -69,31 +73,32 @@ def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
     assert "0.53 is kept" in said and "not learnt to 99% by all: parity" in said
     better = [[*row[:1], *row[1:]] for row in R[:3]] + [[1.0, 0.9, 0.5]]
     both = pd.concat([rows_of(), rows_of(better, method="replay")])
-    table = TableRows("forgetting", "forget", "entry", "init", both, ("accuracy", "loss"), ("model", "seed"))
-    left, side_by_side, against, took, *own = report.found([table])
-    assert left.figure is not None and left.figure.startswith(b"\x89PNG")
-    assert side_by_side.table is not None and side_by_side.table["method"].tolist() == ["replay", "none"]  # best first
-    assert against.table is not None and against.table["method"].tolist() == ["replay"]
+    left, side_by_side, against, took, *own = sections(both)
+    assert left.figure.startswith(b"\x89PNG")
+    assert side_by_side.table["method"].tolist() == ["replay", "none"]  # best first
+    assert against.table["method"].tolist() == ["replay"]
     assert against.table["kept"].tolist()[0].startswith("+0.47") and against.table["average accuracy"].tolist()[0].startswith("+0.30")
     assert side_by_side.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
-    assert took.table is not None and took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
-    assert [one.figure is not None and one.figure.startswith(b"\x89PNG") for one in own] == [True, True]
+    assert took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
+    assert all(one.figure.startswith(b"\x89PNG") for one in own)
     assert [(one.title, one.group) for one in own] == [("none", "After each phase"), ("replay", "After each phase")]
 
 
 def test_what_is_left_is_said_in_words_beside_a_plain_model_and_the_upper_bound():
     ends = {"none": R[-1], "joint": [1.0, 0.9, 0.5], "l2": [0.2, 0.9, 0.3], "replay": [0.6, 0.9, 0.6], "lora": [0.9, 0.7, 0.2]}
     cells = [rows_of([*R[:3], end], method=method) for method, end in ends.items()]
-    left = found.in_words(cells, list(ends))
+    left = report.in_words(cells, list(ends))
     learnt, plain, joint, best, unshown, kept, _ = left.findings
     assert "of all 5 ways together: copy by 10 of 10, reverse by 10 of 10, parity by 0 of 10." in learnt
     assert plain.startswith("A plain model (none) keeps 0.53 [0.53 to 0.53] of what it learnt, and is right in 0.50 [0.50 to 0.50]")
     assert "(joint), the upper bound, keeps 1.00" in joint and "0.80" in joint
     assert "Of 3 other ways" in best and "is replay: it keeps 0.79" in best  # lora keeps more of what it learnt, and answers less of all
     assert unshown == "Not right more often than the plain model in every initialisation: l2."
+    nothing = report.in_words([rows_of(known=(False, False, False))], ["none"])
+    assert nothing.figure is None and nothing.findings[2] == "Kept, most first: –."
     order = ["joint: 1.00", "lora: 0.84", "replay: 0.79", "l2: 0.58", "none: 0.53"]
     assert sorted(order, key=kept.index) == order
-    assert found.in_words(cells[:1], ["none"]).findings[1] == plain and len(found.in_words(cells[:1], ["none"]).findings) == 4
+    assert report.in_words(cells[:1], ["none"]).findings[1] == plain and len(report.in_words(cells[:1], ["none"]).findings) == 4
 
 
 @pytest.mark.parametrize(("gains", "listed"), [([-0.1, *[0.2] * 9], "none of these."), ([0.3, *[-0.1, 0.2] * 4, 0.3], "replay.")])
@@ -101,13 +106,13 @@ def test_ten_initialisations_have_an_interval_by_which_a_gain_is_shown(gains, li
     inits = [str(init) for init in range(10)]
     better = rows_of(inits=inits, method="replay")
     better["accuracy"] += [gains[int(init)] for init in better["init"]]
-    said = found.in_words([rows_of(inits=inits), better], ["none", "replay"]).findings[3]
+    said = report.in_words([rows_of(inits=inits), better], ["none", "replay"]).findings[3]
     assert "95% interval" in said and said.endswith(f": {listed}")
 
 
 def test_a_control_is_neither_the_upper_bound_nor_a_rival():
     cells = [rows_of(method="joint").assign(control="one_token"), rows_of(method="replay").assign(control="none")]
-    said = " ".join(found.in_words(cells, ["joint, control one_token", "replay"]).findings)
+    said = " ".join(report.in_words(cells, ["joint, control one_token", "replay"]).findings)
     assert "upper bound" not in said and "plain model" not in said and "Of 1 other ways" in said and "is replay" in said
 
 
@@ -115,32 +120,24 @@ def test_the_plain_model_is_the_one_of_the_usual_architecture():
     banded = rows_of(method="none").assign(fc1=256, fc2=None, sort=0)
     control = rows_of(method="none").assign(fc1=None, fc2=None, sort=0, control="one_token")
     plain = rows_of([*R[:3], [0.2, 0.1, 0.3]], method="none").assign(fc1=None, fc2=None, sort=0)
-    assert found.first_plain([banded, control, plain]) == 2 and found.first_plain([banded, control]) == 0
-    assert found.first_plain([rows_of(method="joint")]) is None
-    said = found.in_words([banded, plain], ["none, fc1 256", "none"]).findings
+    assert report.first_plain([banded, control, plain]) == 2 and report.first_plain([banded, control]) == 0
+    assert report.first_plain([rows_of(method="joint")]) is None
+    said = report.in_words([banded, plain], ["none, fc1 256", "none"]).findings
     assert said[1].startswith("A plain model (none) keeps 0.16") and "Of 1 other ways" in said[2] and "is none, fc1 256" in said[2]
-
-
-def test_where_nothing_was_learnt_nothing_is_left_and_nothing_is_drawn():
-    left = found.in_words([rows_of(known=(False, False, False))], ["none"])
-    assert left.figure is None and "keeps – of what it learnt" in left.findings[1] and left.findings[2] == "Kept, most first: –."
 
 
 def test_a_value_that_others_do_not_have_at_all_is_said():
     cells = [rows_of(method="none").assign(record=str(number), fc1=band) for number, band in enumerate((None, None, 256))]
-    table = TableRows("forgetting", "forget", "entry", "init", pd.concat(cells), ("accuracy", "loss"), ("model", "seed"))
-    said = report.found([table])[0]
-    assert "none, fc1 256:" in said.findings[-2]
+    assert "none, fc1 256:" in sections(pd.concat(cells))[0].findings[-2]
 
 
 def test_a_cell_is_called_by_what_others_were_not_told():
     told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
     cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in told]
-    assert found.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
-    cells = [
-        {"method": method, "stored": stored, "steps": "9"} for method, stored in (("lwf", "0.1"), ("replay", "0.1"), ("replay", "0.5"))
-    ]
-    assert found.names(cells) == ["lwf", "replay, stored 0.1", "replay, stored 0.5"]  # neither is the usual one; lwf stores nothing
+    assert report.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
+    told = (("lwf", "0.1"), ("replay", "0.1"), ("replay", "0.5"))
+    cells = [{"method": method, "stored": stored, "steps": "9"} for method, stored in told]
+    assert report.names(cells) == ["lwf", "replay, stored 0.1", "replay, stored 0.5"]  # neither is the usual one; lwf stores nothing
 
 
 def at_levels(rows, loss, accuracy, earlier):
@@ -156,21 +153,18 @@ def test_cells_are_compared_at_equal_training_loss():
     plain, better = at_levels(rows_of(), 0.6, 0.7, 0.2), at_levels(rows_of(method="replay"), 0.4, 0.75, 0.5)
     better.loc[(better["init"] == "2") & (better["task"] == "reverse"), "loss_at_0.5"] = math.nan
     found = ROWS.metrics(None, plain, 1.0)["at_equal_training_loss"][:3]  # type: ignore[misc]
-    assert [(line["task"], line["training_loss"], line["reached"]) for line in found] == [
-        *(("copy", 0.5, 2), ("reverse", 0.5, 2), ("parity", 0.5, 0))
-    ]
+    reached = [(line["task"], line["training_loss"], line["reached"]) for line in found]
+    assert reached == [("copy", 0.5, 2), ("reverse", 0.5, 2), ("parity", 0.5, 0)]
     assert (found[0]["loss"], found[0]["earlier"], found[1]["earlier"], found[2]["loss"]) == (0.6, None, 0.2, None)
-    table = TableRows("forgetting", "forget", "entry", "init", pd.concat([plain, better]), ("accuracy", "loss"), ("model", "seed"))
-    lines = report.found([table])[3].table
-    assert lines is not None and lines["reached by"].tolist() == ["4 of 6", "3 of 6"]
+    lines = sections(pd.concat([plain, better]))[3].table
+    assert lines["reached by"].tolist() == ["4 of 6", "3 of 6"]
     assert lines["validation loss, less that of none"].tolist() == ["–", "−0.20 [−0.20 to −0.20]"]
     assert lines["accuracy on earlier tasks, less that of none"].tolist()[1].startswith("+0.30")
 
 
 def test_older_cells_have_nothing_at_equal_training_loss():
     old = rows_of().drop(columns=[name for name in COLUMNS if "_at_" in name])
-    table = TableRows("forgetting", "forget", "entry", "init", old, ("accuracy", "loss"), ("model", "seed"))
-    assert [section.title for section in report.found([table])][1:3] == ["Tasks in sequence", "What learning took"]
+    assert [section.title for section in sections(old)][1:3] == ["Tasks in sequence", "What learning took"]
 
 
 def test_a_rank_is_among_cells_of_the_same_initialisation():
@@ -199,3 +193,38 @@ def test_a_cell_stands_alone_and_says_what_differs():
 def test_a_wrong_parameter_is_one_clear_line(wrong, message):
     with pytest.raises(LabError, match=message):
         check(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("training", "level", "expected"),
+    [
+        ([0.7, 0.4, 0.2], 0.5, 2 / 3),
+        ([0.7, 0.4, 0.2], 0.2, 2.0),
+        ([0.7, 0.3, 0.6, 0.1], 0.5, 0.5),  # the first time
+        ([0.7, 0.4, 0.2], 0.1, math.nan),  # never
+        ([0.4, 0.3], 0.5, math.nan),  # from the beginning
+    ],
+)
+def test_the_moment_at_which_a_loss_falls_to_a_level(training, level, expected):
+    assert moment(training, level) == pytest.approx(expected, nan_ok=True)
+
+
+def look(step, models, training, copy, parity):
+    tasks = {name: {"nats": nats, "right": [1 - one for one in nats]} for name, nats in (("copy", copy), ("parity", parity))}
+    return {"step": step, "models": models, "training": training, **tasks}
+
+
+def test_all_tasks_of_a_model_at_a_level():
+    looks = [
+        look(0, [0, 1], [0.7, 0.9], [0.1, 0.2], [0.8, 0.9]),
+        look(10, [0, 1], [0.5, 0.7], [0.5, 0.5], [0.6, 0.7]),
+        look(10, [0, 1], [0.5, 0.7], [0.3, 0.4], [0.6, 0.7]),  # once more, after a kill
+        look(20, [1], [0.3], [0.8], [0.4]),  # the other has learnt it
+    ]
+    first = matched(looks, 0, ("copy", "parity"), (0.6, 0.4))
+    assert first["copy"] == pytest.approx(
+        {"loss_at_0.6": 0.2, "accuracy_at_0.6": 0.8, "loss_at_0.4": math.nan, "accuracy_at_0.4": math.nan}, nan_ok=True
+    )
+    second = matched(looks, 1, ("copy", "parity"), (0.6, 0.4))
+    assert second["copy"]["loss_at_0.6"] == pytest.approx(0.4 + 0.25 * 0.4)
+    assert second["parity"]["accuracy_at_0.4"] == pytest.approx(0.25 * 0.3 + 0.75 * 0.6)

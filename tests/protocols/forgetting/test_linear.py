@@ -38,13 +38,6 @@ def test_saying_nothing_has_an_error_of_one():
     assert found["least squares"][:, 3:].mean().item() < 0.01
 
 
-def test_what_is_learnt_is_better_than_saying_nothing():
-    shape = linear.shape_of(1)
-    vector, _ = linear.learn(shape, 3.0, 1)
-    found = linear.errors(shape, vector, 1, 500)
-    assert found["model"][:, 2:].mean() < 0.9 < found["another function's examples"].mean()
-
-
 @pytest.mark.parametrize(("examples", "dimensions"), [(4, 3), (11, 2)])
 def test_what_does_not_fit_the_model(examples, dimensions):
     with pytest.raises(LabError, match=f"10 examples of 2 dimensions cannot be asked {examples} examples of {dimensions} dim"):

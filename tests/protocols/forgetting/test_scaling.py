@@ -1,15 +1,11 @@
 """A cell of the scaling grid goes once through its text, and its figure is drawn."""
 
-import pandas as pd
 import pytest
 import torch
 
 from benchmarks.continual import scaling
-from benchmarks.continual.scaling_figure import curves
-from benchmarks.continual.scaling_law import Law
 from hippo_core.errors import LabError
 from hippo_core.files import mistakes_in_a_line
-from hippo_core.results.figures import drawing
 
 SHAPE = scaling.TransformerShape(8, 20, layers=1, heads=2, width=16)
 
@@ -38,11 +34,3 @@ def test_a_batch_larger_than_the_data_is_one_line_that_ends_the_command():
         scaling.learn(SHAPE, torch.zeros(60, dtype=torch.long), 1)
     with pytest.raises(SystemExit, match="too little"), mistakes_in_a_line():
         raise LabError("too little")
-
-
-def test_the_figure_names_the_exponents():
-    rows = pd.DataFrame({"weights": [100, 100, 300, 300], "tokens": [10, 100, 10, 100], "loss": [4.0, 3.0, 3.5, 2.5]})
-    law = Law((1.0, 2.0, 0.4, 0.3, 0.5))
-    figure = curves(rows, law)
-    assert any("N^-0.30 and D^-0.50" in text.get_text() for text in figure.texts) and len(figure.axes[0].lines) == 4
-    assert drawing.png(figure).startswith(b"\x89PNG")

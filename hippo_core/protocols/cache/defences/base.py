@@ -12,18 +12,18 @@ from hippo_core.models.kv import KV
 from hippo_core.models.kv_storage import Precision
 from hippo_core.protocols.cache.corruption import rms
 from hippo_core.protocols.cache.names import Format
-from hippo_core.protocols.cache.token_prior import TokenPrior
+
+FALSE_ALARMS = 0.01  # the share of clean vectors above the threshold
 
 
 @dataclass(frozen=True)
 class CleanStatistics:
-    """What the keys and values of clean text are like, from caches of validation text.
+    """What the keys and values of clean text are like.
 
     Args:
-        mean, spread: of each feature, float32 [L, 2, H, 1, D].
-        low, high: the range of each feature, float32 [L, 2, H, 1, D].
-        length, length_spread: the mean root mean square of a vector and its standard deviation, float32 [L, 2, H, 1, 1].
-        threshold: the mean square deviation (`strangeness`) that 99 in 100 clean vectors stay below, float32 [L, 2, H, 1, 1].
+        mean, spread, low, high: of each feature, float32 [L, 2, H, 1, D].
+        length, length_spread: of the root mean square of a vector, float32 [L, 2, H, 1, 1].
+        threshold: the `strangeness` that 99 in 100 clean vectors stay below, float32 [L, 2, H, 1, 1].
     """
 
     mean: Tensor
@@ -35,19 +35,17 @@ class CleanStatistics:
     threshold: Tensor
 
     @classmethod
-    def of(cls, caches: Sequence[KV], false_alarms: float = 0.01) -> "CleanStatistics":
+    def of(cls, caches: Sequence[KV]) -> "CleanStatistics":
         """Of these caches [L, 2, H, T, D], all their tokens together."""
         x = torch.cat([kv.float().cpu() for kv in caches], 3)
         lengths = rms(x)
         mean, spread = x.mean(3, keepdim=True), x.std(3, keepdim=True).clamp(min=1e-6)
-        measured = _strangeness(x, mean, spread)
-        threshold = measured.flatten(3).quantile(1 - false_alarms, dim=3)[..., None, None]
+        threshold = _strangeness(x, mean, spread).flatten(3).quantile(1 - FALSE_ALARMS, dim=3)[..., None, None]
         ends = x.amin(3, keepdim=True), x.amax(3, keepdim=True)
         return cls(mean, spread, *ends, lengths.mean(3, keepdim=True), lengths.std(3, keepdim=True).clamp(min=1e-6), threshold)
 
     def strangeness(self, kv: KV) -> Tensor:
-        """How far vectors lie from clean ones: the mean square of their standardised features, [L, 2, H, T, 1]; infinite where a
-        feature is not a number."""
+        """The mean square of vectors' standardised features, [L, 2, H, T, 1]; infinite where one is not a number."""
         return _strangeness(kv.float().cpu(), self.mean, self.spread)
 
 
@@ -80,15 +78,13 @@ class DefenceContext:
     """What defences are made from.
 
     Args:
-        lm: the model.
-        clean: what clean text is like.
-        known: the clean caches of validation text that say so.
+        known: the clean caches of validation text that `clean` is of.
         seed: of what a defence draws.
         checkpoint: the folder of a trained repair.
         budget: the share of a cache's spans that may be put back.
         precision: how the store keeps keys and values.
         stored: the format of the cache's numbers.
-        priors: what tokens of clean training text are like: one prior of all layers, or, told True, one a layer.
+        priors: what tokens of clean training text are like (wiener.py): one prior of all layers, or, told True, one a layer.
     """
 
     lm: Any
@@ -99,7 +95,7 @@ class DefenceContext:
     budget: float = 1.0
     precision: Precision = "bfloat16"
     stored: Format = "bfloat16"
-    priors: Callable[[bool], Sequence[TokenPrior]] | None = None
+    priors: Callable[[bool], Sequence[Any]] | None = None
 
 
 class Defence:

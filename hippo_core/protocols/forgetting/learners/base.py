@@ -1,49 +1,30 @@
-"""The interface of all methods, which by itself is the one that does nothing: a plain model forgets (McCloskey & Cohen 1989)."""
+"""The interface of all methods, which by itself is the one that does nothing: a plain model forgets (McCloskey & Cohen 1989). And the
+references between which the others lie."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from hippo_core.methods.episodic.settings import Policy
 from hippo_core.protocols.forgetting.learner import Learner, Scores
+from hippo_core.protocols.forgetting.transformer import initial
 
 NOBODY = torch.zeros(())
-
-
-@dataclass(frozen=True)
-class LearnerSettings:
-    """What methods can be told; each reads what concerns it.
-
-    Args:
-        stored: the share of a task's training items that replay keeps in its store.
-        rehearsed: items that replay adds to a batch.
-        policy: which of them.
-        strength: how much what was learnt weighs; None: the method's own.
-        rank: of an update.
-        reset: whether the optimizer begins anew with each phase.
-    """
-
-    stored: float = 0.05
-    rehearsed: int = 8
-    policy: Policy = "uniform"
-    strength: float | None = None
-    rank: int = 16
-    reset: bool = True
 
 
 class ContinualLearner:
     """Learns the task at hand and nothing besides.
 
-    Phases count from 0, as tasks do. `tensors` and `notes` are all that it remembers; they lie in a checkpoint.
+    Phases count from 0, as tasks do. `settings` are the parameters, of which each method reads what concerns it. `tensors` and `notes` are
+    all that it remembers; they lie in a checkpoint.
     """
 
     name = "none"
     strength = 0.0
 
-    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
+    def __init__(self, learner: Learner, settings: Any) -> None:
         self.learner, self.settings = learner, settings
+        self.everyone = range(len(learner.seeds))
         self.tensors: dict[str, torch.Tensor] = {}
         self.notes: dict[str, Any] = {}
 
@@ -58,7 +39,7 @@ class ContinualLearner:
 
     def begin(self, phase: int) -> None:
         """What happens before a phase."""
-        if phase and self.settings.reset:
+        if phase and self.settings.optimizer == "reset":
             self.learner.learn(self.learner.learnt)
 
     def learnt_weights(self, phase: int) -> int:
@@ -89,5 +70,26 @@ class ContinualLearner:
 
     def vectors(self, task: int) -> torch.Tensor:
         """The weights by which a task is answered, `(models, weights)`."""
-        everyone = range(len(self.learner.seeds))
-        return self.whole(self.learner.stacked(everyone), everyone).detach()
+        return self.whole(self.learner.stacked(self.everyone), self.everyone).detach()
+
+    def learnt(self) -> torch.Tensor:
+        """What all models have learnt so far in this phase, `(models, weights)`."""
+        return self.learner.stacked(self.everyone).detach()
+
+
+class Joint(ContinualLearner):
+    """Every phase learns all tasks up to its own, in equal parts: what a model could know if nothing were ever over. The upper bound."""
+
+    name = "joint"
+
+    def tasks(self, phase: int) -> list[int]:
+        return list(range(phase + 1))
+
+
+class Scratch(ContinualLearner):
+    """Every phase begins with the weights of the very beginning: what it takes to learn a task without a past."""
+
+    name = "scratch"
+
+    def begin(self, phase: int) -> None:
+        self.learner.learn([initial(self.learner.shape, seed) for seed in self.learner.seeds])

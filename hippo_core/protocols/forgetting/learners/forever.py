@@ -3,11 +3,11 @@ moved, and the store is rehearsed when 1, 2, 4, 7, 15 and 30 days of it have gon
 replayed loss by the curve is left out, and the length of a day is ours."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from hippo_core.protocols.forgetting.learner import Learner, Scores
-from hippo_core.protocols.forgetting.learners.base import LearnerSettings
 from hippo_core.protocols.forgetting.learners.replay import CYCLE, Replay
 
 DAYS = (1, 2, 4, 7, 15, 30)  # Ebbinghaus's, as in the paper; a day is as far as the weights move in the first CYCLE steps of a phase
@@ -18,14 +18,14 @@ class Forever(Replay):
 
     name = "forever"
 
-    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
+    def __init__(self, learner: Learner, settings: Any) -> None:
         super().__init__(learner, settings)
         self._morning()
 
     def begin(self, phase: int) -> None:
         super().begin(phase)
         self._morning()
-        self.tensors["before"] = self._weights()
+        self.tensors["before"] = self.learnt()
 
     def more(self, phase: int, step: int, models: Sequence[int]) -> torch.Tensor | None:
         if not any(self.notes["stored"]) or not self.settings.rehearsed:
@@ -43,16 +43,12 @@ class Forever(Replay):
         """Nothing: the days say when, not how an item was answered."""
 
     def _morning(self) -> None:
-        of_each = range(len(self.learner.seeds))
-        # of each model how far it has moved in this phase, what a day is, the days that have come, and the step at which rehearsal ends
-        self.notes |= {"moved": [0.0 for _ in of_each], "day": [0.0 for _ in of_each], "days": [0 for _ in of_each]}
-        self.notes |= {"until": [0 for _ in of_each], "drawn": [[] for _ in of_each]}
-
-    def _weights(self) -> torch.Tensor:
-        return self.learner.stacked(range(len(self.learner.seeds))).detach().clone()
+        """Of each model: how far it has moved in this phase, what a day is, how many have come, and the step at which rehearsal ends."""
+        self.notes |= {"moved": [0.0 for _ in self.everyone], "day": [0.0 for _ in self.everyone], "days": [0 for _ in self.everyone]}
+        self.notes |= {"until": [0 for _ in self.everyone], "drawn": [[] for _ in self.everyone]}
 
     def _age(self, step: int) -> None:
-        now = self._weights()
+        now = self.learnt()
         for model, moved in enumerate((now - self.tensors["before"]).norm(dim=1).tolist()):
             self.notes["moved"][model] += moved
         self.tensors["before"] = now

@@ -24,7 +24,7 @@ class PerTaskLoRA(ContinualLearner):
         if phase == 0:
             return
         if phase == 1:
-            self.tensors["base"] = self.learner.stacked(range(len(self.learner.seeds))).detach()
+            self.tensors["base"] = self.learnt()
         self.learner.learn([self._first(seed, phase) for seed in self.learner.seeds], self.quicker(phase))
 
     def quicker(self, phase: int) -> float:
@@ -37,7 +37,7 @@ class PerTaskLoRA(ContinualLearner):
 
     def end(self, phase: int) -> None:
         if phase:
-            self.tensors[f"update.{phase}"] = self.learner.stacked(range(len(self.learner.seeds))).detach()
+            self.tensors[f"update.{phase}"] = self.learnt()
 
     def vectors(self, task: int) -> torch.Tensor:
         if "base" not in self.tensors:

@@ -7,6 +7,7 @@ answer was right when it was rehearsed.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ import torch
 from hippo_core.methods.episodic.replay import Arrival, Due, Queue, draw, push, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.protocols.forgetting.learner import Learner, Scores
-from hippo_core.protocols.forgetting.learners.base import ContinualLearner, LearnerSettings
+from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 from hippo_core.retrieval.sparse_key import SparseKey
 
 CYCLE = 10  # steps for which what was drawn is rehearsed
@@ -25,13 +26,11 @@ class Replay(ContinualLearner):
 
     name = "replay"
 
-    def __init__(self, learner: Learner, settings: LearnerSettings) -> None:
+    def __init__(self, learner: Learner, settings: Any) -> None:
         super().__init__(learner, settings)
-        of_each = range(len(learner.seeds))
-        # of each model the items with their loss and phase, when each is due (item, cycle, interval), the cycles that there were, and the
-        # items that are rehearsed now
-        self.notes = {"stored": [[] for _ in of_each], "due": [[] for _ in of_each], "cycles": [0 for _ in of_each]}
-        self.notes["drawn"] = [[] for _ in of_each]
+        # of each model the items with their loss and phase, when each is due (item, cycle, interval), and what is rehearsed now
+        self.notes = {name: [[] for _ in self.everyone] for name in ("stored", "due", "drawn")}
+        self.notes["cycles"] = [0 for _ in self.everyone]
         self.replay = ReplaySettings(policy=settings.policy, max_items=settings.rehearsed)
         self.queues: dict[int, Queue] = {}
 
