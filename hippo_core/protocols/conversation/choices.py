@@ -39,11 +39,6 @@ class SelectedContext:
     index_ms: float
     error: str | None = None
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is shown, in order."""
-        return self.chosen.lines
-
 
 def choices(
     dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
@@ -84,9 +79,9 @@ def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int
     are not shown. Where a technique failed, or the question alone is too long, `error` says why, and it is not to be asked."""
     found = []
     for choice in chosen:
-        lines, too_long = _tried(lambda: provider.fitting(choice.lines, choice.question.question, max_tokens))  # noqa: B023
+        lines, too_long = _tried(lambda: provider.fitting(choice.chosen.lines, choice.question.question, max_tokens))  # noqa: B023
         failed, lines = choice.error or too_long, lines or ()
-        dropped = len(choice.lines) - len(lines)
+        dropped = len(choice.chosen.lines) - len(lines)
         text = prompt(lines, choice.question.question, provider.instructed)
         ranking = choice.chosen.ranking
         known = {
