@@ -1,5 +1,5 @@
-"""Who answers a run: a deterministic reader that quotes, a model of this lab, or a model behind a provider (hippo_core/providers). Each gets a
-`Prompt` and returns an `ItemAnswer`."""
+"""Who answers a run: a deterministic reader that quotes, a model of this lab, or a model behind a provider (hippo_core/providers). Each
+gets a `Prompt` and returns an `ItemAnswer`."""
 
 import re
 import time

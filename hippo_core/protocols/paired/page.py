@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from hippo_core.protocols.paired.agents.result import NOT_JUDGED
+from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
 from hippo_core.protocols.paired.comparison import Cost, ItemGroup, Paired
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.results.formatting import NONE, probability, quantity, share, share_and_span, span

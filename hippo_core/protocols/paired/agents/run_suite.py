@@ -1,5 +1,5 @@
-"""Run a suite's agent items under several conditions, in random order; a row an item, of the same columns as the rest of a paired run. A whole
-run asks the items that ask memories, then these."""
+"""Run a suite's agent items under several conditions, in random order; a row an item, with the columns of a paired run. A whole run asks
+the items that ask memories, then these."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.containment import best
 from hippo_core.protocols.paired.agents.evidence import Recall
-from hippo_core.protocols.paired.agents.result import NOT_JUDGED, ItemResult
 from hippo_core.protocols.paired.agents.run import run_item
+from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED, ItemResult
 from hippo_core.protocols.paired.conditions import COLUMNS, MEMORY, OpenCondition, open_condition
 from hippo_core.protocols.paired.items import SHELL, Retrieval, Shell
 from hippo_core.protocols.paired.memories import check_memory, memory_opener
