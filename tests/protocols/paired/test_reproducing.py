@@ -8,15 +8,14 @@ from typer.testing import CliRunner
 
 from hippo_core.errors import LabError
 from hippo_core.files import sha256
-from hippo_core.protocols.paired.agents.run_suite import Permissions
+from hippo_core.protocols.paired.agents.run_suite import Permissions, told
 from hippo_core.protocols.paired.commands import app
 from hippo_core.protocols.paired.comparison import read_side
 from hippo_core.protocols.paired.rerun import Allowed, require_allowed
+from hippo_core.protocols.paired.run import run as ask
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, SEALED, read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.suite_run import run as ask
-from hippo_core.protocols.paired.whole import told
 from tests.protocols.paired import suites
 
 MEMORY = {"conditions": ("full-memory",), "encoder": "own"}
