@@ -50,7 +50,7 @@ def sentence(parameters: PairedParameters, metrics: Mapping[str, Any]) -> str:
 
 def figure(parameters: PairedParameters, rows: "pd.DataFrame") -> bytes:
     """Success of each condition with its interval (PNG)."""
-    from hippo_core.protocols.paired.figures import picture
+    from hippo_core.protocols.paired.report import picture
 
     return picture(rows)
 

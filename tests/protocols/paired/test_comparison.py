@@ -11,9 +11,8 @@ from markdown_it import MarkdownIt
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired import archiving, page
 from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
-from hippo_core.protocols.paired.figures import picture
 from hippo_core.protocols.paired.gate import Policy, judged
-from hippo_core.protocols.paired.report import found_of
+from hippo_core.protocols.paired.report import found_of, picture
 from hippo_core.protocols.paired.rerun import reproduce
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run
@@ -59,12 +58,8 @@ def test_a_page_corrects_the_p_of_worlds_not_that_of_items():
     told = {pair["baseline"]: pair for pair in pairs}
     assert told["lexical"]["p_mid"] < 0.001 < 0.05 < told["lexical"]["p_permutation"]
     assert [pair["p_holm"] for pair in pairs] == pytest.approx(holm([pair["p_permutation"] for pair in pairs]))
-    assert (
-        told["lexical"]["p_holm"]
-        == told["lexical"]["p_permutation"]
-        > told["no-memory"]["p_holm"]
-        == 2 * told["no-memory"]["p_permutation"]
-    )
+    lexical, nothing = told["lexical"], told["no-memory"]
+    assert lexical["p_holm"] == lexical["p_permutation"] > nothing["p_holm"] == 2 * nothing["p_permutation"]
 
 
 def test_a_perfect_condition_against_none(one):
@@ -95,7 +90,7 @@ def test_what_one_side_gives_no_value_to_is_left_out(one):
 
 
 def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
-    numbers = dict.fromkeys([*SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s"], 0.0)
+    numbers = dict.fromkeys([*SCORES, *PER_ITEM], 0.0)
     asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "success": float(world), **numbers} for world in range(2)]
     before = plt.get_fignums()
     rows = pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])
@@ -198,18 +193,9 @@ def test_a_condition_that_was_not_run_is_named(one):
 
 def test_a_report_says_first_of_which_conditions_the_memory_is_clearly_ahead_and_behind():
     def pair(name, difference, p):
-        told = {
-            "n": 50,
-            "mean_a": 0.5,
-            "mean_b": 0.5 - difference,
-            "difference": difference,
-            "low": None,
-            "high": None,
-            "gained": 9,
-            "lost": 1,
-            "p_mid": p,
-        }
-        return {"baseline": name, **told, "p_mcnemar": p, "p_permutation": p, "p_holm": p}
+        told = dict.fromkeys(("p_mid", "p_mcnemar", "p_permutation", "p_holm"), p) | {"n": 50, "gained": 9, "lost": 1}
+        means = {"mean_a": 0.5, "mean_b": 0.5 - difference, "difference": difference, "low": None, "high": None}
+        return {"baseline": name, **told, **means}
 
     against, of_all = found_of([pair("lexical", 0.1, 0.3), pair("no-memory", 0.4, 0.001), pair("oracle-memory", -0.3, 0.002)])
     assert "lexical at 0.40: a difference of +0.10, 9 gained and 1 lost" in against
