@@ -44,14 +44,8 @@ def choices(
     dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
 ) -> Iterator[SelectedContext]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
-    `setting.lm` counts the tokens of a budget, whoever answers. LabError, before anything is asked, for an unknown technique."""
+    `setting.lm` counts the tokens of a budget, whoever answers. LabError, before the first, for an unknown technique."""
     found(techniques)
-    return _choices(dialogues, techniques, budgets, setting)
-
-
-def _choices(
-    dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
-) -> Iterator[SelectedContext]:
     count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)

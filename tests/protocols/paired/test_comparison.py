@@ -91,7 +91,7 @@ def test_what_one_side_gives_no_value_to_is_left_out(one):
 
 def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
     numbers = dict.fromkeys([*SCORES, *PER_ITEM], 0.0)
-    asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "success": float(world), **numbers} for world in range(2)]
+    asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "tags": "", "success": float(world), **numbers} for world in range(2)]
     before = plt.get_fignums()
     rows = pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])
     assert picture(rows).startswith(b"\x89PNG")
