@@ -6,15 +6,7 @@ from random import Random
 import pytest
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.actr import (
-    ACTR,
-    ACTRBase,
-    ACTRSettings,
-    base_level,
-    logistic,
-    spreading,
-    uses_of,
-)
+from hippo_core.protocols.conversation.techniques.actr import ACTR, ACTRBase, ACTRSettings, base_level, logistic, spreading, uses_of
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 
 

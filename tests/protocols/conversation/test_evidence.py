@@ -5,14 +5,7 @@ import pytest
 
 from hippo_core.protocols.conversation.chunks import chunked, world_of
 from hippo_core.protocols.conversation.dialogue import Dialogue
-from hippo_core.protocols.conversation.evidence import (
-    Searched,
-    as_markdown,
-    by_category,
-    evidence_parts,
-    kept,
-    score,
-)
+from hippo_core.protocols.conversation.evidence import Searched, as_markdown, by_category, evidence_parts, kept, score
 from tests.protocols.conversation.parrot import NAMES, THINGS
 
 

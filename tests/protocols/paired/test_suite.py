@@ -30,10 +30,7 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (
-            '{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}',
-            "27: expected expected_notes",
-        ),
+        ('{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}', "27: expected expected_notes"),
         ('{"id": "x", "type": "retrieval", "question": "?", "world": "nowhere"}', "27: expected a world that has notes"),
         ('{"id": "x", "type": "riddle"}', "27: type: Input tag 'riddle'"),
         ('{"id": "x", "type": "retrieval", "question": "?", "world": "amber", "topk": 3}', "27: topk: Extra inputs"),
