@@ -157,8 +157,10 @@ class Program:
                     unread = "; it does not read its input" if line else ""
                     raise self._break(f"{what} did not come within {self._timeout:g} s{unread}")
                 if to in ready:
-                    with suppress(BrokenPipeError):  # it ended; what it answers says so
+                    try:
                         line = line[os.write(to, line) :]
+                    except BrokenPipeError:
+                        raise self._break(f"it ended before {what}{self._said()}") from None
                 if not line and to in waiting.get_map():
                     waiting.unregister(to)
                 if answer in ready:

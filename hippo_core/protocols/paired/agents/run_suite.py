@@ -2,8 +2,9 @@
 the items that ask memories, then these."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,9 @@ from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED, ItemResult
 from hippo_core.protocols.paired.conditions import COLUMNS, MEMORY, OpenCondition, open_condition
 from hippo_core.protocols.paired.items import SHELL, Retrieval, Shell
 from hippo_core.protocols.paired.memories import check_memory, memory_opener
-from hippo_core.protocols.paired.retrieval import MemoryUnderTest
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.settings import RunSettings
-from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
+from hippo_core.protocols.paired.suite import PairedSuite
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -38,35 +38,6 @@ class Permissions:
     dry_run: bool = False
     passed: tuple[str, ...] = ()
     agent: str = ""
-
-
-@dataclass
-class _Memories:
-    """Conditions, opened once for each world."""
-
-    suite: PairedSuite
-    settings: RunSettings
-    opener: Callable[[str, Sequence[SuiteNote]], MemoryUnderTest]
-    held: ExitStack
-    opened: dict[tuple[str, str], OpenCondition] = field(default_factory=dict)
-
-    def recall(self, condition: str, world: str, repeat: int) -> Recall | None:
-        """What a question brings; None without memory."""
-        if condition == NONE:
-            return None
-        if (condition, world) not in self.opened:
-            self.opened[condition, world] = open_condition(condition, self.suite, world, self.opener, self.settings.seed)
-            self.held.callback(self.opened[condition, world].close)
-        bring = self.opened[condition, world].bring
-
-        def ask(question: str) -> Sequence[Mapping[str, Any]]:
-            item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
-            brought = bring(item, repeat)
-            if brought.error:
-                raise LabError(brought.error)
-            return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
-
-        return ask
 
 
 def run_tasks(
@@ -88,13 +59,19 @@ def run_tasks(
         say(f"contained by: {best()}")
     rows: list[dict[str, Any]] = []
     with ExitStack() as held:
-        memories = _Memories(suite, settings, memory_opener(settings, lm), held)
+        open_memory = memory_opener(settings, lm)
+
+        @cache
+        def opened(condition: str, world: str) -> OpenCondition:
+            return held.enter_context(closing(open_condition(condition, suite, world, open_memory, settings.seed)))
+
         for repeat in range(1, settings.repeats + 1):
             random = Random(f"{settings.seed}/{repeat}")
             pairs = [(item, condition) for item in items for condition in settings.conditions]
             random.shuffle(pairs)
             for item, condition in pairs:
-                recall = None if permissions.dry_run else memories.recall(condition, item.world, repeat)
+                silent = permissions.dry_run or condition == NONE
+                recall = None if silent else _recall(opened(condition, item.world), item.world, repeat)
                 result = run_item(
                     item,  # pyright: ignore[reportArgumentType]
                     condition,
@@ -112,6 +89,19 @@ def run_tasks(
     if faulty := [row for row in rows if row["answer"].startswith(NOT_JUDGED)]:
         say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
     return rows
+
+
+def _recall(condition: OpenCondition, world: str, repeat: int) -> Recall:
+    """What a question brings under an open condition."""
+
+    def ask(question: str) -> Sequence[Mapping[str, Any]]:
+        item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
+        brought = condition.bring(item, repeat)
+        if brought.error:
+            raise LabError(brought.error)
+        return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
+
+    return ask
 
 
 def run_whole(
