@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hippo_core.live.answer import Read, content_words
 from hippo_core.protocols.paired.retrieval import Passage
@@ -73,14 +73,6 @@ class ItemAnswer:
     tokens_cached: int | None = 0
     cited: tuple[str, ...] | None = None
     read: tuple[Read, ...] = ()
-
-
-class Answerer(Protocol):
-    """Anything that answers."""
-
-    def answer(self, prompt: Prompt) -> ItemAnswer:
-        """The answer; what went wrong stands in its `error`."""
-        ...
 
 
 class Reader:
@@ -186,6 +178,9 @@ class FromProvider:
         cited = cited_in(found.text, kept.passages)
         costs = found.tokens_in, found.tokens_out, found.seconds
         return ItemAnswer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
+
+
+Answerer = Reader | LocalModel | FromProvider
 
 
 def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
