@@ -76,7 +76,10 @@ def run_item(
                 suite, item.fixture, folder / "workspace", way, item.limits, task.network, _environment(task, passed)
             ) as place:
                 faults = place.faults
-                _set_up(task, place, folder, condition)
+                for number, line in enumerate(task.setup_commands, 1):
+                    ran = place.run(line, task.item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
+                    if ran.status != 0:
+                        raise LabError(f"setup command {number}: {ran.why}")
                 for number, step in enumerate(task.steps, 1):  # also after one that fails, so that two conditions do the same work
                     steps.append(run_step(task, step, place, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
         except LabError as error:
@@ -85,31 +88,19 @@ def run_item(
             faults.append(f"{type(error).__name__}: {in_a_line(error)}")
         faults = [ascii(fault)[1:-1] if not fault.isprintable() else fault for fault in faults]
         notes = [*faults, *(f"{step.item_id}: {note}" for step in steps for note in step.notes)]
-        result = replace(_whole(item, condition, repeat, way, steps, notes, (time.monotonic() - began) * 1000), fault=bool(faults))
+        scores = {name: sum(step.scores[name] for step in steps) for name in (steps[0].scores if steps else ())}
+        scores |= {"steps_passed": sum(step.success for step in steps), "steps": len(steps)}
+        usages = [step.usage for step in steps if step.usage]
+        usage = sum(usages[1:], start=usages[0]) if usages else None
+        took = (time.monotonic() - began) * 1000
+        whole = ItemResult(item.id, item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, way, tuple(steps))
+        result = replace(whole, fault=bool(faults))
         write_json(folder / "summary.json", asdict(result))
     return result
 
 
-def _set_up(task: AgentTask, place: TaskSandbox, folder: Path, condition: str) -> None:
-    for number, line in enumerate(task.setup_commands, 1):
-        ran = place.run(line, task.item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
-        if ran.status != 0:
-            raise LabError(f"setup command {number}: {ran.why}")
-
-
-def _whole(
-    item: Shell, condition: str, repeat: int, way: Way, steps: Sequence[ItemResult], notes: Sequence[str], took: float
-) -> ItemResult:
-    scores = {name: sum(step.scores[name] for step in steps) for name in (steps[0].scores if steps else ())}
-    scores |= {"steps_passed": sum(step.success for step in steps), "steps": len(steps)}
-    usages = [step.usage for step in steps if step.usage]
-    usage = sum(usages[1:], start=usages[0]) if usages else None
-    return ItemResult(item.id, item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, way, tuple(steps))
-
-
 def _unfit(item: Shell, suite: Path) -> tuple[str, ...]:
     try:
-        task_of(item)
         if item.fixture:
             check_fixture(suite / item.fixture)
     except LabError as error:
