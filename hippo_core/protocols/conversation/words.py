@@ -1,20 +1,15 @@
-"""Words of a text: what "occurs in it" means (not "US" in "bus", nor 5 in 1.5); names and content words."""
+"""Words of a text: what "occurs in it" means. "US" does not occur in "bus", nor 5 in 1.5."""
 
 import re
 from functools import lru_cache
 
-from hippo_core.live.answer import FUNCTION_WORDS
-from hippo_core.retrieval.lexicon import words
 from hippo_core.text import WORD, folded
-
-OPENERS = frozenset({"please", "actually", "correction", "since", "way", "remember", "things", "changed", "wrong", "thank", "let", "go"})
-_NAMES = re.compile(r"\b[A-Z][\w'-]*|\b\d[\w.,:-]*\b")
 
 
 @lru_cache(maxsize=4096)
 def _pattern(phrase: str) -> re.Pattern[str]:
-    said = r"\s+".join(map(re.escape, folded(phrase).split()))
-    return re.compile(f"(?=({said}))")
+    words = r"\s+".join(map(re.escape, folded(phrase).split()))
+    return re.compile(f"(?=({words}))")
 
 
 @lru_cache(maxsize=256)
@@ -31,13 +26,3 @@ def holds(text: str, phrase: str) -> bool:
         return False
     said, inside = _inside(text)
     return any(not {hit.start(1), hit.end(1)} & inside for hit in _pattern(phrase).finditer(said))
-
-
-def content(text: str) -> list[str]:
-    """The content words of a text, in order, each as often as it is said."""
-    return [word for word in words(text) if word not in FUNCTION_WORDS and word not in OPENERS]
-
-
-def names(text: str) -> frozenset[str]:
-    """Capitalised words and numbers, in lower case, less those that only open a sentence."""
-    return frozenset(name.lower() for name in _NAMES.findall(text)) - FUNCTION_WORDS - OPENERS

@@ -47,7 +47,7 @@ def sentence(parameters: PairedParameters, metrics: Mapping[str, Any]) -> str:
 
 def figure(parameters: PairedParameters, rows: "pd.DataFrame") -> bytes:
     """Success of each condition with its interval (PNG)."""
-    from hippo_core.protocols.paired.report import picture
+    from hippo_core.protocols.paired.figures import picture
 
     return picture(rows)
 

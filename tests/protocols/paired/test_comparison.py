@@ -11,8 +11,9 @@ from markdown_it import MarkdownIt
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired import archiving, page
 from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
+from hippo_core.protocols.paired.figures import picture
 from hippo_core.protocols.paired.gate import Policy, judged
-from hippo_core.protocols.paired.report import found_of, picture
+from hippo_core.protocols.paired.report import found_of
 from hippo_core.protocols.paired.rerun import reproduce
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run

@@ -15,8 +15,8 @@ from itertools import accumulate
 from random import Random
 
 from hippo_core.protocols.conversation.dialogue import Turn
+from hippo_core.protocols.conversation.entities import content, names
 from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
-from hippo_core.protocols.conversation.words import content, names
 
 
 @dataclass(frozen=True)

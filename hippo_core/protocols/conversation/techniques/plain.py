@@ -5,8 +5,8 @@ from random import Random
 from hippo_core.live.answer import FUNCTION_WORDS
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
+from hippo_core.protocols.conversation.entities import OPENERS, content, names
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
-from hippo_core.protocols.conversation.words import OPENERS, content, names
 
 LEAST = 3  # content words of a turn that pruning keeps
 

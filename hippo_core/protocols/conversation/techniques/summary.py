@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.entities import content
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
 from hippo_core.protocols.conversation.techniques.plain import newest
-from hippo_core.protocols.conversation.words import content
 
 EVERY = 10  # turns
 WINDOW = 0.5  # share of the room that the last turns have
