@@ -1,6 +1,5 @@
 """Phase three: a report of scored.jsonl, as markdown, HTML and JSON: techniques, differences, positions, salience."""
 
-import html
 import math
 from collections.abc import Sequence
 from itertools import combinations
@@ -12,10 +11,10 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import write_json, write_text
-from hippo_core.protocols.conversation.calibration import JudgeAgreement, believed
-from hippo_core.protocols.conversation.judge import ASPECTS
+from hippo_core.protocols.conversation.judge import ASPECTS, JudgeAgreement, agreement
 from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
 from hippo_core.results.frames import Frame
+from hippo_core.results.markdown import html, table
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.statistics.paired import compare, holm
 
@@ -38,15 +37,17 @@ def aggregate(
     if len(judges := {one["judge"] for one in judged}) > 1:
         raise LabError(f"judgements of {len(judges)} judges ({', '.join(sorted(judges))}); give those of one")
     last = {one["answer_id"]: one for one in judged}
-    agreements = believed(scored, list(last.values()), ratings)
+    agreements = {aspect: agreement(scored, list(last.values()), ratings, aspect) for aspect in ASPECTS}
     for aspect in ASPECTS:
         ids = rows["answer_id"] if agreements[aspect].shown else []
         rows[aspect] = [last.get(one, {}).get(aspect) for one in ids] if len(ids) else None
     tables = [conditions(rows), differences(rows), *(breakdown(rows, name) for name in ("position", "salience", "kind"))]
-    tables = [table for table in tables if table[2]]
+    tables = [one for one in tables if one[2]]
     notes = [judge_note(aspect, agreements[aspect], bool(judged)) for aspect in ASPECTS]
-    write_text(out / "report.md", markdown(tables, notes))
-    write_text(out / "report.html", page(tables, notes))
+    parts = [f"## {title}\n\n{table(columns, body)}" for title, columns, body in tables]
+    page = "\n\n".join(["# Conversations", *parts, "## The judge", *notes]) + "\n"
+    write_text(out / "report.md", page)
+    write_text(out / "report.html", html(page, "Conversations"))
     write_json(
         out / "report.json",
         {"tables": [{"title": title, "columns": columns, "rows": body} for title, columns, body in tables], "notes": notes},
@@ -118,32 +119,6 @@ def judge_note(aspect: str, found: JudgeAgreement, judged: bool) -> str:
     kappa = f"weighted kappa {share(found.kappa.mean)} ({span(found.kappa.low, found.kappa.high)}), {found.kappa.n} rated answers"
     said = "shown" if found.shown else f"not shown: {found.why}"
     return f"{aspect}: {said}" + (f"; {kappa}" if found.kappa.n else "")
-
-
-def markdown(tables: Sequence[Table], notes: Sequence[str]) -> str:
-    """The report as markdown."""
-    parts = ["# Conversations"]
-    for title, columns, body in tables:
-        lines = [columns, ["---"] * len(columns), *body]
-        parts += [f"## {title}", "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)]
-    return "\n\n".join([*parts, "## The judge", *notes]) + "\n"
-
-
-def page(tables: Sequence[Table], notes: Sequence[str]) -> str:
-    """The report as an HTML page that needs no network."""
-
-    def row(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    parts = [
-        f"<h2>{html.escape(title)}</h2><table>{row(columns, 'th')}{''.join(row(one, 'td') for one in body)}</table>"
-        for title, columns, body in tables
-    ]
-    cells = "td,th{padding:.25em .6em;border-bottom:1px solid #ccc;text-align:left}"
-    style = f"body{{font:15px sans-serif;margin:2em}}table{{border-collapse:collapse}}{cells}"
-    judged = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Conversations</title><style>{style}</style>"
-    return f"{head}<h1>Conversations</h1>{''.join(parts)}<h2>The judge</h2>{judged}</html>\n"
 
 
 def _mean(values: Any) -> float:

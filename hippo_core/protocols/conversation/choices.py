@@ -39,24 +39,13 @@ class SelectedContext:
     index_ms: float
     error: str | None = None
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is shown, in order."""
-        return self.chosen.lines
-
 
 def choices(
     dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
 ) -> Iterator[SelectedContext]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
-    `setting.lm` counts the tokens of a budget, whoever answers. LabError, before anything is asked, for an unknown technique."""
+    `setting.lm` counts the tokens of a budget, whoever answers. LabError, before the first, for an unknown technique."""
     found(techniques)
-    return _choices(dialogues, techniques, budgets, setting)
-
-
-def _choices(
-    dialogues: Sequence[Dialogue], techniques: Sequence[str], budgets: Sequence[Budget], setting: TechniqueContext
-) -> Iterator[SelectedContext]:
     count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)
@@ -84,9 +73,9 @@ def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int
     are not shown. Where a technique failed, or the question alone is too long, `error` says why, and it is not to be asked."""
     found = []
     for choice in chosen:
-        lines, too_long = _tried(lambda: provider.fitting(choice.lines, choice.question.question, max_tokens))  # noqa: B023
+        lines, too_long = _tried(lambda: provider.fitting(choice.chosen.lines, choice.question.question, max_tokens))  # noqa: B023
         failed, lines = choice.error or too_long, lines or ()
-        dropped = len(choice.lines) - len(lines)
+        dropped = len(choice.chosen.lines) - len(lines)
         text = prompt(lines, choice.question.question, provider.instructed)
         ranking = choice.chosen.ranking
         known = {

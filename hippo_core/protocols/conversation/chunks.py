@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.suites.types import Fact, Item, World
 
@@ -26,8 +25,6 @@ def chunked(dialogue: Dialogue, size: int, dated: bool = False, context: int = 0
         dated: whether the date of the session opens the text.
         context: so many turns before and after a chunk, of its session, are searched with it; they are not counted as its own.
     """
-    if size < 1 or context < 0:
-        raise LabError(f"a chunk has at least 1 turn and 0 turns of context, got {size} and {context}")
     chunks = []
     for _, group in groupby(dialogue.turns, key=lambda turn: turn.session):
         session = list(group)

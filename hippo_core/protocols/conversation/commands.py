@@ -51,9 +51,9 @@ def execute(
     """Phase one: ask every question under every technique; goes on where it stopped. Exit 1 where calls failed; those are in raw.jsonl."""
     from hippo_core.models.load import load
     from hippo_core.models.spec import load_spec
-    from hippo_core.protocols.conversation import execute as phase
     from hippo_core.protocols.conversation.budget import Budget
     from hippo_core.protocols.conversation.choices import choices
+    from hippo_core.protocols.conversation.phases import describe, execute_into
     from hippo_core.protocols.conversation.techniques.base import TechniqueContext
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
@@ -63,9 +63,9 @@ def execute(
     told = _read(dialogues, published, corrections)
     chosen = choices(told, technique or ("full", "none", "bm25"), rooms, TechniqueContext(load(load_spec(COUNTS))))
     if dry_run:
-        print(phase.describe(chosen, model, max_tokens, temperature))
+        print(describe(chosen, model, max_tokens, temperature))
         return
-    done = phase.execute(chosen, model, out / "raw.jsonl", max_tokens, temperature, lambda line: print(line, flush=True))
+    done = execute_into(out / "raw.jsonl", chosen, model, max_tokens, temperature, lambda line: print(line, flush=True))
     faults = f"{done.failed} failed" + (f", {done.cut} cut by --max-tokens {max_tokens}" if done.cut else "")
     print(f"{done.asked} asked ({faults}), {done.kept} there already: {out / 'raw.jsonl'}")
     raise typer.Exit(int(done.failed > 0))

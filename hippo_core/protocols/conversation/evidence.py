@@ -55,18 +55,6 @@ def half_of(question: str) -> Half:
     return "choosing" if int(sha256(question.encode()).hexdigest(), 16) % 2 else "judging"
 
 
-def evidence_rows(
-    lm: LanguageModel,
-    dialogues: Sequence[Dialogue],
-    presets: Iterable[str],
-    searched: Sequence[Searched],
-    say: Callable[[str], None] = lambda line: None,
-) -> Frame:
-    """A row a question with evidence, preset and way to search; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
-    name without a slash is a technique's that ranks turns. `say` hears how long each took."""
-    return pd.concat([part for part in evidence_parts(lm, dialogues, presets, searched, say=say) if len(part)], ignore_index=True)
-
-
 def evidence_parts(
     lm: LanguageModel,
     dialogues: Sequence[Dialogue],
@@ -75,7 +63,8 @@ def evidence_parts(
     kept: Collection[tuple[str, Searched]] = (),
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Frame]:
-    """The same, a frame a preset and way to search; those that are `kept` already are left out."""
+    """A frame a preset and way to search, a row a question with evidence; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
+    name without a slash is a technique's that ranks turns. Those that are `kept` already are left out; `say` hears how long each took."""
     for name in presets:
         waiting = [how for how in searched if (name, how) not in kept]
         method = None
@@ -111,7 +100,7 @@ def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searc
     """The rows of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
     if how.dated or how.context:
         raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
-    setting = TechniqueContext(lm, chunk=how.size, options={})
+    setting = TechniqueContext(lm, chunk=how.size)
     choose, turns = load_technique(name if how.size == 1 else f"{name}@{how.size}", setting).open(dialogue), dialogue.turns
     room = Room(None, None, [0] * len(turns), len)
     rows = []

@@ -7,10 +7,10 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import parse_json, values_sha256, write_text
@@ -45,8 +45,8 @@ def write_lines(path: Path, values: list[dict[str, Any]]) -> None:
 
 
 @contextmanager
-def appending(path: Path) -> Iterator["Appender"]:
-    """A file to append to, by one process at a time; what a kill has left of a last line is removed."""
+def appending(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """What appends an object to a file, each synced; one process at a time may. What a kill has left of a last line is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         try:
@@ -55,20 +55,13 @@ def appending(path: Path) -> Iterator["Appender"]:
             raise LabError(f"{path} is written by another process; wait for it, or choose another file") from None
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
-        yield Appender(file)
 
+        def append(value: dict[str, Any]) -> None:
+            file.write(_line(value).encode())
+            file.flush()
+            os.fsync(file.fileno())
 
-class Appender:
-    """Appends objects to a file, each synced."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def append(self, value: dict[str, Any]) -> None:
-        """Write one line."""
-        self._file.write(_line(value).encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        yield append
 
 
 def _line(value: dict[str, Any]) -> str:

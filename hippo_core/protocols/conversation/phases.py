@@ -1,20 +1,23 @@
 """The first two of three phases, each of which can be run again alone: execute (answers, raw.jsonl), evaluate (scores, scored.jsonl).
 
 A line of raw.jsonl is an answer to a question about a dialogue under a technique and a budget, whatever came of it; a line of scored.jsonl
-the same with its scores. Aggregation is the report's (experiments/conversation/report.py, lab/converse/aggregate.py).
+the same with its scores. The third phase is a report: of a cell report.py, of the command line aggregate.py.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line
 from hippo_core.protocols.conversation.budget import Budget
-from hippo_core.protocols.conversation.choices import Row, calls, choices
+from hippo_core.protocols.conversation.choices import Row, SelectedContext, calls, choices
 from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.lines import appending, read_lines
 from hippo_core.protocols.conversation.scores import known_entities, scored
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext, timed
 from hippo_core.providers.base import Completion, Provider
@@ -61,6 +64,53 @@ def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> lis
         if len(prompts) == 1:
             return [Completion(error=in_a_line(error))]
         return [answer for prompt in prompts for answer in _answers(provider, [prompt], max_tokens)]
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """How many questions were asked now, had an answer already, failed now, and were cut now by the limit of new tokens."""
+
+    asked: int
+    kept: int
+    failed: int
+    cut: int = 0
+
+
+def execute_into(
+    out: Path,
+    chosen: Iterable[SelectedContext],
+    provider: Provider,
+    max_tokens: int = 64,
+    temperature: float = 0.0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Executed:
+    """Ask, call by call, what has no answer in `out` yet, and append it; what failed is asked again. A line holds no text of the dialogue,
+    but the SHA-256 of the prompt, so that an answer to another prompt is never taken for one to this."""
+    asked = failed = kept = cut = 0
+    planned = calls(chosen, provider, max_tokens, temperature)
+    with appending(out) as append:
+        done = {key_of(record) for record in read_lines(out, (*KEY, "error")) if record["error"] is None}
+        for number, (known, text) in enumerate(planned, 1):
+            if key_of(known) in done:
+                kept += 1
+                continue
+            known_error = known["error"]
+            answer = Completion(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
+            textless = {name: value for name, value in known.items() if name != "lines"}
+            append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
+            asked, failed, cut = asked + 1, failed + (answer.error is not None), cut + answer.cut
+            label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
+            say(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
+    return Executed(asked, kept, failed, cut)
+
+
+def describe(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> str:
+    """What `execute_into` would call, in words; nothing is called and nothing written."""
+    planned = calls(chosen, provider, max_tokens, temperature)
+    words = sum(known["prompt_words"] for known, _ in planned)
+    techniques = ", ".join(dict.fromkeys(known["technique"] for known, _ in planned))
+    limits = f"max_tokens {max_tokens}, temperature {temperature:g}" if provider.takes_temperature else "its own limits and temperature"
+    return f"would call {len(planned)} times: {provider.describe()} ({limits}; {words:,} words of prompts; {techniques})"
 
 
 def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object = RAW) -> list[Row]:

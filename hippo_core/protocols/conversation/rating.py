@@ -12,9 +12,8 @@ from typing import Any
 import ipywidgets
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.calibration import sample
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
-from hippo_core.protocols.conversation.judge import ASPECTS
+from hippo_core.protocols.conversation.judge import ASPECTS, sample
 from hippo_core.protocols.conversation.lines import read_lines, write_lines
 
 SCALE = (("1 worst", 1), ("2", 2), ("3", 3), ("4", 4), ("5 best", 5))

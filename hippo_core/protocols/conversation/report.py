@@ -1,5 +1,6 @@
 """What a report says of conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -187,9 +188,7 @@ def _pairs(name: str, rows: Frame) -> Section:
             "d": share(line["d"], sign=True),
             "d, 95% interval": span(line["d_low"], line["d_high"], sign=True),
             "questions": count(line["n"]),
-            "needed for 80% power": NONE
-            if line["n_needed"] in (float("inf"),) or line["n_needed"] != line["n_needed"]
-            else count(line["n_needed"]),
+            "needed for 80% power": count(line["n_needed"]) if math.isfinite(line["n_needed"]) else NONE,
         }
         for line in table.to_dict("records")
     ]

@@ -1,14 +1,17 @@
-"""Who answers: a deterministic reader that quotes, or a language model. Both get a `Prompt` and return an `ItemAnswer`."""
+"""Who answers a run: a deterministic reader that quotes, a model of this lab, or a model behind a provider (hippo_core/providers). Each
+gets a `Prompt` and returns an `ItemAnswer`."""
 
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hippo_core.live.answer import Read, content_words
 from hippo_core.protocols.paired.retrieval import Passage
+from hippo_core.protocols.paired.settings import RunSettings
+from hippo_core.providers import Provider, load_provider
 from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:
@@ -70,14 +73,6 @@ class ItemAnswer:
     tokens_cached: int | None = 0
     cited: tuple[str, ...] | None = None
     read: tuple[Read, ...] = ()
-
-
-class Answerer(Protocol):
-    """Anything that answers."""
-
-    def answer(self, prompt: Prompt) -> ItemAnswer:
-        """The answer; what went wrong stands in its `error`."""
-        ...
 
 
 class Reader:
@@ -166,3 +161,37 @@ def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None
     """The notes that an answer cites by the numbers of `Prompt.text`; None where it cites nothing."""
     numbers = [int(number) for number in CITED.findall(text)]
     return tuple(passages[number - 1].note for number in numbers if 1 <= number <= len(passages)) if numbers else None
+
+
+@dataclass(frozen=True)
+class FromProvider:
+    """A model somewhere, at temperature 0. It gets `Prompt.text`; of the passages those that its limit holds, the last told first."""
+
+    provider: Provider
+
+    def answer(self, prompt: Prompt) -> ItemAnswer:
+        """Tokens are those that the provider states, None where it does not; a failure stands in the answer's `error`."""
+        most = BRIEFING_TOKENS if prompt.briefing else TOKENS
+        fitting = self.provider.fitting([passage.text for passage in prompt.passages], prompt.text_without_notes, most)
+        kept = prompt.with_last(len(fitting))
+        found = self.provider.answer(kept.text, max_tokens=most)
+        cited = cited_in(found.text, kept.passages)
+        costs = found.tokens_in, found.tokens_out, found.seconds
+        return ItemAnswer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
+
+
+Answerer = Reader | LocalModel | FromProvider
+
+
+def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
+    """The one that a run's settings name. LabError where its provider is unknown or not there."""
+    if not settings.by_model:
+        return reader(settings.encoder)
+    if settings.provider:
+        return FromProvider(load_provider(settings.provider, key_env=settings.key_env))
+    if isinstance(lm, str):
+        from hippo_core.models.load import load
+        from hippo_core.models.spec import load_spec
+
+        lm = load(load_spec(lm), threads=1)
+    return LocalModel(lm)

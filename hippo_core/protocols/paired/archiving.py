@@ -49,7 +49,8 @@ def verify(target: Path) -> dict[str, str]:
     try:
         with gzip.open(target) as packed, tarfile.open(fileobj=(content := _Unpacked(target, packed)), mode="r|") as tar:  # type: ignore[call-overload]
             listed = _list_of(target, tar)
-            content.left = sum(one.get("bytes", 0) + HEADERS for one in listed.values()) if _has_lengths(listed) else UNLISTED
+            lengths = [one["bytes"] for one in listed.values() if "bytes" in one]
+            content.left = sum(lengths) + HEADERS * len(listed) if len(lengths) == len(listed) else UNLISTED
             while (entry := tar.next()) is not None:
                 if entry.name not in listed or entry.name in found or not entry.isreg():
                     raise LabError(f"{target}: {entry.name!r} {_why_refused(entry, found)}")
@@ -80,10 +81,6 @@ class _Unpacked:
         return data
 
 
-def _has_lengths(listed: dict[str, dict[str, Any]]) -> bool:
-    return all("bytes" in one for one in listed.values())
-
-
 def _list_of(target: Path, tar: tarfile.TarFile) -> dict[str, dict[str, Any]]:
     """What an archive says of its files. It stands before them, so that it is known how much may be unpacked."""
     entry = tar.next()
@@ -96,13 +93,9 @@ def _list_of(target: Path, tar: tarfile.TarFile) -> dict[str, dict[str, Any]]:
         raise LabError(f"{target}: its list names no file; there is nothing to verify")
     for name, one in listed.items():
         size = one.get("bytes", 0) if isinstance(one, dict) else None
-        if not _is_inside(name) or not isinstance(size, int) or size < 0 or not isinstance(one.get("sha256"), str):
+        if {"", ".", ".."} & {*name.split("/")} or not isinstance(size, int) or size < 0 or not isinstance(one.get("sha256"), str):
             raise LabError(f"{target}: its list says of {name!r} no length and SHA-256 of a file inside the archive")
     return listed
-
-
-def _is_inside(name: str) -> bool:
-    return not any(part in ("", ".", "..") for part in name.split("/"))
 
 
 def _why_refused(entry: tarfile.TarInfo, found: Container[str]) -> str:

@@ -13,6 +13,9 @@ app = typer.Typer(name="paired", no_args_is_help=True, help="Ask a memory and it
 Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
 Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]
 Side = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
+Form = Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")]
+Output = Annotated[Path | None, typer.Option(help="write it to a file instead")]
+PassEnv = Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")]
 
 
 @app.command()
@@ -77,17 +80,16 @@ def run_suite(
     allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite, which you have read; contained")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="check the items that run commands; run and write nothing")] = False,
     agent: Annotated[str, typer.Option(help="claude, codex or gemini, in place of the suite's own agent")] = "",
-    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
+    pass_env: PassEnv = None,
 ) -> None:
     """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
     from hippo_core.protocols.paired import page
     from hippo_core.protocols.paired.agents.run_suite import CONDITIONS as OF_TASKS
-    from hippo_core.protocols.paired.agents.run_suite import Permissions
+    from hippo_core.protocols.paired.agents.run_suite import Permissions, run_whole, told
     from hippo_core.protocols.paired.conditions import CONDITIONS
     from hippo_core.protocols.paired.run_files import new_group_id, read_run, write_run
     from hippo_core.protocols.paired.settings import RunSettings
     from hippo_core.protocols.paired.suite import read_suite
-    from hippo_core.protocols.paired.whole import run_whole, told
 
     read = read_suite(suite)
     target = out or home() / "executed" / "paired-runs" / new_group_id()
@@ -121,25 +123,24 @@ def run_suite(
 def compare(
     baseline: Side,
     candidate: Side,
-    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
+    form: Form = "markdown",
     most: Annotated[int, typer.Option(min=0, help="items on which they differ that are listed, a side")] = 20,
-    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+    output: Output = None,
 ) -> None:
     """Compare two conditions item by item: success, scores, costs, groups."""
-    from hippo_core.protocols.paired import page
     from hippo_core.protocols.paired.comparison import compare_sides, read_side
+    from hippo_core.protocols.paired.page import markdown
 
     pair = compare_sides(read_side(baseline), read_side(candidate))
-    text = page.markdown([pair], most)
-    _write(text if form == "markdown" else page.html(text, f"{candidate} against {baseline}"), output)
+    _write_page(markdown([pair], most), f"{candidate} against {baseline}", form, output)
 
 
 @app.command()
 def report(
     run: Run,
     candidate: Annotated[str, typer.Option(help="the condition that all others are compared with")] = "full-memory",
-    form: Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")] = "markdown",
-    output: Annotated[Path | None, typer.Option(help="write it to a file instead")] = None,
+    form: Form = "markdown",
+    output: Output = None,
 ) -> None:
     """A page of a run: its conditions, then one of them against each other."""
     from hippo_core.protocols.paired import page
@@ -150,7 +151,7 @@ def report(
     read = read_run(run)
     title = f"Paired evaluation: {read.about['suite']['name']}"
     text = f"# {in_markdown(title)}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
-    _write(text if form == "markdown" else page.html(text, title), output)
+    _write_page(text, title, form, output)
 
 
 @app.command()
@@ -174,7 +175,7 @@ def reproduce(
     allow_import: Annotated[bool, typer.Option("--allow-import", help="import the module that holds the run's memory")] = False,
     allow_url: Annotated[list[str] | None, typer.Option("--allow-url", help="that the run's provider may reach, or its HOST:PORT")] = None,
     key_env: Annotated[str, typer.Option(help="the variable that holds the provider's key, named anew")] = "",
-    pass_env: Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")] = None,
+    pass_env: PassEnv = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="of the run, where it is a folder or a file, named anew")] = None,
 ) -> None:
     """Run a run again, and say which answers are not the same. Exit 1 where one is not. What the run asks for besides (a program, a module,
@@ -236,9 +237,11 @@ def _origin() -> dict[str, Any]:
     return {"git_sha": git_sha(), "versions": versions()}
 
 
-def _write(text: str, output: Path | None) -> None:
+def _write_page(page: str, title: str, form: str, output: Path | None) -> None:
+    from hippo_core.results.markdown import html
     from hippo_core.text import printable
 
+    text = html(page, title) if form == "html" else page
     if output is None:
         _say(text, end="")
     else:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -73,11 +73,10 @@ class Paired:
     gained: int
     lost: int
     metrics: dict[str, Comparison]
-    costs: dict[str, Comparison]
     spent: tuple[Cost, Cost]
     groups: list[ItemGroup]
-    differs: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    discordant: Frame = field(default_factory=pd.DataFrame)
+    differs: dict[str, tuple[Any, Any]]
+    discordant: Frame
 
 
 def read_side(place: str) -> RunCondition:
@@ -96,7 +95,7 @@ def side(run: PairedRun, condition: str) -> RunCondition:
     return RunCondition(condition, run, rows.reset_index(drop=True))
 
 
-def compare_sides(baseline: RunCondition, candidate: RunCondition, draws: int = 10_000) -> Paired:
+def compare_sides(baseline: RunCondition, candidate: RunCondition) -> Paired:
     """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
     left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
@@ -110,15 +109,14 @@ def compare_sides(baseline: RunCondition, candidate: RunCondition, draws: int = 
     return Paired(
         baseline,
         candidate,
-        compared(left, right, "success", draws),
+        compared(left, right, "success"),
         mcnemar(gained, lost),
         mcnemar_mid(gained, lost),
         gained,
         lost,
-        {name: compared(left, right, name, draws) for name in names},
-        {name: compared(left, right, name, draws) for name in PER_ITEM},
+        {name: compared(left, right, name) for name in names},
         (_cost(baseline.rows), _cost(candidate.rows)),
-        grouped(left, right, draws),
+        grouped(left, right),
         _differs(baseline.run, candidate.run),
         texts.sort_values(["gained", "item"], ignore_index=True),
     )
@@ -164,13 +162,13 @@ def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
     return int((both[0] > both[1]).sum()), int((both[1] > both[0]).sum())
 
 
-def compared(candidate: Frame, baseline: Frame, metric: str, draws: int = 10_000) -> Comparison:
+def compared(candidate: Frame, baseline: Frame, metric: str) -> Comparison:
     """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
     left, right = aligned(candidate, baseline)
-    return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy(), draws=draws)
+    return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy())
 
 
-def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[ItemGroup]:
+def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
     """Success by type and by tag, p corrected over all groups by Holm."""
     left, right = aligned(candidate, baseline)
     codes, sets = pd.factorize(left["tags"])
@@ -178,7 +176,7 @@ def grouped(candidate: Frame, baseline: Frame, draws: int = 10_000) -> list[Item
     groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(left["type"].unique())}
     groups |= {f"tag:{tag}": np.array([tag in one for one in tags])[codes] for tag in sorted(set().union(*tags))}
     columns = [one.to_numpy() for one in (left["success"], right["success"], left["cluster"])]
-    results = [of_numbered_pairs(*(column[own] for column in columns), draws=draws) for own in groups.values()]
+    results = [of_numbered_pairs(*(column[own] for column in columns)) for own in groups.values()]
     corrected = holm([one.p_permutation for one in results])
     return [ItemGroup(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
@@ -221,4 +219,4 @@ def pairs_of(rows: Frame) -> list[dict[str, Any]]:
 
 def _known(value: Any) -> Any:
     """A number as JSON has it: none where it is not known, or infinite."""
-    return None if isinstance(value, float) and value != value else (None if value == float("inf") else value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

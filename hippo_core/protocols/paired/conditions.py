@@ -18,7 +18,7 @@ from statistics import fmean
 
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.items import Asking
-from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, Passage
+from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, Passage, best_of
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 SCORES = (
@@ -102,22 +102,15 @@ def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> Brought
     right = {*expected(item), *_by_label(item, notes)}
     others = [note for note in notes if note.id not in right]
     drawn = random.sample(others, min(item.top_k, len(others)))
-    return _brought(drawn, notes)
+    return best_of([note.id for note in drawn], notes, len(drawn))
 
 
 def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> Brought:
     right = {*expected(item)} or _by_label(item, notes)
-    return _brought([note for note in notes if note.id in right], notes)
+    return best_of([note.id for note in notes if note.id in right], notes, len(notes))
 
 
 def _by_label(item: Asking, notes: Sequence[SuiteNote]) -> set[str]:
     """Notes with a tag or a file that an item of retrieval expects."""
     tags, files = set(getattr(item, "expected_tags", ())), set(getattr(item, "expected_files", ()))
     return {note.id for note in notes if tags & set(note.tags) or files & set(note.files)}
-
-
-def _brought(chosen: Sequence[SuiteNote], notes: Sequence[SuiteNote]) -> Brought:
-    order = {note.id: place for place, note in enumerate(notes)}
-    passages = [Passage(note.id, note.text) for note in chosen]
-    shown = tuple(sorted(passages, key=lambda passage: order[passage.note]))
-    return Brought(shown, tuple(passage.note for passage in passages), passages[0] if passages else None)

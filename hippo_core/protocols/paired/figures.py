@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib import rc_context
 
+from hippo_core.protocols.paired.comparison import by_item
 from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
-from hippo_core.protocols.paired.summary import items_of
 from hippo_core.results.figures import drawing
 from hippo_core.results.figures.palette import QUIET, RULE, Style
 from hippo_core.results.frames import Frame
@@ -16,7 +16,7 @@ MINE, OTHER = Style(MEMORY, "#0072b2", "o"), Style("", QUIET, "o")
 def picture(rows: Frame) -> bytes:
     """Success of each condition with its 95% interval by world (PNG)."""
     names = [name for name in CONDITIONS if name in set(rows["condition"])]
-    means = pd.DataFrame([mean_by_cluster(items_of(rows[rows["condition"] == name]), "success", "world") for name in names], dtype=float)
+    means = pd.DataFrame([mean_by_cluster(by_item(rows[rows["condition"] == name]), "success", "world") for name in names], dtype=float)
     margins = drawing.Margins(drawing.room(names, 11) + 0.35, 0.5, head=0.05)
     figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
     with rc_context(drawing.STYLE):

@@ -1,15 +1,42 @@
 """The items of a paired suite: one model a type, told apart by `type`. Unknown keys and wrong types are errors."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.usage import Format
 
+
+def leaves(path: str) -> bool:
+    """Whether a path is no name of something below a folder."""
+    parts = Path(path).parts
+    return Path(path).is_absolute() or ".." in parts or not parts or "\0" in path
+
+
+def human_note_of(world: str) -> str:
+    """The file that tells about a world, from the suite's folder."""
+    return f"human_notes/{world}.md"
+
+
+def _of_workspace(path: str) -> str:
+    if leaves(path):
+        raise ValueError("expected a path within the workspace, without '..'; name it from the workspace's root")
+    return path
+
+
+def _plain_world(world: str) -> str:
+    if leaves(human_note_of(world)):
+        raise ValueError("expected a world's name without '..', since it names its human note's file; call it by a plain word")
+    return world
+
+
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
+Inside = Annotated[Text, AfterValidator(_of_workspace)]
+World = Annotated[Text, AfterValidator(_plain_world)]
 Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1, le=1000)]
@@ -26,7 +53,7 @@ class ItemBase(StrictModel):
     """What every item has. `world`: the notes that it may draw on, and its cluster; `tags`: groups that a comparison reports apart."""
 
     id: Id
-    world: Text = "main"
+    world: World = "main"
     tags: list[Text] = []
 
 
@@ -65,6 +92,12 @@ class AdversarialStale(AskingItem):
     stale_assertions: list[Assertion] = []
     fresh_assertions: list[Assertion] = []
 
+    @model_validator(mode="after")
+    def _says_what_is_fresh(self) -> "AdversarialStale":
+        if self.expect == "prefer_fresh" and not self.fresh_assertions:
+            raise ValueError("expected fresh_assertions where expect is prefer_fresh; say what the later note says")
+        return self
+
 
 class ResumeQuality(ItemBase):
     """Does a briefing name every required topic and no forbidden one?"""
@@ -81,7 +114,7 @@ class Content(StrictModel):
     """What a file of the workspace must hold: it `contains` these words; or `equals` this text, less space at its ends; or `equals` this
     value at `json_path`, keys and positions joined by dots."""
 
-    file: Text
+    file: Inside
     contains: Text | None = None
     equals: Any = None
     json_path: Text | None = None
@@ -128,8 +161,8 @@ class Built(StrictModel):
 
     memory_questions: list[Text] = []
     score_commands: list[Text] = []
-    required_files: list[Text] = []
-    forbidden_files: list[Text] = []
+    required_files: list[Inside] = []
+    forbidden_files: list[Inside] = []
     required_content: list[Content] = []
 
 
@@ -166,6 +199,12 @@ class AgentBuildSequence(AgentItem):
 
     type: Literal["agent_build_sequence"]
     steps: Annotated[list[AgentStep], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _steps_differ(self) -> "AgentBuildSequence":
+        if len({step.id for step in self.steps}) < len(self.steps):
+            raise ValueError("two steps have the same id")
+        return self
 
 
 Asking = Retrieval | GroundedAnswer | AdversarialStale | ResumeQuality

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError
@@ -15,15 +16,15 @@ from hippo_core.live.memory import LiveMemory
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import imported, is_path, located, source_of
+from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, by_rank
+from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, best_of
+from hippo_core.protocols.paired.settings import COMMAND, RunSettings
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
-
-COMMAND = "command:"
 
 
 class PresetUnderTest:
@@ -43,9 +44,8 @@ class PresetUnderTest:
         """The k best notes for a question, the rest of the ranking behind them."""
         found = self._memory.recall(question, len(self._notes))
         ids = list(dict.fromkeys(self._notes[trace.id - 1].id for trace in found.traces))
-        shown, best = by_rank(ids, {note.id: note.text for note in self._notes}, _order(self._notes), k)
         seconds = (found.ms.get("recall", 0.0) + found.ms.get("completion", 0.0)) / 1e3
-        return Brought(shown, tuple(ids), best, found.confidence, seconds=seconds)
+        return replace(best_of(ids, self._notes, k), confidence=found.confidence, seconds=seconds)
 
     def close(self) -> None:
         """Its folder goes."""
@@ -148,7 +148,7 @@ class ProgramMemory:
         spent = time.perf_counter() - begin
         found = ranked(self._program.name, [one.id for one in reply.results], self._notes, k, spent)
         own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
-        return Brought(**{**vars(found), **own, "answer": reply.answer, "confidence": reply.confidence})
+        return replace(found, **own, answer=reply.answer, confidence=reply.confidence)
 
     def close(self) -> None:
         """The program and all that it started end."""
@@ -157,13 +157,12 @@ class ProgramMemory:
 
 def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> Brought:
     """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
-    texts = {note.id: note.text for note in notes}
-    if strange := next((one for one in ids if one not in texts), None):
+    known = {note.id for note in notes}
+    if strange := next((one for one in ids if one not in known), None):
         return Brought(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
     if len(set(ids)) < len(ids):
         return Brought(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
-    shown, best = by_rank(ids, texts, _order(notes), k)
-    return Brought(shown, tuple(ids), best, seconds=seconds)
+    return replace(best_of(ids, notes, k), seconds=seconds)
 
 
 def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float = 60.0) -> Callable[[Sequence[SuiteNote]], MemoryUnderTest]:
@@ -178,5 +177,11 @@ def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float 
     return lambda notes: PresetUnderTest(lm, name, settings, notes)
 
 
-def _order(notes: Sequence[SuiteNote]) -> dict[str, int]:
-    return {note.id: place for place, note in enumerate(notes)}
+def memory_opener(settings: RunSettings, lm: "str | LanguageModel") -> Callable[[str, Sequence[SuiteNote]], MemoryUnderTest]:
+    """What opens, by its name, the memory of a condition for the notes of a world."""
+
+    def open_memory(name: str, notes: Sequence[SuiteNote]) -> MemoryUnderTest:
+        preset = settings.memory if name == MEMORY else name
+        return opener(preset, lm, settings.encoder, settings.timeout_s)(notes)
+
+    return open_memory

@@ -99,13 +99,12 @@ def _rows(file: Path) -> list[Any]:
 
             return json.loads(pd.read_parquet(file).to_json(orient="records") or "[]")
         text = file.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.split("\n") if line.strip()] if file.suffix == ".jsonl" else _listed(json.loads(text))
+        if file.suffix == ".jsonl":
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        read = json.loads(text)
+        return read if isinstance(read, list) else [read]
     except (OSError, ValueError, RecursionError, ImportError) as error:
         raise LabError(f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet: {error}") from None
-
-
-def _listed(read: Any) -> list[Any]:
-    return read if isinstance(read, list) else [read]
 
 
 def _notes(context: str) -> Iterator[str]:

@@ -1,39 +1,21 @@
-"""A comparison as a page: markdown, or HTML that stands by itself."""
+"""A comparison as a page in Markdown."""
 
 import math
 from collections.abc import Sequence
-from html import escape
 
-from hippo_core.protocols.paired.agents.result import NOT_JUDGED
+from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
 from hippo_core.protocols.paired.comparison import Cost, ItemGroup, Paired
 from hippo_core.protocols.paired.run_files import PairedRun
-from hippo_core.results.formatting import NONE, missing, probability, quantity, share, share_and_span, span
+from hippo_core.results.formatting import NONE, probability, quantity, share, share_and_span, span
+from hippo_core.results.markdown import table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import Comparison
-from hippo_core.text import in_markdown, printable
-
-CUT = 100
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
-    "th{background:#f4f4f4}"
-)
+from hippo_core.text import in_markdown
 
 
 def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
     """All comparisons of a candidate, one below the other; at most so many items on which the sides differ, of each."""
     return "\n\n".join(_one(pair, most) for pair in pairs) + "\n"
-
-
-def html(text: str, title: str) -> str:
-    """A markdown page as HTML, which fetches and runs nothing. What a suite says is text, never markup."""
-    from markdown_it import MarkdownIt
-
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink"]).render(printable(text))
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    secured = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
-    head = f"{secured}<title>{escape(printable(title))}</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
 
 
 def summary(run: PairedRun) -> str:
@@ -126,16 +108,3 @@ def _discordant(pair: Paired, most: int) -> list[str]:
             heads = ("item", "question", pair.baseline.name, pair.candidate.name)
             parts += [f"### {in_markdown(name)} alone: {len(lines)}{shown}", table(heads, rows)]
     return parts
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A markdown table; long texts are cut."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return NONE if missing(value) else f"{value:.3g}"
-    words = " ".join(str("" if missing(value) else value).split())
-    return in_markdown(words if len(words) <= CUT else f"{words[:CUT]} ...")

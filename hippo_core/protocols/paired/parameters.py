@@ -4,18 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.errors import LabError, unknown
+from hippo_core.errors import LabError
 from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import is_path, located
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY, RETRIEVAL
+from hippo_core.protocols.paired.settings import COMMAND, settings_of
 from hippo_core.protocols.paired.suite import read_suite
 
 ANSWERS = "smollm2-135m"  # the model of the profile llm where none is named
-
-
-COMMAND = "command:"
 
 
 class PairedParameters(Parameters):
@@ -41,13 +39,7 @@ def fill(values: dict[str, Any]) -> tuple[dict[str, Any], str]:
 def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every name in them is right and the suite can be read; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
-    for name in parameters.conditions:
-        if name not in CONDITIONS:
-            raise unknown("condition", name, CONDITIONS)
-    if len(set(parameters.conditions)) < len(parameters.conditions):
-        raise LabError(f"{where}: conditions names one of {parameters.conditions} twice")
-    if parameters.profile == "offline" and parameters.answer_mode == "llm":
-        raise LabError(f"{where}: answer_mode llm needs profile=llm; offline no model answers")
+    settings_of(parameters, 1).require()
     if parameters.memory.startswith(COMMAND):
         raise LabError(f"{where}: a cell runs no program; ask one by `hippo paired run SUITE --memory '{parameters.memory}'`")
     modules_of(parameters)

@@ -95,8 +95,8 @@ class Program:
         except (OSError, ValueError) as error:
             self._folder.cleanup()
             raise LabError(f"{self.name} cannot be started: {getattr(error, 'strerror', error)}; name a program by its full path") from None
-        assert self._process.stdout is not None
-        os.set_blocking(self._process.stdout.fileno(), False)
+        for pipe in (self._process.stdin, self._process.stdout):
+            os.set_blocking(pipe.fileno(), False)  # pyright: ignore[reportOptionalMemberAccess]
 
     def teach(self, notes: Sequence[dict[str, Any]]) -> None:
         """Teach it the notes of its world, in order."""
@@ -136,42 +136,39 @@ class Program:
     def _exchange(self, message: dict[str, Any], form: Any) -> Any:
         line = json.dumps({"schema_version": PROTOCOL, **message}, ensure_ascii=False).encode() + b"\n"
         what = f"the reply to {message['type']}" + (f" {message['number']}" if "number" in message else "")
-        deadline = time.monotonic() + self._timeout
-        self._send(line, what, deadline)
-        raw = self._line(what, deadline)
+        raw = self._answer_to(line, what)
         try:
             where = f"{self.name}: {what}"
             return validated(form, read_line(where, raw), where)
         except LabError as error:
             raise self._break(f"{str(error).removeprefix(self.name + ': ')}; it said {raw[:SHOWN].decode('utf-8', 'replace')!r}") from None
 
-    def _send(self, line: bytes, what: str, deadline: float) -> None:
-        assert self._process.stdin is not None
-        pipe = self._process.stdin.fileno()
-        os.set_blocking(pipe, False)
+    def _answer_to(self, line: bytes, what: str) -> bytes:
+        """The line that it answers, within its time for a message."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        to, answer = self._process.stdin.fileno(), self._process.stdout.fileno()
+        deadline = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as waiting:
-            waiting.register(pipe, selectors.EVENT_WRITE)
-            while line:
-                if not waiting.select(max(0.0, deadline - time.monotonic())):
-                    raise self._break(f"{what} did not come within {self._timeout:g} s; it does not read its input")
-                try:
-                    line = line[os.write(pipe, line) :]
-                except BrokenPipeError:
-                    raise self._break(f"it ended before {what}{self._said()}") from None
-
-    def _line(self, what: str, deadline: float) -> bytes:
-        assert self._process.stdout is not None
-        pipe = self._process.stdout.fileno()
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(pipe, selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
-                if len(self._buffer) > LONGEST:
-                    raise self._break(f"{what} is longer than {LONGEST:,} bytes")
-                if not waiting.select(max(0.0, deadline - time.monotonic())):
-                    raise self._break(f"{what} did not come within {self._timeout:g} s")
-                if not (read := os.read(pipe, 2**16)):
-                    raise self._break(f"it ended before {what}{self._said()}")
-                self._buffer += read
+            waiting.register(to, selectors.EVENT_WRITE)
+            waiting.register(answer, selectors.EVENT_READ)
+            while line or b"\n" not in self._buffer:
+                ready = {key.fd for key, _ in waiting.select(max(0.0, deadline - time.monotonic()))}
+                if not ready:
+                    unread = "; it does not read its input" if line else ""
+                    raise self._break(f"{what} did not come within {self._timeout:g} s{unread}")
+                if to in ready:
+                    try:
+                        line = line[os.write(to, line) :]
+                    except BrokenPipeError:
+                        raise self._break(f"it ended before {what}{self._said()}") from None
+                if not line and to in waiting.get_map():
+                    waiting.unregister(to)
+                if answer in ready:
+                    if not (read := os.read(answer, 2**16)):
+                        raise self._break(f"it ended before {what}{self._said()}")
+                    self._buffer += read
+                    if len(self._buffer) > LONGEST:
+                        raise self._break(f"{what} is longer than {LONGEST:,} bytes")
         raw, _, self._buffer = self._buffer.partition(b"\n")
         return raw
 

@@ -25,6 +25,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     cell, usual = planned(experiment, parameters), PairedParameters().values()
     suite = read_suite(parameters.suite)
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "dry_run")}
+    encoded = parameters.encoder == "minilm" and {"semantic", "graph", MEMORY} & set(parameters.conditions)
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     return replace(
         cell,
@@ -33,12 +34,8 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         folder=("paired", suite.manifest.name, f"{parameters.model.replace('/', '-')}_{parameters.seed}"),
         modules=(experiment.run, *modules_of(parameters)),
         rests_on={**cell.rests_on, "suite": suite.checksums},
-        encoders=("minilm",) if parameters.encoder == "minilm" and _encoded(parameters) else (),
+        encoders=("minilm",) if encoded else (),
     )
-
-
-def _encoded(parameters: Any) -> bool:
-    return bool({"semantic", "graph", MEMORY} & set(parameters.conditions))
 
 
 def sentence(parameters: PairedParameters, metrics: Mapping[str, Any]) -> str:

@@ -15,13 +15,12 @@ from urllib.parse import urlsplit
 from hippo_core.errors import LabError
 from hippo_core.models.spec import model_names
 from hippo_core.plugins import is_path
+from hippo_core.protocols.paired.agents.run_suite import permissions, run_whole
 from hippo_core.protocols.paired.comparison import require_same
 from hippo_core.protocols.paired.conditions import MEMORY
-from hippo_core.protocols.paired.memories import COMMAND
 from hippo_core.protocols.paired.run_files import PairedRun
-from hippo_core.protocols.paired.settings import restored
+from hippo_core.protocols.paired.settings import COMMAND, restored
 from hippo_core.protocols.paired.suite import PairedSuite
-from hippo_core.protocols.paired.whole import permissions, run_whole
 from hippo_core.providers.names import reached
 
 if TYPE_CHECKING:

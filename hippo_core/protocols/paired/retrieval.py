@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hippo_core.protocols.paired.suite import SuiteNote
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -52,7 +54,8 @@ class MemoryUnderTest(Protocol):
         ...
 
 
-def by_rank(ids: Sequence[str], texts: dict[str, str], order: dict[str, int], k: int) -> tuple[tuple[Passage, ...], Passage | None]:
-    """The k best of a ranking as passages in order of telling, and the first of the ranking."""
-    best = [Passage(one, texts[one]) for one in ids[:k]]
-    return tuple(sorted(best, key=lambda passage: order[passage.note])), best[0] if best else None
+def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> Brought:
+    """A ranking of a world's notes, of which the k best are shown, in order of telling."""
+    texts = {note.id: note.text for note in notes}
+    shown = tuple(Passage(one, text) for one, text in texts.items() if one in ids[:k])
+    return Brought(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)

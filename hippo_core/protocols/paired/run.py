@@ -1,33 +1,137 @@
-"""Ask the suite of a cell; the record gets the run itself (`run.json`, `results.jsonl`), which `hippo paired` reads."""
+"""Run a suite: worlds in random order, in each world its items and, for each item, the conditions in random order; a row an answer.
 
-from collections.abc import Callable
-from typing import Any
+The record of a cell gets the run itself (`run.json`, `results.jsonl`), which `hippo paired` reads.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from hippo_core.protocols.paired.conditions import COLUMNS
+from hippo_core.errors import LabError
+from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt, answerer_of
+from hippo_core.protocols.paired.conditions import COLUMNS, OpenCondition, asked, open_condition
+from hippo_core.protocols.paired.items import ASKING, Asking
+from hippo_core.protocols.paired.memories import memory_opener
+from hippo_core.protocols.paired.retrieval import Brought
 from hippo_core.protocols.paired.run_files import write_into
-from hippo_core.protocols.paired.settings import RunSettings
-from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.suite_run import run
+from hippo_core.protocols.paired.scoring import score
+from hippo_core.protocols.paired.settings import RunSettings, settings_of
+from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote, read_suite
 
-DRY = 8  # items of a dry run
+if TYPE_CHECKING:
+    from hippo_core.models.language_model import LanguageModel
 
 
 def evaluate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """The rows of all conditions, in the order in which they were asked."""
     parameters = cell.parameters
     suite = read_suite(parameters.suite)
-    settings = RunSettings(
-        conditions=tuple(parameters.conditions),
-        memory=parameters.memory,
-        profile=parameters.profile,
-        answer_mode=parameters.answer_mode,
-        encoder=parameters.encoder,
-        repeats=parameters.repeats or suite.manifest.default_repeats,
-        seed=parameters.seed,
-        limit=min(parameters.n or DRY, DRY) if parameters.dry_run else parameters.n,
-    )
+    settings = settings_of(parameters, suite.manifest.default_repeats)
     rows = run(suite, settings, cell.language_model, say=say)
     write_into(cell.record, suite, settings, rows, {"model": parameters.model})
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def run(
+    suite: PairedSuite,
+    settings: RunSettings,
+    lm: "str | LanguageModel",
+    say: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """The rows of all repeats, in the order in which they were asked. `lm`: the model of the memories, and of the answers where a model
+    answers. LabError for settings that are none, and where an item runs commands."""
+    settings.require()
+    items = chosen(suite, settings.limit)
+    answering = answerer_of(settings, lm)
+    open_memory = memory_opener(settings, lm)
+    rows: list[dict[str, Any]] = []
+    for repeat in range(1, settings.repeats + 1):
+        random = Random(f"{settings.seed}/{repeat}")
+        worlds = sorted({item.world for item in items})
+        random.shuffle(worlds)
+        for number, world in enumerate(worlds, start=1):
+            say(f"repeat {repeat} of {settings.repeats}, world {number} of {len(worlds)}: {world}")
+            mine = [item for item in items if item.world == world]
+            for row in _world(suite, settings, mine, repeat, random, open_memory, answering):
+                rows.append({**row, "place": len(rows) + 1})
+    return rows
+
+
+def chosen(suite: PairedSuite, limit: int = 0) -> list[Asking]:
+    """The items that are asked; LabError for those that run commands."""
+    if len(suite.asking) < len(suite.items):
+        shell = next(item for item in suite.items if item.type not in ASKING)
+        raise LabError(f"{suite.folder}: item {shell.id} is a {shell.type}, which runs commands; this run asks memories alone")
+    items = list(suite.asking)
+    if not limit or limit >= len(items):
+        return items
+    step = len(items) / limit  # spread over the file, so that a short run meets all types and worlds
+    return [items[int(number * step)] for number in range(limit)]
+
+
+def _world(
+    suite: PairedSuite,
+    settings: RunSettings,
+    items: Sequence[Asking],
+    repeat: int,
+    random: Random,
+    open_memory: Callable,
+    answering: Answerer,
+) -> Iterator[dict[str, Any]]:
+    world, order = items[0].world, list(items)
+    random.shuffle(order)
+    with ExitStack() as held:
+        conditions = []
+        for name in settings.conditions:
+            conditions.append(one := open_condition(name, suite, world, open_memory, settings.seed))
+            held.callback(one.close)
+        for item in order:
+            random.shuffle(conditions)
+            for condition in conditions:
+                yield asked_once(item, condition, repeat, answering, suite.by_world[world])
+
+
+def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[SuiteNote]) -> dict[str, Any]:
+    """The row of one item under one condition."""
+    begin = time.perf_counter()
+    brought = condition.bring(item, repeat)
+    recall_s = brought.seconds or time.perf_counter() - begin
+    answer = None if item.type == "retrieval" or brought.error else _answer(item, brought, answering)
+    found = score(item, brought, answer, notes)
+    spent = answer or ItemAnswer("")
+    return {
+        "entry": f"{item.id}/{repeat}",
+        "item": item.id,
+        "world": item.world,
+        "type": item.type,
+        "tags": ";".join(item.tags),
+        "condition": condition.name,
+        "repeat": repeat,
+        "success": None if found.success is None else float(found.success),
+        **found.scores,
+        "tokens_in": _sum(spent.tokens_in, brought.tokens_in),
+        "tokens_out": _sum(spent.tokens_out, brought.tokens_out),
+        "tokens_cached": _sum(spent.tokens_cached, brought.tokens_cached),
+        "recall_s": recall_s,
+        "answer_s": spent.seconds,
+        "question": asked(item),
+        "answer": spent.text,
+        "read": json.dumps(spent.read, ensure_ascii=False),
+        "ranking": " ".join((brought.ranking or ())[: item.top_k]),
+        "error": brought.error or spent.error,
+    }
+
+
+def _sum(stated: int | None, more: int) -> int | None:
+    return None if stated is None else stated + more
+
+
+def _answer(item: Asking, brought: Brought, answering: Answerer) -> ItemAnswer:
+    if brought.answer is not None:
+        return ItemAnswer(brought.answer)
+    return answering.answer(Prompt(asked(item), brought.shown, brought.best, brought.confidence, briefing=item.type == "resume_quality"))

@@ -12,10 +12,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from hippo_core.errors import LabError
 from hippo_core.files import home, new_folder, read_object, sha256, write_json, write_text
@@ -24,7 +24,7 @@ from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.protocols.paired.settings import RunSettings, described, restored
 from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.results.frames import Frame
-from hippo_core.suites.folder.lines import mistake, raw_lines, read_line
+from hippo_core.suites.folder.lines import raw_lines, read_line
 from hippo_core.text import SURROGATE
 
 SCHEMA = 1
@@ -66,6 +66,12 @@ class _About(_Form):
     agents: _Agents = _Agents()
     rows: int
     results_sha256: str
+
+
+Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+_TEXTS = {name: (str | None, ... if name in REQUIRED else None) for name in TEXTS}
+_NUMBERS = {name: (Finite | None, ... if name in REQUIRED else None) for name in NUMBERS}
+_Row: Any = create_model("_Row", __base__=_Form, **_TEXTS, **_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -163,19 +169,8 @@ def _sums(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _rows(path: Path) -> Frame:
     """The rows of a run. Nothing is guessed from the content: text is text, and "12" stays one."""
-    rows = []
-    for number, raw in enumerate(raw_lines(path), 1):
-        where, row = f"{path}:{number}", read_line(f"{path}:{number}", raw)
-        if missing := [name for name in REQUIRED if name not in row]:
-            raise mistake(where, f"the columns {', '.join(missing)}", "none", RESTORE)
-        for name in NUMBERS:
-            value = row.setdefault(name, None)
-            if not (value is None or (type(value) in (int, float) and abs(value) <= LARGEST)):
-                raise mistake(where, f"{name} to be a finite number or null", f"{value!r:.40}", RESTORE)
-        for name in TEXTS:
-            if not isinstance(row.setdefault(name, None), str | None):
-                raise mistake(where, f"{name} to be a string", type(row[name]).__name__, RESTORE)
-        rows.append({name: row[name] for name in (*TEXTS, *NUMBERS)})
+    lines = ((f"{path}:{number}", raw) for number, raw in enumerate(raw_lines(path), 1))
+    rows = [validated(_Row, read_line(where, raw), where).model_dump() for where, raw in lines]
     return pd.DataFrame(rows, columns=[*TEXTS, *NUMBERS]).astype(dict.fromkeys(NUMBERS, float)).fillna(dict.fromkeys(TEXTS, ""))
 
 

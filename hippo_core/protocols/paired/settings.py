@@ -11,6 +11,8 @@ from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.conditions import CONDITIONS
 
 PROFILES, MODES, ENCODERS = ("offline", "llm"), ("auto", "deterministic", "llm"), ("minilm", "own")
+COMMAND = "command:"  # begins the name of a memory that is a program
+DRY = 8  # items of a dry run
 LONGEST = 86_400.0  # seconds that a program may have for a message
 
 
@@ -72,6 +74,20 @@ class RunSettings:
     def by_model(self) -> bool:
         """Whether a model answers."""
         return self.profile == "llm" and self.answer_mode != "deterministic"
+
+
+def settings_of(parameters: Any, default_repeats: int) -> RunSettings:
+    """What a run is told in the cell with these parameters; a dry run has few items."""
+    return RunSettings(
+        conditions=tuple(parameters.conditions),
+        memory=parameters.memory,
+        profile=parameters.profile,
+        answer_mode=parameters.answer_mode,
+        encoder=parameters.encoder,
+        repeats=parameters.repeats or default_repeats,
+        seed=parameters.seed,
+        limit=min(parameters.n or DRY, DRY) if parameters.dry_run else parameters.n,
+    )
 
 
 def described(settings: RunSettings) -> Mapping[str, Any]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.protocols.paired.scoring import SCORES
+from hippo_core.protocols.paired.comparison import by_item
+from hippo_core.protocols.paired.conditions import CONDITIONS
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
@@ -36,13 +37,5 @@ def scores_by_condition(rows: Frame) -> pd.DataFrame:
 
 
 def _conditions(rows: Frame) -> Iterator[tuple[str, Frame]]:
-    from hippo_core.protocols.paired.conditions import CONDITIONS
-
     for name in [one for one in CONDITIONS if one in set(rows["condition"])]:
-        yield name, items_of(rows[rows["condition"] == name])
-
-
-def items_of(rows: Frame) -> Frame:
-    """A line an item, its repeats averaged."""
-    numbers = ["success", *SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s"]
-    return rows.groupby(["item", "world", "type"], as_index=False)[numbers].mean()
+        yield name, by_item(rows[rows["condition"] == name])

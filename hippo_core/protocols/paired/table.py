@@ -9,10 +9,9 @@ from hippo_core.results.records.table import Table, mean_by_cluster
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """Each condition's success and scores with intervals by world, repeats averaged, and the memory against each other condition."""
-    from hippo_core.protocols.paired.comparison import pairs_of
-    from hippo_core.protocols.paired.summary import items_of
+    from hippo_core.protocols.paired.comparison import by_item, pairs_of
 
-    by_condition = {str(name): items_of(own) for name, own in rows.groupby("condition", sort=False)}
+    by_condition = {str(name): by_item(own) for name, own in rows.groupby("condition", sort=False)}
     return {
         "metrics": {name: mean_by_cluster(own, "success", "world") for name, own in by_condition.items()},
         "scores": {name: {score: mean_by_cluster(own, score, "world") for score in SCORES} for name, own in by_condition.items()},

@@ -28,22 +28,10 @@ def count(line: str) -> int:
 
 @pytest.fixture
 def dialogue() -> Dialogue:
-    return Dialogue.model_validate(
-        {
-            "id": "d",
-            "turns": [{"role": speaker, "content": text} for speaker, text in TURNS],
-            "questions": [
-                {
-                    "question": "In which city does Lea live?",
-                    "answer": "Oslo",
-                    "entities": ["Oslo"],
-                    "evidence": ["4"],
-                    "refuted": ["Rome"],
-                },
-                {"question": "Which instrument does Omar play?", "answer": "harp", "entities": ["harp"], "evidence": ["2"]},
-            ],
-        }
-    )
+    lives = {"question": "In which city does Lea live?", "answer": "Oslo", "entities": ["Oslo"], "evidence": ["4"], "refuted": ["Rome"]}
+    plays = {"question": "Which instrument does Omar play?", "answer": "harp", "entities": ["harp"], "evidence": ["2"]}
+    turns = [{"role": speaker, "content": text} for speaker, text in TURNS]
+    return Dialogue.model_validate({"id": "d", "turns": turns, "questions": [lives, plays]})
 
 
 @pytest.fixture

@@ -6,16 +6,7 @@ from random import Random
 import pytest
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.actr import (
-    ACTR,
-    ACTRSettings,
-    base_level,
-    latency,
-    logistic,
-    retrieval_probability,
-    spreading,
-    uses_of,
-)
+from hippo_core.protocols.conversation.techniques.actr import ACTR, ACTRBase, ACTRSettings, base_level, logistic, spreading, uses_of
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 
 
@@ -43,15 +34,6 @@ def test_spreading_as_by_hand():
     assert spreading(["unheard"], frozenset({"lea"}), fan, settings) == 0.0
 
 
-def test_threshold_probability_and_latency_as_by_hand():
-    settings = ACTRSettings(threshold=-1.0, noise=0.5, latency=2.0)
-    assert retrieval_probability(-1.0, settings) == pytest.approx(0.5, abs=1e-9)
-    assert retrieval_probability(0.0, settings) == pytest.approx(1 / (1 + math.exp(-2)), abs=1e-9)
-    assert latency(0.5, settings) == pytest.approx(2 * math.exp(-0.5), abs=1e-9)
-    assert latency(-3.0, settings) == pytest.approx(2 * math.exp(1.0), abs=1e-9)  # failure takes as long as the threshold
-    assert retrieval_probability(-9.0, ACTRSettings()) == 1.0 and retrieval_probability(-9.0, ACTRSettings(threshold=0.0)) == 0.0
-
-
 def test_noise_is_logistic():
     random = Random(3)
     drawn = [logistic(random, 0.25) for _ in range(20_000)]
@@ -75,9 +57,7 @@ def test_activation_ranks_by_recency_frequency_and_fit():
     told = turns("Lea likes tea.", "Omar likes milk.", "Ivo likes cocoa.")
     texts = [part[0].text for part in told]
     assert list(ACTR(TechniqueContext(None)).rank(texts, told)("What does Omar like?")) == [1, 2, 0]
-    assert list(ACTR(TechniqueContext(None, options={"weight": 0.0})).rank(texts, told)("What does Omar like?")) == [2, 1, 0]
-    strict = ACTR(TechniqueContext(None, options={"threshold": 0.0}))
-    assert list(strict.rank(texts, told)("What does Omar like?")) == [1, 2]
+    assert list(ACTRBase(TechniqueContext(None)).rank(texts, told)("What does Omar like?")) == [2, 1, 0]
 
 
 def test_base_level_equals_pyactup():

@@ -3,19 +3,9 @@
 import pandas as pd
 import pytest
 
-from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.chunks import chunked, world_of
 from hippo_core.protocols.conversation.dialogue import Dialogue
-from hippo_core.protocols.conversation.evidence import (
-    Searched,
-    as_markdown,
-    by_category,
-    evidence_parts,
-    evidence_rows,
-    half_of,
-    kept,
-    score,
-)
+from hippo_core.protocols.conversation.evidence import Searched, as_markdown, by_category, evidence_parts, kept, score
 from tests.protocols.conversation.parrot import NAMES, THINGS
 
 
@@ -39,6 +29,10 @@ def dialogue():
     return Dialogue.model_validate({"id": "d", "turns": turns, "questions": questions})
 
 
+def evidence_rows(dialogue, *sizes):
+    return pd.concat(evidence_parts(None, [dialogue], ["baselines/rag_bm25"], [Searched(size) for size in sizes]), ignore_index=True)  # type: ignore[arg-type]
+
+
 def test_measures_by_hand():
     best = [({"a", "b"}, 5), ({"c"}, 1), ({"d"}, 1), ({"e"}, 1), ({"f"}, 1), ({"g"}, 9)]
     assert score(best, {"b", "g"}) == {"hit_1": 1.0, "recall_5": 0.5, "recall_10": 1.0, "any_5": 1.0, "words_5": 9.0}
@@ -51,14 +45,12 @@ def test_chunks_cross_no_session_and_count_their_own_turns(dialogue):
     [first, second, *_] = chunked(dialogue, 1, dated=True, context=1)
     assert first.turns == ("t0",) and first.text == "(day 0) Ann: Anna has the lamp. Ann: Ben has the violin."
     assert second.words == 5 and second.text.count("Ann:") == 3
-    with pytest.raises(LabError, match="at least 1 turn"):
-        chunked(dialogue, 0)
     world = world_of(dialogue, chunked(dialogue, 3))
     assert world.items[3].gold_facts == ("d/t3",) and world.items[5].slices == ("no_gold",)
 
 
 def test_what_is_told_decides_what_is_found(dialogue):
-    rows = evidence_rows(None, [dialogue], ["baselines/rag_bm25"], [Searched(1), Searched(3)])  # type: ignore[arg-type]
+    rows = evidence_rows(dialogue, 1, 3)
     assert len(rows) == 22 and rows["hit_1"].all() and "q5" not in set(rows["question"])
     assert not {"text", "answer"} & set(rows.columns)
     table = by_category(rows)
@@ -68,29 +60,21 @@ def test_what_is_told_decides_what_is_found(dialogue):
     assert " to " not in as_markdown(table), "one conversation has no interval"
     turned = dialogue.model_copy(update={"turns": tuple(turn.model_copy(update={"text": dialogue.turns[number - 1].text})
                                                          for number, turn in enumerate(dialogue.turns))})  # fmt: skip
-    assert not evidence_rows(None, [turned], ["baselines/rag_bm25"], [Searched(1)])["hit_1"].any()  # type: ignore[arg-type]
+    assert not evidence_rows(turned, 1)["hit_1"].any()
 
 
 def test_the_interval_is_by_conversation(dialogue):
     """Nine conversations that find all and one that finds nothing: the interval is that of ten means, not of a hundred questions."""
-    rows = evidence_rows(None, [dialogue], ["baselines/rag_bm25"], [Searched(1)])  # type: ignore[arg-type]
+    rows = evidence_rows(dialogue, 1)
     ten = pd.concat([rows.assign(dialogue=f"d{number}", any_5=float(number > 0)) for number in range(10)])
     [row] = [one for one in by_category(ten).to_dict("records") if one["category"] == "all"]
     assert row["any_5"] == 0.9 and row["any_5_low"] < 0.75, "ten independent means, of which one is 0, reach below .75"
     assert f"({row['any_5_low']:.3f}".replace("0.", ".") in as_markdown(by_category(ten))
 
 
-def test_halves_part_the_questions_whatever_their_order(dialogue):
-    halves = {one.question: half_of(one.question) for one in dialogue.questions}
-    assert set(halves.values()) == {"choosing", "judging"}
-    rows = evidence_rows(None, [dialogue], ["baselines/rag_bm25"], [Searched(1)])  # type: ignore[arg-type]
-    parts = [by_category(rows, half) for half in ("choosing", "judging")]
-    assert sum(part[part["category"] == "all"]["n"].sum() for part in parts) == 10
-
-
 def test_what_is_kept_is_not_asked_again(dialogue, tmp_path):
     presets, searched = ["baselines/rag_bm25"], [Searched(1), Searched(3)]
-    whole = evidence_rows(None, [dialogue], presets, searched)  # type: ignore[arg-type]
+    whole = evidence_rows(dialogue, 1, 3)
     whole[whole["chunk"] == 1].to_csv(tmp_path / "rows.csv", index=False)
     rows, done = kept(tmp_path / "rows.csv")
     [rest] = evidence_parts(None, [dialogue], presets, searched, done)  # type: ignore[arg-type]

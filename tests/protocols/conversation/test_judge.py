@@ -6,10 +6,9 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.aggregate import aggregate
-from hippo_core.protocols.conversation.calibration import agreement, sample
-from hippo_core.protocols.conversation.execute import execute
-from hippo_core.protocols.conversation.judge import judge, read_ratings
+from hippo_core.protocols.conversation.judge import judge, read_ratings, sample
 from hippo_core.protocols.conversation.lines import read_lines
+from hippo_core.protocols.conversation.phases import execute_into
 from hippo_core.protocols.conversation.rating import rate
 from tests.protocols.conversation.parrot import Parrot, choices, evaluate
 from tests.protocols.conversation.test_commands import table
@@ -17,7 +16,7 @@ from tests.protocols.conversation.test_commands import table
 
 @pytest.fixture
 def scored(dialogues, parrot, tmp_path):
-    execute(choices(dialogues, ("full", "none")), parrot, tmp_path / "raw.jsonl")
+    execute_into(tmp_path / "raw.jsonl", choices(dialogues, ("full", "none")), parrot)
     return evaluate(tmp_path / "raw.jsonl", dialogues, tmp_path / "scored.jsonl")
 
 
@@ -71,13 +70,6 @@ def test_a_judge_is_shown_only_where_people_agree(scored, dialogues, tmp_path):
         assert said in (tmp_path / "report.md").read_text()
         assert [row["coherence"] != "–" for row in table(tmp_path, "Techniques")] == [shown, shown]
         assert [row["fluency"] for row in table(tmp_path, "Techniques")] == ["–", "–"]  # all the same: chance agrees as well
-
-
-def test_kappa_knows_the_dialogues(scored, dialogues, tmp_path):
-    judge(scored, dialogues, Parrot(says=by_length), tmp_path / "judged.jsonl")
-    judged = read_lines(tmp_path / "judged.jsonl")
-    found = agreement(scored, judged, ratings_of(judged), "coherence")
-    assert (found.kappa.n, found.kappa.n_worlds) == (48, 12)
 
 
 def test_two_judges_are_not_mixed(scored, tmp_path):

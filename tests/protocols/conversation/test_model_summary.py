@@ -50,14 +50,6 @@ def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dial
     assert asked[1][0][0].startswith("Summary: 10-lines") and asked[1][0][1:] == [turn.line for turn in talk.turns[10:20]]
 
 
-def test_a_dialogue_that_grows_costs_its_new_turns_alone(talk, asked):
-    technique = load_for("model_summary")
-    lines = tuple(turn.line for turn in talk.turns)
-    technique.rolling(lines[:20], 39)
-    technique.rolling(lines, 39)
-    assert [len(lines) for lines, _ in asked] == [10, 11, 6]
-
-
 @pytest.mark.parametrize(
     ("name", "budget"), [*product(("model_summary", "model_window_summary"), ("turns", 6, 12, 40)), ("model_summary", "full")]
 )

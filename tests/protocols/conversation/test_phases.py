@@ -13,7 +13,7 @@ from hippo_core.protocols.conversation.phases import evaluate, execute
 from hippo_core.protocols.conversation.report import in_words
 from hippo_core.protocols.conversation.scores import entity_precision, entity_recall, exact, hit, recall
 from hippo_core.protocols.conversation.table import COLUMNS, by_technique, table_of
-from hippo_core.protocols.conversation.techniques import recency
+from hippo_core.protocols.conversation.techniques import plain
 from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext, turns_of
 from hippo_core.protocols.conversation.techniques.model_summary import write
 from hippo_core.protocols.conversation.words import holds
@@ -96,7 +96,7 @@ class Chokes(LastWord):
 
 
 def test_what_a_technique_cannot_read_is_its_own_failure_and_the_rest_goes_on(tmp_path, dialogue, setting, monkeypatch):
-    monkeypatch.setattr(recency, "Recency", Fails)
+    monkeypatch.setattr(plain, "Recency", Fails)
     broken, said = dialogue.model_copy(update={"id": "broken"}), []
     told = [broken, dialogue]
     raw = execute(told, ["recency", "oracle"], [Budget.of("turns")], setting, LastWord(), say=said.append)
@@ -149,15 +149,6 @@ def test_a_model_that_breaks_down_over_one_prompt_answers_the_others(dialogue, s
     assert [(row["text"], row["error"]) for row in raw] == [("Oslo.", None), ("", "cannot read a harp")]
 
 
-def test_scores_follow_what_the_dialogue_tells(dialogue, setting):
-    """Wiring: with another city in the turn the same question is answered otherwise, and by the old answer key wrongly."""
-    told = dialogue.turns[4].model_copy(update={"text": "Actually, Lea lives in Lima."})
-    altered = dialogue.model_copy(update={"turns": (*dialogue.turns[:4], told, *dialogue.turns[5:])})
-    raw = asked(altered, setting, "oracle")
-    assert raw[0]["text"].startswith("Lima")
-    assert table_of(evaluate(raw, [dialogue]))["em"].tolist() == [0.0, 1.0]
-
-
 def test_answers_of_the_model_follow_what_is_shown(lm):
     """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
     dialogues = generate(6, seed=3, split="val", lengths=(16,))
@@ -169,14 +160,6 @@ def test_answers_of_the_model_follow_what_is_shown(lm):
     other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
     raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, say=lambda text: None)
     assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
-
-
-def test_equal_prompts_are_answered_alike_and_in_order(lm):
-    local = LocalProvider(lm)
-    prompts = [prompt([line], "In which city does Lea live?", True) for line in ("user: Lea lives in Oslo.", "user: Lea lives in Rome.")]
-    answers = local.answers([*prompts, "so much " * 2000, prompts[0]], max_tokens=8)
-    assert [answer.text for answer in answers] == ["Oslo", "Rome", "", "Oslo"] and local.answer(prompts[1], max_tokens=8).text == "Rome"
-    assert [answer.error is None for answer in answers] == [True, True, False, True]
 
 
 def test_what_the_limit_does_not_hold_was_not_shown(lm):
@@ -196,23 +179,9 @@ def test_the_prompt_of_the_specification():
     assert prompt(["user: a", "assistant: b"], "Who?", False).split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
 
 
-@pytest.mark.parametrize(("text", "line"), [("\n{}\n", 1), ("{}\n{\n", 2), ("nonsense\n", 1)])
-def test_a_damaged_file_is_said_with_its_line(tmp_path, text, line):
-    path = tmp_path / "raw.jsonl"
-    path.write_text(text)
-    with pytest.raises(LabError, match=f"raw.jsonl:{line}: .*run the phase"):
-        read_lines(path)
-
-
 def test_a_row_of_another_kind_is_said_with_its_line(dialogue):
     with pytest.raises(LabError, match=r"a/raw.jsonl:1: a row without provider; run the phase before"):
         evaluate([{"dialogue": "d", "question": "0"}], [dialogue], "a/raw.jsonl")
-
-
-def test_answers_to_other_dialogues_are_said(dialogue, setting):
-    raw = asked(dialogue, setting, "oracle")
-    with pytest.raises(LabError, match="give the dialogues that were asked"):
-        evaluate(raw, [dialogue.model_copy(update={"id": "e"})])
 
 
 @pytest.mark.parametrize(

@@ -78,15 +78,14 @@ def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_pa
         [dialogue] = read_published(path, corrections)
         assert (dialogue.questions[1].evidence, dialogue.questions[1].answer) == (("D1:1",), "8 May")
         assert dialogue.questions[0].evidence == ("D1:1", "D10:1")
-    written([{**wrong, "question": "Another?"}], "errors_conv_0.json")
-    with pytest.raises(LabError, match=r"locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"):
-        read_published(path, [tmp_path])
-    written([{**wrong, "question_id": "locomo_0_qa99"}], "errors_conv_0.json")
-    with pytest.raises(LabError, match="has no question locomo_0_qa99"):
-        read_published(path, [tmp_path])
-    written({"a": 1}, "errors_conv_0.json")
-    with pytest.raises(LabError, match="expected a list of objects with question_id"):
-        read_published(path, [tmp_path])
+    for listed, says in (
+        ([{**wrong, "question": "Another?"}], "locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"),
+        ([{**wrong, "question_id": "locomo_0_qa99"}], "has no question locomo_0_qa99"),
+        ({"a": 1}, "expected a list of objects with question_id"),
+    ):
+        written(listed, "errors_conv_0.json")
+        with pytest.raises(LabError, match=says):
+            read_published(path, [tmp_path])
 
 
 def test_longmemeval_has_a_history_a_question(written):

@@ -10,7 +10,7 @@ from hippo_core.protocols.conversation import techniques
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.techniques import found, load_technique, parsed
 from hippo_core.protocols.conversation.techniques.base import TurnQuery
-from hippo_core.protocols.conversation.techniques.compression import compressed
+from hippo_core.protocols.conversation.techniques.plain import compressed
 from tests.protocols.conversation.conftest import count
 
 OWN_TESTS = ("memories", "model_summary")  # modules that need a model
@@ -73,8 +73,6 @@ def test_retrieval_ranks_by_the_question(dialogue, room, setting):
     assert choose("bm25", dialogue, setting, room("turns"), OMAR).ranking[0] == 2
     assert choose("bm25_recent", dialogue, setting, room("turns")).ranking[0] == 4
     assert choose("bm25@3", dialogue, setting, room("turns"), OMAR).ranking[:3] == (0, 1, 2)
-    options = replace(setting, options={"threshold": 0.5})
-    assert set(choose("bm25", dialogue, options, room("full")).places) == {0, 4}
 
 
 def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(dialogue, room, setting):

@@ -9,14 +9,14 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.paired import answerers
+from hippo_core.protocols.paired import answering
 from hippo_core.protocols.paired.answering import Prompt
 from hippo_core.protocols.paired.comparison import compare_sides, side
 from hippo_core.protocols.paired.retrieval import Passage
+from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.suite_run import run
 from hippo_core.providers import Provider
 from hippo_core.providers import base as providers
 from hippo_core.providers.retry import CallFailed, RetryPolicy
@@ -58,7 +58,7 @@ class Fake(Provider):
 
 def asked(tmp_path, monkeypatch, fake, **told):
     names = []
-    monkeypatch.setattr(answerers, "load_provider", lambda name, key_env: names.append(name) or fake)
+    monkeypatch.setattr(answering, "load_provider", lambda name, key_env: names.append(name) or fake)
     suite, settings = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:3])), RunSettings(**{**TOLD, **told})
     rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
     assert names == [settings.provider]
@@ -102,7 +102,7 @@ def test_a_provider_that_fails_is_an_error_of_its_items(tmp_path, monkeypatch):
 def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     settings = RunSettings(conditions=("lexical",), encoder="own", profile="llm")
-    assert isinstance(answerers.answerer_of(settings, "hippo-tiny"), answerers.LocalModel)
+    assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
     [row] = [row for row in run(suite, settings, "hippo-tiny", say=lambda line: None) if row["type"] == "grounded_answer"]
     assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
 

@@ -7,8 +7,8 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.memory_agent_bench import adapted
+from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.settings import RunSettings
-from hippo_core.protocols.paired.suite_run import run
 
 FACTS = "Here is a list of facts:\n0. The mill of Orrin stands in Tarn.\n1. Vesna plays the horn.\n2. The mill of Orrin stands in Lusk."
 STORY = "Document 1:\nThe bridge of Halm was built by Ines.\n\nDocument 2:\nThe oldest boat in Perl is the Gannet."

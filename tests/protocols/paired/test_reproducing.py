@@ -8,19 +8,19 @@ from typer.testing import CliRunner
 
 from hippo_core.errors import LabError
 from hippo_core.files import sha256
-from hippo_core.protocols.paired.agents.run_suite import Permissions
+from hippo_core.protocols.paired.agents.run_suite import Permissions, told
 from hippo_core.protocols.paired.commands import app
 from hippo_core.protocols.paired.comparison import read_side
 from hippo_core.protocols.paired.rerun import Allowed, require_allowed
+from hippo_core.protocols.paired.run import run as ask
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, SEALED, read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.suite_run import run as ask
-from hippo_core.protocols.paired.whole import told
 from tests.protocols.paired import suites
 
 MEMORY = {"conditions": ("full-memory",), "encoder": "own"}
 MODEL = {"conditions": ("no-memory",), "encoder": "own", "profile": "llm"}
+URL, HTTPS, KEYED = "ollama:x@http://evil.test:81", "https://evil.test/v1/", "openai:x@https://evil.test/v1"
 
 
 @pytest.fixture(scope="module")
@@ -49,23 +49,12 @@ def record(tmp_path, suite, rows):
         ({**MEMORY, "memory": "command:/bin/sh -c 'touch x'"}, {}, r"the program .* \(--allow-shell\)", Allowed(shell=True)),
         ({**MEMORY, "memory": "os:system"}, {}, r"an import of os:system \(--allow-import\)", Allowed(imports=True)),
         ({**MODEL, "provider": "claude"}, {}, r"the program 'claude' \(--allow-shell\)", Allowed(shell=True)),
+        ({**MODEL, "provider": URL}, {}, r"the URL .*\(--allow-url http://evil.test:81\)", Allowed(urls=("evil.test:81",))),
         (
-            {**MODEL, "provider": "ollama:x@http://evil.test:81"},
+            {**MODEL, "provider": KEYED, "key_env": "KEY"},
             {},
-            r"the URL .*\(--allow-url http://evil.test:81\)",
-            Allowed(urls=("evil.test:81",)),
-        ),
-        (
-            {**MODEL, "provider": "openai:x@https://evil.test/v1", "key_env": "SECRET"},
-            {},
-            r"the variable 'SECRET' \(--key-env or --pass-env SECRET\)",
-            Allowed(urls=("https://evil.test/v1/",), variables=("SECRET",)),
-        ),
-        (
-            {**MODEL, "provider": "openai:x"},
-            {},
-            "the variable 'OPENAI_API_KEY'",
-            Allowed(urls=("api.openai.com",), variables=("OPENAI_API_KEY",)),
+            r"'KEY' \(--key-env or --pass-env KEY\)",
+            Allowed(urls=(HTTPS,), variables=("KEY",)),
         ),
         ({**MODEL, "provider": "local:/evil"}, {}, r"the model '/evil' \(--model /evil\)", Allowed(models=("/evil",))),
         (MODEL, {"model": "/evil/weights.gguf"}, r"the model '/evil/weights.gguf'", Allowed(models=("/evil/weights.gguf",))),
@@ -145,12 +134,12 @@ def test_a_record_of_an_earlier_lab_has_no_seal_and_opens(record):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"item": "x"}', "expected the columns entry, world"),
+        ('{"item": "x"}', "entry: missing; world: missing"),
         ("[" * 100_000, "nested too deep"),
         ("not JSON", "expected one JSON object"),
-        (lambda row: row | {"success": float("inf")}, "success to be a finite number or null, got inf"),
-        (lambda row: row | {"tokens_in": "7"}, "tokens_in to be a finite number or null"),
-        (lambda row: row | {"answer": 7}, "answer to be a string, got int"),
+        (lambda row: row | {"success": float("inf")}, "success: Input should be less than or equal to 1e+100, got inf"),
+        (lambda row: row | {"tokens_in": "7"}, "tokens_in: Input should be a valid number"),
+        (lambda row: row | {"answer": 7}, "answer: Input should be a valid string"),
     ],
 )
 def test_rows_that_are_none_are_told_by_line(record, line, says):
@@ -159,7 +148,7 @@ def test_rows_that_are_none_are_told_by_line(record, line, says):
     first = path.read_text().splitlines()[0]
     path.write_text(f"{first}\n{line if isinstance(line, str) else json.dumps(line(json.loads(first)))}\n")
     altered(run, lambda about: about.update(results_sha256=sha256(path)), seal=True)
-    with pytest.raises(LabError, match=f"{RESULTS}:2: expected .*|{says}") as error:
+    with pytest.raises(LabError, match=f"{RESULTS}:2: ") as error:
         read_run(run.folder)
     assert says in str(error.value)
 

@@ -60,12 +60,6 @@ def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
     assert says in str(error.value)
 
 
-def test_a_note_that_is_not_there_is_said(tmp_path):
-    suite = read(tmp_path / "s", amber_r={"notes": ["n9"]})
-    with pytest.raises(LabError, match=r"unknown note in .*second_reading.jsonl:2 'n9'; legal: n1, n2, n3"):
-        agreement(suite)
-
-
 def test_the_shipped_suite_was_read_a_second_time_whole():
     suite = read_suite("data/paired/everyday")
     found = agreement(suite)

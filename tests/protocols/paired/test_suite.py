@@ -30,10 +30,7 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (
-            '{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}',
-            "27: expected expected_notes",
-        ),
+        ('{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}', "27: expected expected_notes"),
         ('{"id": "x", "type": "retrieval", "question": "?", "world": "nowhere"}', "27: expected a world that has notes"),
         ('{"id": "x", "type": "riddle"}', "27: type: Input tag 'riddle'"),
         ('{"id": "x", "type": "retrieval", "question": "?", "world": "amber", "topk": 3}', "27: topk: Extra inputs"),
@@ -44,6 +41,11 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
         (
             '{"id": "x", "type": "adversarial_stale", "question": "?", "world": "amber", "expect": "prefer_fresh"}',
             "expected fresh_assertions",
+        ),
+        (
+            '{"id": "x", "type": "agent_build_sequence", "fixture": "f", "agent_command": "c",'
+            ' "steps": [{"id": "a", "prompt": "p"}, {"id": "a", "prompt": "p"}]}',
+            "two steps have the same id",
         ),
     ],
 )
@@ -100,7 +102,7 @@ def test_a_worlds_name_that_leads_out_of_the_suite_is_refused_with_its_line(worl
     values = [json.loads(line) for line in (folder / file).read_text().splitlines()]
     values[1]["world"] = world
     (folder / file).write_text("\n".join(map(json.dumps, values)) + "\n")
-    with pytest.raises(LabError, match=rf"{file}:2: expected a world's name without '\.\.'"):
+    with pytest.raises(LabError, match=rf"{file}:2: world: .*expected a world's name without '\.\.'"):
         read_suite(folder)
 
 

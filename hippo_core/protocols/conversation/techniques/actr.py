@@ -4,8 +4,7 @@
 
 Time is counted in turns; the question comes one turn after the last. A use of a turn is its telling, and every later turn that mentions a
 name of it. The m sources j are the content words of the question that some turn holds; fan_j is how many turns hold j, and S_ji is 0 where
-turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3. A turn below the threshold tau is not retrieved. Retrieval
-of one that is takes F e^-A seconds, failure F e^-tau.
+turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3.
 """
 
 import math
@@ -14,24 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
-from types import MappingProxyType
 
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.entities import content, names
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, TechniqueContext
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
 
 
 @dataclass(frozen=True)
 class ACTRSettings:
     """Decay d, strength S of associations (of 2, 3 and 4.5 the best on validation dialogues; it must exceed ln fan), total weight W of
-    sources, noise s, threshold tau (None: everything is retrieved), latency factor F in seconds."""
+    sources, noise s."""
 
     decay: float = 0.5
     strength: float = 4.5
     weight: float = 1.0
     noise: float = 0.0
-    threshold: float | None = None
-    latency: float = 1.0
 
 
 def base_level(uses: Sequence[float], now: float, decay: float) -> float:
@@ -54,21 +50,6 @@ def logistic(random: Random, scale: float) -> float:
     return scale * math.log(share / (1 - share))
 
 
-def retrieval_probability(activation: float, settings: ACTRSettings) -> float:
-    """1 / (1 + e^((tau - A) / s)); without noise 0 or 1."""
-    if settings.threshold is None:
-        return 1.0
-    if not settings.noise:
-        return float(activation >= settings.threshold)
-    return 1 / (1 + math.exp((settings.threshold - activation) / settings.noise))
-
-
-def latency(activation: float, settings: ACTRSettings) -> float:
-    """Seconds until a chunk of this activation is there, or until retrieval has failed."""
-    tau = settings.threshold
-    return settings.latency * math.exp(-(activation if tau is None else max(activation, tau)))
-
-
 def uses_of(turns: Sequence[Sequence[Turn]]) -> list[list[float]]:
     """For each passage the times at which it was told or a name of it was mentioned, in turns."""
     starts = [0, *accumulate(map(len, turns))][:-1]
@@ -83,14 +64,10 @@ def uses_of(turns: Sequence[Sequence[Turn]]) -> list[list[float]]:
 
 
 class ACTR(Retriever):
-    """Ranks passages by activation. Options: those of `ACTRSettings`."""
+    """Ranks passages by activation."""
 
     name = "actr"
-    options: Mapping[str, float] = MappingProxyType({})
-
-    def __init__(self, setting: TechniqueContext) -> None:
-        super().__init__(setting)
-        self.settings = ACTRSettings(**{**self.options, **setting.options})
+    settings = ACTRSettings()
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         settings, now = self.settings, float(sum(map(len, turns)))
@@ -105,8 +82,7 @@ class ACTR(Retriever):
                 level + spreading(sources, words, fan, settings) + logistic(random, settings.noise)
                 for level, words in zip(base, held, strict=True)
             ]
-            order = sorted(range(len(active)), key=lambda place: (-round(active[place], 9), place))
-            return [place for place in order if settings.threshold is None or active[place] >= settings.threshold]
+            return sorted(range(len(active)), key=lambda place: (-round(active[place], 9), place))
 
         return rank
 
@@ -115,11 +91,11 @@ class ACTRBase(ACTR):
     """By base level alone, without spreading."""
 
     name = "actr_base"
-    options = MappingProxyType({"weight": 0.0})
+    settings = ACTRSettings(weight=0.0)
 
 
 class ACTRNoise(ACTR):
     """With noise on every activation."""
 
     name = "actr_noise"
-    options = MappingProxyType({"noise": 0.25})
+    settings = ACTRSettings(noise=0.25)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hippo_core.protocols.conversation.budget import Room
@@ -43,7 +43,6 @@ class TechniqueContext:
     lm: Any
     seed: int = 1337
     chunk: int = 1
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 class Technique:

@@ -13,12 +13,12 @@ from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
 
 
 class MemoryTechnique(Retriever):
-    """Ranks passages as the memory of a preset recalls them. Options: `settings` that replace the preset's own."""
+    """Ranks passages as the memory of a preset recalls them."""
 
     preset: str
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
-        memory = LiveMemory(self.setting.lm, self.preset, self.setting.options.get("settings"))
+        memory = LiveMemory(self.setting.lm, self.preset)
         taught = {one.id: number for number, one in enumerate(memory.teach(passages))}
 
         def rank(question: str) -> Sequence[int]:

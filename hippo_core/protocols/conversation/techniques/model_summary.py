@@ -14,7 +14,7 @@ from typing import Any
 from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TechniqueContext, TurnQuery
-from hippo_core.protocols.conversation.techniques.recency import newest
+from hippo_core.protocols.conversation.techniques.plain import newest
 from hippo_core.protocols.conversation.techniques.summary import EVERY, WINDOW
 from hippo_core.text import on_one_line
 

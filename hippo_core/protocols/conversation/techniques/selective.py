@@ -1,6 +1,6 @@
 """selective: the turns likest the question, by words, by an encoder, or by the model's key.
 
-    score(turn) = (1 - w) likeness(turn, question) + w recency(turn),    kept where score >= threshold, best first
+    score(turn) = (1 - w) likeness(turn, question) + w recency(turn),    best first
 
 likeness is scaled to the dialogue's best (0 to 1); recency is the turn's place, 0 for the first and 1 for the last. The specification names
 the settings (scorer, recency weight, threshold, top k) and no formula; this is ours. k is what the budget holds.
@@ -9,52 +9,46 @@ the settings (scorer, recency weight, threshold, top k) and no formula; this is 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, TechniqueContext
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.ranking import ranked
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
-Scorer = Literal["bm25", "embedding", "key"]
-Scores = Callable[[str], np.ndarray]
+Scores = Callable[[str], np.ndarray]  # a question -> how like each passage is
 RECENT = 0.25  # the weight of recency where a technique has one
 WINNERS = 64  # units of a key, as the episodic memory's
 
 
 class Selective(Retriever):
-    """Ranks passages by likeness and recency. Options: scorer, recency (w, 0 to 1), threshold."""
+    """Ranks passages by likeness and recency."""
 
-    scorer: Scorer
     recency = 0.0
 
-    def __init__(self, setting: TechniqueContext) -> None:
-        super().__init__(setting)
-        self.scorer = setting.options.get("scorer", self.scorer)
-        self.recency: float = setting.options.get("recency", self.recency)
-        self.threshold: float | None = setting.options.get("threshold")
+    def scores(self, passages: Sequence[str]) -> Scores:
+        """A function that says how like a question each passage is."""
+        raise NotImplementedError
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
-        scores = SCORERS[self.scorer](self.setting.lm, passages)
+        scores = self.scores(passages)
         age = np.linspace(0, 1, len(passages)) if len(passages) > 1 else np.ones(1)
-
-        def rank(question: str) -> Sequence[int]:
-            total = (1 - self.recency) * scaled(scores(question)) + self.recency * age
-            return [place for place in ranked(total) if self.threshold is None or total[place] >= self.threshold]
-
-        return rank
+        return lambda question: ranked((1 - self.recency) * scaled(scores(question)) + self.recency * age)
 
 
 class TurnBM25(Selective):
     """By words."""
 
     name = "bm25"
-    scorer = "bm25"
+
+    def scores(self, passages: Sequence[str]) -> Scores:
+        index, taught = indexed(self.setting.lm, passages)
+        return lambda question: bm25_scores(index, taught, question)
 
 
 class RecentBM25(TurnBM25):
@@ -65,10 +59,16 @@ class RecentBM25(TurnBM25):
 
 
 class Embedding(Selective):
-    """By MiniLM's vectors."""
+    """By MiniLM's cosine where it is on the disk, else by that of the model's own states."""
 
     name = "embedding"
-    scorer = "embedding"
+
+    def scores(self, passages: Sequence[str]) -> Scores:
+        from hippo_core.methods.encoded import default_encoder
+
+        index, taught = indexed(self.setting.lm, passages)
+        encoder = default_encoder()
+        return lambda question: dense_scores(index, taught, question, encoder)
 
 
 class RecentEmbedding(Embedding):
@@ -79,10 +79,18 @@ class RecentEmbedding(Embedding):
 
 
 class KeyRanking(Selective):
-    """By the sparse key on the model's states."""
+    """By the cosine of the sparse key that was fitted on the model's early states."""
 
     name = "key"
-    scorer = "key"
+
+    def scores(self, passages: Sequence[str]) -> Scores:
+        from hippo_core.retrieval.text_encoder import with_payloads
+        from hippo_core.retrieval.trace_index import TraceIndex
+
+        encoder = _key_encoder(self.setting.lm)
+        traces = [replace(trace, id=number) for number, trace in enumerate(indexed(self.setting.lm, passages)[0].traces, start=1)]
+        index = TraceIndex(with_payloads(encoder, traces), ("key",), encoder)
+        return lambda question: index.likeness(index.cue(question))["key"]
 
 
 def scaled(scores: np.ndarray) -> np.ndarray:
@@ -91,34 +99,10 @@ def scaled(scores: np.ndarray) -> np.ndarray:
     return above / above.max() if above.max() > 0 else above
 
 
-def _world(lm: Any, passages: Sequence[str]) -> tuple[WorldIndex, tuple[str, ...]]:
+def indexed(lm: Any, passages: Sequence[str]) -> tuple[WorldIndex, tuple[str, ...]]:
+    """The passages as traces in an index, and their names in order."""
     taught = tuple(map(str, range(len(passages))))
     return WorldIndex(lm, [Trace("dialogue", name, text, time=int(name)) for name, text in zip(taught, passages, strict=True)]), taught
-
-
-def _bm25(lm: Any, passages: Sequence[str]) -> Scores:
-    index, taught = _world(lm, passages)
-    return lambda question: bm25_scores(index, taught, question)
-
-
-def _embedding(lm: Any, passages: Sequence[str]) -> Scores:
-    """MiniLM's cosine where it is on the disk, else that of the model's own states."""
-    from hippo_core.methods.encoded import default_encoder
-
-    index, taught = _world(lm, passages)
-    encoder = default_encoder()
-    return lambda question: dense_scores(index, taught, question, encoder)
-
-
-def _key(lm: Any, passages: Sequence[str]) -> Scores:
-    """The cosine of the sparse key that was fitted on the model's early states."""
-    from hippo_core.retrieval.text_encoder import with_payloads
-    from hippo_core.retrieval.trace_index import TraceIndex
-
-    encoder = _key_encoder(lm)
-    traces = [replace(trace, id=number) for number, trace in enumerate(_world(lm, passages)[0].traces, start=1)]
-    index = TraceIndex(with_payloads(encoder, traces), ("key",), encoder)
-    return lambda question: index.likeness(index.cue(question))["key"]
 
 
 @lru_cache(maxsize=2)
@@ -128,6 +112,3 @@ def _key_encoder(lm: Any) -> Any:
 
     model = load_key_model(lm)
     return KeyEncoder(model, model.head.settings.units, WINNERS)
-
-
-SCORERS: dict[str, Callable[[Any, Sequence[str]], Scores]] = {"bm25": _bm25, "embedding": _embedding, "key": _key}

@@ -11,7 +11,7 @@ from hippo_core.protocols.conversation.budget import Room
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.entities import content
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
-from hippo_core.protocols.conversation.techniques.recency import newest
+from hippo_core.protocols.conversation.techniques.plain import newest
 
 EVERY = 10  # turns
 WINDOW = 0.5  # share of the room that the last turns have

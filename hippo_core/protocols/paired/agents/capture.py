@@ -1,8 +1,7 @@
 """What a command writes, kept within bounds: the first and the last bytes of a stream, and how many between them were cut."""
 
-import os
-from collections import deque
 from dataclasses import dataclass
+from typing import IO
 
 PIECE = 1 << 16
 
@@ -35,37 +34,28 @@ class Captured:
 
 
 class Bounded:
-    """The first and the last half of `most` bytes; never more in memory."""
+    """The first and the last half of `most` bytes; little more than these in memory."""
 
     def __init__(self, most: int) -> None:
-        self.half = max(most // 2, 1)
-        self.first = bytearray()
-        self.last: deque[bytes] = deque()
-        self.held = self.total = 0
+        self.half, self.total = max(most // 2, 1), 0
+        self.first, self.last = bytearray(), bytearray()
 
-    def add(self, piece: bytes) -> None:
-        """Take what came."""
-        self.total += len(piece)
-        room = self.half - len(self.first)
-        self.first += piece[:room]
-        if rest := piece[room:]:
-            self.last.append(rest)
-            self.held += len(rest)
-            while self.held - len(self.last[0]) >= self.half:
-                self.held -= len(self.last.popleft())
+    def drain(self, file: IO[bytes]) -> None:
+        """Read a pipe to its end, and close it."""
+        with file:
+            while piece := file.read(PIECE):
+                self.total += len(piece)
+                room = self.half - len(self.first)
+                self.first += piece[:room]
+                self.last += piece[room:]
+                if len(self.last) > 2 * self.half + PIECE:
+                    del self.last[: -self.half]
 
     @property
     def cut(self) -> int:
         """How many bytes are left out."""
-        return self.total - len(self.first) - min(self.held, self.half)
+        return self.total - len(self.first) - min(len(self.last), self.half)
 
     def content(self) -> bytes:
         """The bytes, with a line that says how many are cut."""
-        end = b"".join(self.last)[-self.half :]
-        return bytes(self.first) + (b"\n[%d bytes cut]\n" % self.cut if self.cut else b"") + end
-
-    def drain(self, descriptor: int) -> None:
-        """Read a pipe to its end, and close it."""
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            while piece := file.read(PIECE):
-                self.add(piece)
+        return bytes(self.first) + (b"\n[%d bytes cut]\n" % self.cut if self.cut else b"") + bytes(self.last[-self.half :])

@@ -202,24 +202,28 @@ def _system() -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
 
 
 def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[], object] | None) -> Captured:
-    ends = [os.pipe() for _ in range(4)]
-    (spec_from, spec_to), (report_from, report_to), (out_from, out_to), (err_from, err_to) = ends
-    command = [sys.executable, "-I", "-S", str(KEEPER), str(spec_from), str(report_to)]
     streams = [Bounded(most), Bounded(most), Bounded(MEGABYTE)]
-    process = subprocess.Popen(
-        command, stdin=stdin, stdout=out_to, stderr=err_to, pass_fds=(spec_from, report_to), env={}, cwd="/", start_new_session=True
-    )
-    for end in (spec_from, report_to, out_to, err_to):
-        os.close(end)
-    readers = [
-        Thread(target=stream.drain, args=(end,), daemon=True)
-        for stream, end in zip(streams, (out_from, err_from, report_from), strict=True)
-    ]
+    report_from, report_to = os.pipe()
+    with tempfile.TemporaryFile() as told:
+        told.write(json.dumps(spec).encode())
+        told.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(KEEPER), str(told.fileno()), str(report_to)],
+            bufsize=0,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(told.fileno(), report_to),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+    os.close(report_to)
+    files = (process.stdout, process.stderr, os.fdopen(report_from, "rb", buffering=0))
+    readers = [Thread(target=stream.drain, args=(file,), daemon=True) for stream, file in zip(streams, files, strict=True)]
     for reader in readers:
         reader.start()
     try:
-        with os.fdopen(spec_to, "wb") as file:
-            file.write(json.dumps(spec).encode())
         until = time.monotonic() + spec["seconds"] + GRACE
         while meanwhile and process.poll() is None and time.monotonic() < until:
             meanwhile()

@@ -83,14 +83,12 @@ class MemorySocket:
         try:
             name, question = self._question(line)
             found = [dict(one) for one in self.recall(question)]
-            answer = _json({"results": found})
-        except LabError as error:
-            self.asked.append(MemoryCall(name, question, 0, str(error)))
-            return _json({"error": "the memory failed" if question else str(error)})
+            answer, noted = _json({"results": found}), MemoryCall(name, question, len(found))
         except Exception as error:  # a memory of the user's may raise anything, or return what is no JSON; the agent's run goes on
-            self.asked.append(MemoryCall(name, question, 0, f"{type(error).__name__}: {in_a_line(error)}"))
-            return _json({"error": "the memory failed"})
-        self.asked.append(MemoryCall(name, question, len(found)))
+            said = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {in_a_line(error)}"
+            answer = _json({"error": "the memory failed" if question else said})
+            noted = MemoryCall(name, question, 0, said)
+        self.asked.append(noted)
         return answer
 
     def _question(self, line: bytes) -> tuple[str, str]:

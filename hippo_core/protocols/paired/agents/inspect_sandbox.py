@@ -23,87 +23,11 @@ LONGEST = 86_400.0  # seconds of a command for which no timeout is named
 OUTPUT = 10.0  # megabytes of each stream; inspect_ai's own limit
 
 
-class Sandbox:
-    """What inspect_ai asks of an environment, in plain types; `register` joins it to inspect_ai's class."""
-
-    def __init__(self, limits: Limits | None = None, network: bool = False) -> None:
-        self._held = ExitStack()
-        self._folder = self._held.enter_context(temporary("hippo-sandbox."))
-        self._folder.chmod(0o711)
-        workspace = self._folder / "workspace"
-        workspace.mkdir()
-        chosen = limits or Limits(output=OUTPUT)
-        self.box = self._held.enter_context(Containment.open(workspace, limits=chosen, network=network))
-
-    def close(self) -> None:
-        """The workspace goes."""
-        self._held.close()
-
-    async def run(
-        self,
-        cmd: list[str],
-        given: str | bytes | None,
-        cwd: str | None,
-        env: Mapping[str, str] | None,
-        timeout: float | None,
-    ) -> tuple[int, str, str]:
-        """Status, stdout and stderr. TimeoutError, PermissionError and UnicodeDecodeError as inspect_ai expects them."""
-        stdin = given.encode() if isinstance(given, str) else given or b""
-        where = None if cwd is None else str(PurePosixPath(self.box.directory) / cwd)
-        seconds = LONGEST if timeout is None else float(timeout)
-        try:
-            ran = await asyncio.to_thread(self.box.run, cmd, stdin, env, seconds, where)
-        except LabError as error:
-            if "PermissionError" in str(error):
-                raise PermissionError(str(error)) from None
-            return 127, "", str(error)  # no such program, as a shell says it
-        if ran.ended == "timeout":
-            raise TimeoutError(ran.why)
-        status = -9 if ran.status is None else ran.status
-        return status, ran.stdout.decode("utf-8"), ran.stderr.decode("utf-8") + (f"{ran.why}\n" if ran.status is None else "")
-
-    def path(self, file: str) -> str:
-        """A path below the workspace; PermissionError for one that leads elsewhere."""
-        given = PurePosixPath(file)
-        if given.is_absolute() and given.is_relative_to(self.box.directory):
-            given = given.relative_to(self.box.directory)
-        try:
-            return str(relative(str(given), "file"))
-        except LabError as error:
-            raise PermissionError(str(error)) from None
-
-    async def write(self, file: str, contents: str | bytes) -> None:
-        """Write a file by a contained command, so that a link which an agent left leads nowhere outside."""
-        path = f"{self.box.directory}/{self.path(file)}"
-        content = contents.encode() if isinstance(contents, str) else contents
-        line = 'mkdir -p -- "$(dirname -- "$1")" && if [ -d "$1" ]; then exit 21; fi; cat > "$1"'
-        ran = await asyncio.to_thread(self.box.run, ["/bin/sh", "-c", line, "sh", path], content)
-        if ran.status == 21:
-            raise IsADirectoryError(file)
-        if ran.status != 0:
-            raise PermissionError(f"{file}: {ran.stderr.decode(errors='replace').strip() or ran.why}")
-
-    async def read(self, file: str) -> bytes:
-        """The bytes of a file of the workspace; FileNotFoundError, IsADirectoryError or PermissionError where there is none to read."""
-        path = self.path(file)
-        place = self.box.workspace / path
-        if not os.path.lexists(place):
-            raise FileNotFoundError(file)
-        if place.is_dir() and not place.is_symlink():
-            raise IsADirectoryError(file)
-        try:
-            return read(self.box.workspace, path)
-        except LabError as error:
-            raise PermissionError(f"{error} (at most {MOST} bytes, no links)") from None
-
-
-def settings(config: Any) -> tuple[Limits | None, bool]:
+def settings(config: Any) -> tuple[Limits, bool]:
     """Limits and network of a sandbox's configuration, a mapping or an object with `limits` and `network`; LabError for another key."""
-    if config is None:
-        return None, False
     if isinstance(config, str):
         raise LabError(f"sandbox hippo: expected limits and network as values, got the file {config!r}")
-    values = dict(config) if isinstance(config, Mapping) else config.model_dump()
+    values = dict(config or {}) if isinstance(config, Mapping | None) else config.model_dump()
     if unknown := set(values) - {"limits", "network"}:
         raise LabError(f"sandbox hippo: unknown {', '.join(sorted(unknown))}; legal: limits, network")
     limits = Limits.model_validate({"output": OUTPUT} | dict(values.get("limits") or {}))
@@ -118,11 +42,15 @@ def register() -> type:
         raise LabError("inspect_ai is not installed in this Python; pip install inspect-ai") from None
 
     class HippoSandbox(SandboxEnvironment):
-        """inspect_ai's environment around a `Sandbox`."""
+        """A sample's environment: one containment around an empty workspace."""
 
-        def __init__(self, limits: Limits | None = None, network: bool = False) -> None:
+        def __init__(self, limits: Limits, network: bool) -> None:
             super().__init__()
-            self.sandbox = Sandbox(limits, network)
+            self.held = ExitStack()
+            folder = self.held.enter_context(temporary("hippo-sandbox."))
+            folder.chmod(0o711)
+            (folder / "workspace").mkdir()
+            self.box = self.held.enter_context(Containment.open(folder / "workspace", limits=limits, network=network))
 
         @classmethod
         async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, Any]:
@@ -131,7 +59,7 @@ def register() -> type:
         @classmethod
         async def sample_cleanup(cls, task_name: str, config: Any, environments: dict[str, Any], interrupted: bool) -> None:
             for environment in environments.values():
-                environment.sandbox.close()
+                environment.held.close()
 
         async def exec(
             self,
@@ -144,14 +72,54 @@ def register() -> type:
             timeout_retry: bool = True,
             concurrency: bool = True,
         ) -> Any:
-            status, stdout, stderr = await self.sandbox.run(cmd, input, cwd, env, timeout)
-            return ExecResult(status == 0, status, stdout, stderr)
+            stdin = input.encode() if isinstance(input, str) else input or b""
+            where = None if cwd is None else str(PurePosixPath(self.box.directory) / cwd)
+            seconds = LONGEST if timeout is None else float(timeout)
+            try:
+                ran = await asyncio.to_thread(self.box.run, cmd, stdin, env, seconds, where)
+            except LabError as error:
+                if "PermissionError" in str(error):
+                    raise PermissionError(str(error)) from None
+                return ExecResult(False, 127, "", str(error))  # no such program, as a shell says it
+            if ran.ended == "timeout":
+                raise TimeoutError(ran.why)
+            status = -9 if ran.status is None else ran.status
+            said = ran.stderr.decode("utf-8") + (f"{ran.why}\n" if ran.status is None else "")
+            return ExecResult(status == 0, status, ran.stdout.decode("utf-8"), said)
 
         async def write_file(self, file: str, contents: str | bytes) -> None:
-            await self.sandbox.write(file, contents)
+            """By a contained command, so that a link which an agent left leads nowhere outside."""
+            path = f"{self.box.directory}/{_path(self.box, file)}"
+            content = contents.encode() if isinstance(contents, str) else contents
+            line = 'mkdir -p -- "$(dirname -- "$1")" && if [ -d "$1" ]; then exit 21; fi; cat > "$1"'
+            ran = await asyncio.to_thread(self.box.run, ["/bin/sh", "-c", line, "sh", path], content)
+            if ran.status == 21:
+                raise IsADirectoryError(file)
+            if ran.status != 0:
+                raise PermissionError(f"{file}: {ran.stderr.decode(errors='replace').strip() or ran.why}")
 
         async def read_file(self, file: str, text: bool = True) -> str | bytes:
-            content = await self.sandbox.read(file)
+            path = _path(self.box, file)
+            place = self.box.workspace / path
+            if not os.path.lexists(place):
+                raise FileNotFoundError(file)
+            if place.is_dir() and not place.is_symlink():
+                raise IsADirectoryError(file)
+            try:
+                content = read(self.box.workspace, path)
+            except LabError as error:
+                raise PermissionError(f"{error} (at most {MOST} bytes, no links)") from None
             return content.decode("utf-8") if text else content
 
     return sandboxenv(name="hippo")(HippoSandbox)
+
+
+def _path(box: Containment, file: str) -> str:
+    """A path below the workspace; PermissionError for one that leads elsewhere."""
+    given = PurePosixPath(file)
+    if given.is_absolute() and given.is_relative_to(box.directory):
+        given = given.relative_to(box.directory)
+    try:
+        return str(relative(str(given), "file"))
+    except LabError as error:
+        raise PermissionError(str(error)) from None

@@ -14,21 +14,24 @@ run without memory fails where files pretend that there was one. Nothing is run 
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from hippo_core.errors import LabError
-from hippo_core.files import in_a_line, new_folder, write_json
-from hippo_core.protocols.paired.agents.containment import Way, best
-from hippo_core.protocols.paired.agents.evidence import Recall
-from hippo_core.protocols.paired.agents.result import ItemResult
+from hippo_core.files import in_a_line, new_folder, write_json, write_text
+from hippo_core.protocols.paired.agents import assertions
+from hippo_core.protocols.paired.agents.containment import Way, best, owner
+from hippo_core.protocols.paired.agents.evidence import MemorySocket, Recall
 from hippo_core.protocols.paired.agents.sandbox import TaskSandbox
-from hippo_core.protocols.paired.agents.steps import run_step
-from hippo_core.protocols.paired.agents.tasks import AgentTask, task_of
-from hippo_core.protocols.paired.agents.workspace import check_fixture
+from hippo_core.protocols.paired.agents.tasks import AgentTask, ItemResult, task_of
+from hippo_core.protocols.paired.agents.usage import parse
+from hippo_core.protocols.paired.agents.workspace import check_fixture, names, shown
 from hippo_core.protocols.paired.agents.wrappers import wrapped
-from hippo_core.protocols.paired.items import Shell
+from hippo_core.protocols.paired.items import AgentStep, Shell
+
+CLAIMS = ("memory-evidence", "memory_evidence", ".memory")  # names of files that say "I asked a memory"
 
 
 def run_item(
@@ -73,7 +76,10 @@ def run_item(
                 suite, item.fixture, folder / "workspace", way, item.limits, task.network, _environment(task, passed)
             ) as place:
                 faults = place.faults
-                _set_up(task, place, folder, condition)
+                for number, line in enumerate(task.setup_commands, 1):
+                    ran = place.run(line, task.item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
+                    if ran.status != 0:
+                        raise LabError(f"setup command {number}: {ran.why}")
                 for number, step in enumerate(task.steps, 1):  # also after one that fails, so that two conditions do the same work
                     steps.append(run_step(task, step, place, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
         except LabError as error:
@@ -82,31 +88,19 @@ def run_item(
             faults.append(f"{type(error).__name__}: {in_a_line(error)}")
         faults = [ascii(fault)[1:-1] if not fault.isprintable() else fault for fault in faults]
         notes = [*faults, *(f"{step.item_id}: {note}" for step in steps for note in step.notes)]
-        result = replace(_whole(item, condition, repeat, way, steps, notes, (time.monotonic() - began) * 1000), fault=bool(faults))
+        scores = {name: sum(step.scores[name] for step in steps) for name in (steps[0].scores if steps else ())}
+        scores |= {"steps_passed": sum(step.success for step in steps), "steps": len(steps)}
+        usages = [step.usage for step in steps if step.usage]
+        usage = sum(usages[1:], start=usages[0]) if usages else None
+        took = (time.monotonic() - began) * 1000
+        whole = ItemResult(item.id, item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, way, tuple(steps))
+        result = replace(whole, fault=bool(faults))
         write_json(folder / "summary.json", asdict(result))
     return result
 
 
-def _set_up(task: AgentTask, place: TaskSandbox, folder: Path, condition: str) -> None:
-    for number, line in enumerate(task.setup_commands, 1):
-        ran = place.run(line, task.item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
-        if ran.status != 0:
-            raise LabError(f"setup command {number}: {ran.why}")
-
-
-def _whole(
-    item: Shell, condition: str, repeat: int, way: Way, steps: Sequence[ItemResult], notes: Sequence[str], took: float
-) -> ItemResult:
-    scores = {name: sum(step.scores[name] for step in steps) for name in (steps[0].scores if steps else ())}
-    scores |= {"steps_passed": sum(step.success for step in steps), "steps": len(steps)}
-    usages = [step.usage for step in steps if step.usage]
-    usage = sum(usages[1:], start=usages[0]) if usages else None
-    return ItemResult(item.id, item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, way, tuple(steps))
-
-
 def _unfit(item: Shell, suite: Path) -> tuple[str, ...]:
     try:
-        task_of(item)
         if item.fixture:
             check_fixture(suite / item.fixture)
     except LabError as error:
@@ -119,3 +113,70 @@ def _environment(task: AgentTask, passed: Sequence[str]) -> dict[str, str]:
     if missing:
         raise LabError(f"the agent needs {', '.join(missing)}: set it (8 characters or more) and pass it (--pass-env NAME)")
     return {name: os.environ[name] for name in task.environment}
+
+
+def run_step(
+    task: AgentTask, step: AgentStep, place: TaskSandbox, folder: Path, recall: Recall | None, condition: str, repeat: int
+) -> ItemResult:
+    """Run a step in the task's workspace; artifacts go to `folder`. LabError where a command cannot be contained."""
+    began = time.monotonic()
+    values, seconds = {"condition": condition, "step": step.id}, task.seconds(step)
+    questions = {f"q{number}": text for number, text in enumerate(step.memory_questions, 1)} if recall else {}
+    text = prompt(step.prompt, questions if recall else None)
+    write_text(folder / "prompt.md", text)
+    with ExitStack() as stack:
+        extra, asked, serve = {"task": place.add("task", {"prompt.md": text, **task.wrapper})}, [], None
+        if recall:
+            memory = stack.enter_context(MemorySocket(recall, questions, owner(place.way, place.uid)))
+            extra["memory"], asked, serve = memory.folder, memory.asked, memory.serve
+        ran = place.run(task.command, seconds, folder / "agent", values, extra, text.encode(), agent=True, meanwhile=serve)
+    verified = {one.id for one in asked if one.id and one.results}
+    told = [replace(one, question=place.told(one.question), error=place.told(one.error)) for one in asked]
+    write_json(folder / "queries.json", [asdict(one) for one in told])
+    scored = [place.run(line, seconds, folder / f"score-{number}", values) for number, line in enumerate(step.score_commands, 1)]
+    wrong = list(assertions.failures(step, place.workspace))
+    usage = parse(ran.stdout, task.usage) if task.usage else None
+    notes = [f"agent: {ran.why or 'exit status 0'}"] if ran.status != task.status else []
+    notes += [f"score command {number}: {one.why}" for number, one in enumerate(scored, 1) if one.status != 0]
+    notes += wrong
+    if missing := [name for name in questions if name not in verified]:
+        notes.append(f"memory not asked, or it found nothing: {', '.join(missing)}")
+    if not recall:
+        notes += _few([f"{shown(path)} claims a memory that there is none of" for path in names(place.workspace) if _claims(path)])
+    if task.usage_required and not usage:
+        notes.append(f"no token usage in the agent's output (format {task.usage})")
+    notes += _few([f"the value of {name} was left in {shown(path)}" for name, path in place.leaks()])
+    notes += _few([f"the memory was asked for the value of {name}" for one in asked for name in place.named(one.question)])
+    notes = [place.told(note) for note in notes]
+    scores = {
+        "score_commands_passed": sum(one.status == 0 for one in scored),
+        "score_commands": len(scored),
+        "assertions_passed": assertions.count(step) - len(wrong),
+        "assertions": assertions.count(step),
+        "memory_queries_required": len(questions),
+        "memory_queries_verified": len(verified),
+        "memory_queries": sum(bool(one.question) for one in asked),
+    }
+    took = (time.monotonic() - began) * 1000
+    result = ItemResult(step.id, task.item.type, condition, repeat, not notes, scores, took, tuple(notes), False, usage, place.way)
+    write_json(folder / "step.json", asdict(result))
+    return result
+
+
+def prompt(text: str, questions: Mapping[str, str] | None) -> str:
+    """What the agent reads: the task, and how to ask the memory; `questions` None: that there is none."""
+    if questions is None:
+        return f"{text}\n\nThere is no memory of earlier work. Work with what is in the folder.\n"
+    lines = [f"- {name}: {question}" for name, question in questions.items()]
+    how = "There is a memory of earlier work. `$MEMORY_QUERY your question` asks it and prints JSON."
+    must = ["Before you change anything ask each of these, as in `$MEMORY_QUERY --id q1`:", *lines] if lines else []
+    return "\n".join([text, "", how, *must, ""])
+
+
+def _few(notes: list[str], most: int = 20) -> list[str]:
+    """The first of many notes of a kind, and how many more there are."""
+    return notes[:most] + ([f"{len(notes) - most} more of this kind"] if len(notes) > most else [])
+
+
+def _claims(path: str) -> bool:
+    return any(part.casefold().startswith(CLAIMS) for part in Path(path).parts)

@@ -1,8 +1,10 @@
-"""Run a suite's agent items under several conditions, in random order; a row an item, of the same columns as the rest of a paired run."""
+"""Run a suite's agent items under several conditions, in random order; a row an item, with the columns of a paired run. A whole run asks
+the items that ask memories, then these."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -10,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.containment import best
 from hippo_core.protocols.paired.agents.evidence import Recall
-from hippo_core.protocols.paired.agents.result import NOT_JUDGED, ItemResult
 from hippo_core.protocols.paired.agents.run import run_item
-from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, open_condition
+from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED, ItemResult
+from hippo_core.protocols.paired.conditions import COLUMNS, MEMORY, OpenCondition, open_condition
 from hippo_core.protocols.paired.items import SHELL, Retrieval, Shell
-from hippo_core.protocols.paired.memories import opener
+from hippo_core.protocols.paired.memories import check_memory, memory_opener
+from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.settings import RunSettings
-from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
-from hippo_core.protocols.paired.suite_run import COLUMNS
+from hippo_core.protocols.paired.suite import PairedSuite
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -36,39 +38,6 @@ class Permissions:
     dry_run: bool = False
     passed: tuple[str, ...] = ()
     agent: str = ""
-
-
-@dataclass
-class _Memories:
-    """Conditions, opened once for each world."""
-
-    suite: PairedSuite
-    settings: RunSettings
-    lm: "str | LanguageModel"
-    held: ExitStack
-    opened: dict[tuple[str, str], OpenCondition] = field(default_factory=dict)
-
-    def recall(self, condition: str, world: str, repeat: int) -> Recall | None:
-        """What a question brings; None without memory."""
-        if condition == NONE:
-            return None
-        if (condition, world) not in self.opened:
-            self.opened[condition, world] = open_condition(condition, self.suite, world, self._open, self.settings.seed)
-            self.held.callback(self.opened[condition, world].close)
-        bring = self.opened[condition, world].bring
-
-        def ask(question: str) -> Sequence[Mapping[str, Any]]:
-            item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
-            brought = bring(item, repeat)
-            if brought.error:
-                raise LabError(brought.error)
-            return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
-
-        return ask
-
-    def _open(self, name: str, notes: Sequence[SuiteNote]) -> Any:
-        preset = self.settings.memory if name == MEMORY else name
-        return opener(preset, self.lm, self.settings.encoder, self.settings.timeout_s)(notes)
 
 
 def run_tasks(
@@ -90,13 +59,19 @@ def run_tasks(
         say(f"contained by: {best()}")
     rows: list[dict[str, Any]] = []
     with ExitStack() as held:
-        memories = _Memories(suite, settings, lm, held)
+        open_memory = memory_opener(settings, lm)
+
+        @cache
+        def opened(condition: str, world: str) -> OpenCondition:
+            return held.enter_context(closing(open_condition(condition, suite, world, open_memory, settings.seed)))
+
         for repeat in range(1, settings.repeats + 1):
             random = Random(f"{settings.seed}/{repeat}")
             pairs = [(item, condition) for item in items for condition in settings.conditions]
             random.shuffle(pairs)
             for item, condition in pairs:
-                recall = None if permissions.dry_run else memories.recall(condition, item.world, repeat)
+                silent = permissions.dry_run or condition == NONE
+                recall = None if silent else _recall(opened(condition, item.world), item.world, repeat)
                 result = run_item(
                     item,  # pyright: ignore[reportArgumentType]
                     condition,
@@ -114,6 +89,52 @@ def run_tasks(
     if faulty := [row for row in rows if row["answer"].startswith(NOT_JUDGED)]:
         say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
     return rows
+
+
+def _recall(condition: OpenCondition, world: str, repeat: int) -> Recall:
+    """What a question brings under an open condition."""
+
+    def ask(question: str) -> Sequence[Mapping[str, Any]]:
+        item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
+        brought = condition.bring(item, repeat)
+        if brought.error:
+            raise LabError(brought.error)
+        return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
+
+    return ask
+
+
+def run_whole(
+    suite: PairedSuite,
+    settings: RunSettings,
+    lm: "str | LanguageModel",
+    tasks: Path,
+    allowed: Permissions,
+    say: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """The rows of all items, in the order in which they were asked. `tasks`: where agents' folders go. LabError where an item runs commands
+    and nobody allowed it, and for a memory that is none. A dry run checks the items that run commands, and has no rows."""
+    check_memory(settings.memory, settings.encoder)
+    if suite.runs_commands and not (allowed.shell or allowed.dry_run):
+        raise LabError(f"{suite.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
+    rows: list[dict[str, Any]] = []
+    if suite.asking and not allowed.dry_run:
+        rows += run(replace(suite, items=tuple(suite.asking)), settings, lm, say=say)
+    if suite.runs_commands:
+        done = run_tasks(suite, settings, lm, tasks, allowed, say)
+        rows += [] if allowed.dry_run else [{**row, "place": len(rows) + row["place"]} for row in done]
+    return rows
+
+
+def told(allowed: Permissions) -> dict[str, Any]:
+    """What a run records of its permissions: the agent, and the names of variables that it was passed."""
+    return {"agent": allowed.agent, "passed": list(allowed.passed)}
+
+
+def permissions(about: Mapping[str, Any], shell: bool) -> Permissions:
+    """The permissions of a run that is made again."""
+    agents = about.get("agents") or {}
+    return Permissions(shell, passed=tuple(agents.get("passed", ())), agent=agents.get("agent", ""))
 
 
 def _require_notes(suite: PairedSuite, items: Sequence[Any], conditions: Sequence[str]) -> None:

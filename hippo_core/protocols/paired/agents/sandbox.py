@@ -106,10 +106,7 @@ class TaskSandbox:
         return self._kept(line, ran, keep)
 
     def _kept(self, line: str, ran: Captured, keep: Path) -> Captured:
-        out, err = ran.stdout, ran.stderr
-        for name, value in self.secrets.items():
-            for form in forms(value):
-                out, err = (text.replace(form, f"[{name}]".encode()) for text in (out, err))
+        out, err = self._clean(ran.stdout), self._clean(ran.stderr)
         write_bytes(keep.with_name(keep.name + ".stdout"), out)
         write_bytes(keep.with_name(keep.name + ".stderr"), err)
         about = {name: value for name, value in asdict(ran).items() if name not in ("stdout", "stderr")}
@@ -118,11 +115,14 @@ class TaskSandbox:
 
     def told(self, text: str) -> str:
         """A text of the agent's as it is stored: no secret, and no half characters."""
-        raw = text.encode("utf-8", errors="backslashreplace")
+        return self._clean(text.encode("utf-8", errors="backslashreplace")).decode("utf-8", errors="replace")
+
+    def _clean(self, raw: bytes) -> bytes:
+        """These bytes with the name of each secret in the place of its value."""
         for name, value in self.secrets.items():
             for form in forms(value):
                 raw = raw.replace(form, f"[{name}]".encode())
-        return raw.decode("utf-8", errors="replace")
+        return raw
 
     def named(self, text: str) -> list[str]:
         """The secrets whose value a text holds."""

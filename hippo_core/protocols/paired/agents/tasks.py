@@ -1,12 +1,12 @@
-"""Items whose work is done by commands, in one form: `command_task` and `agent_build_task` are sequences of one step."""
+"""Items whose work is done by commands, in one form (command and build tasks are sequences of one step), and what becomes of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents.usage import Format
-from hippo_core.protocols.paired.agents.workspace import relative
+from hippo_core.protocols.paired.agents.usage import Format, Usage
 from hippo_core.protocols.paired.items import AgentBuildSequence, AgentStep, Built, CommandTask, Shell
+
+NOT_JUDGED = "not judged:"  # how the answer of an item's row begins where its agent broke the item
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,13 @@ class AgentTask:
 
 
 def task_of(item: Shell) -> AgentTask:
-    """The task that an item is; LabError for a path that leads out of the workspace."""
+    """The task that an item is."""
     if isinstance(item, CommandTask):
         return AgentTask(item, item.command, (AgentStep(id="task", prompt=item.prompt),), (), item.expected_exit_code, network=item.network)
     if isinstance(item, AgentBuildSequence):
         steps = tuple(item.steps)
     else:
         steps = (AgentStep(id="task", prompt=item.prompt, **{field: getattr(item, field) for field in Built.model_fields}),)
-    for step in steps:
-        for path in (*step.required_files, *step.forbidden_files, *(one.file for one in step.required_content)):
-            relative(path, f"item {item.id}, step {step.id}")
-    if len({step.id for step in steps}) < len(steps):
-        raise LabError(f"item {item.id}: two steps have the same id")
     return AgentTask(
         item,
         item.agent_command,
@@ -52,3 +47,28 @@ def task_of(item: Shell) -> AgentTask:
         environment=tuple(item.environment),
         network=item.network,
     )
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """`notes` say why it failed; empty where it succeeded. `fault`: it could not be judged, by what its agent left or did.
+
+    `usage` of an item is the sum over its steps: count one or the other.
+
+    `scores`, of an item sums over its steps: score_commands_passed of score_commands, assertions_passed of assertions (files and contents),
+    memory_queries_verified of memory_queries_required, memory_queries (all that the memory was asked), steps_passed of steps.
+    """
+
+    item_id: str
+    type: str
+    condition: str
+    repeat: int
+    success: bool
+    scores: Mapping[str, float]
+    duration_ms: float
+    notes: tuple[str, ...]
+    skipped: bool = False
+    usage: Usage | None = None
+    containment: str = ""
+    sub_results: tuple["ItemResult", ...] = ()
+    fault: bool = False

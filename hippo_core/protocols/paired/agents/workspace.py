@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from hippo_core.errors import LabError
+from hippo_core.protocols.paired.suite import within
 
 MOST = 8 << 20  # bytes of a file that an assertion reads
 MOST_NAMES = 100_000  # files and folders of a workspace
@@ -49,11 +50,7 @@ def check_fixture(fixture: Path) -> None:
 
 def fresh_copy(root: Path, name: str, workspace: Path) -> None:
     """Copy the fixture `name` of the suite folder `root` to a new workspace."""
-    fixture = root.resolve()
-    for part in relative(name, "fixture").parts:
-        fixture /= part
-        if fixture.is_symlink():
-            raise LabError(f"the fixture {name!r} leads through a link, {fixture}; put the folder itself there")
+    fixture = within(root.resolve(), name)
     check_fixture(fixture)
     shutil.copytree(fixture, workspace, symlinks=True, copy_function=shutil.copyfile)
     for place, _, files in os.walk(workspace):

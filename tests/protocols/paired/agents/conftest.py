@@ -11,8 +11,8 @@ import pytest
 
 from hippo_core.protocols.paired.agents.containment import Containment, Way, grants
 from hippo_core.protocols.paired.agents.limits import Limits
-from hippo_core.protocols.paired.agents.result import ItemResult
 from hippo_core.protocols.paired.agents.run import run_item
+from hippo_core.protocols.paired.agents.tasks import ItemResult
 from hippo_core.protocols.paired.items import ITEM, Shell
 
 SMOKE = Path(__file__).resolve().parents[4] / "data" / "paired" / "agents-smoke"

@@ -2,16 +2,13 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import run_item
-from hippo_core.protocols.paired.agents.tasks import task_of
-from hippo_core.protocols.paired.agents.workspace import MOST, fresh_copy, read
-from hippo_core.protocols.paired.items import ITEM
+from hippo_core.protocols.paired.agents.workspace import fresh_copy
 from tests.protocols.paired.agents.conftest import WAYS, recall, task
 
 contained = pytest.mark.skipif(not WAYS, reason="no containment here")
@@ -21,9 +18,9 @@ QUESTION = {"memory_questions": ["On which port does the ledger listen?"]}
 
 @pytest.mark.parametrize("path", ["../outside", "/etc", "fixture/../../x", "", ".", "a\0b"])
 def test_a_path_that_leads_out_is_refused(path, suite, tmp_path):
-    with pytest.raises(LabError, match="no path below"):
-        task_of(task("true", required_files=[path] if path else [".."]))
-    with pytest.raises(LabError, match="no path below"):
+    with pytest.raises(ValidationError, match="within the workspace"):
+        task("true", required_files=[path or ".."])
+    with pytest.raises(LabError, match="a path within the suite"):
         fresh_copy(suite, path, tmp_path / "workspace")
 
 
@@ -35,14 +32,6 @@ def test_a_fixture_with_a_link_is_refused_and_the_item_says_why(inside, target, 
     (suite / inside).symlink_to(target)
     result = run("true")
     assert not result.success and "holds a link" in result.notes[0] and not result.sub_results
-
-
-def test_a_fixture_that_is_a_link_or_lies_behind_one_is_refused(suite, tmp_path):
-    (suite / "linked").symlink_to("/etc")
-    with pytest.raises(LabError, match="leads through a link"):
-        fresh_copy(suite, "linked", tmp_path / "one")
-    with pytest.raises(LabError, match="leads through a link"):
-        fresh_copy(suite, "linked/apt", tmp_path / "two")
 
 
 def test_a_fixture_with_a_pipe_or_a_hard_link_is_refused(suite, tmp_path):
@@ -101,13 +90,6 @@ def test_a_link_that_an_agent_leaves_is_not_followed(run, tmp_path):
     assert said.count("a link, or a link leads to it") == 2 and "no plain file" in said and "holes does not contain" in said
     kept = tmp_path / "out" / "one-full-memory-r0" / "workspace"
     assert (kept / "answer").is_symlink() and (kept / "note").read_text() == "x\n" and not (kept / "pipe").exists()
-
-
-def test_a_file_without_end_is_not_read(tmp_path):
-    with (tmp_path / "big").open("wb") as file:
-        file.truncate(MOST + 1)
-    with pytest.raises(LabError, match="at most"):
-        read(tmp_path, "big")
 
 
 @contained
@@ -172,22 +154,6 @@ def test_nothing_runs_in_a_dry_run(suite, tmp_path):
     (suite / "fixture" / "link").symlink_to("/etc")
     result = run_item(task("touch ran"), "full-memory", suite, tmp_path / "out", recall, dry_run=True)
     assert "link" in result.notes[0]
-
-
-def test_a_file_is_read_only_through_folders(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "x").write_text("x")
-    Path(tmp_path / "door").symlink_to("real")
-    assert read(tmp_path, "real/x") == b"x"
-    with pytest.raises(LabError, match="a link"):
-        read(tmp_path, "door/x")
-
-
-def test_two_steps_of_one_name_are_refused():
-    step = {"id": "a", "prompt": "p"}
-    item = ITEM.validate_python({"id": "s", "type": "agent_build_sequence", "fixture": "f", "agent_command": "x", "steps": [step, step]})
-    with pytest.raises(LabError, match="same id"):
-        task_of(item)
 
 
 @pytest.mark.parametrize("demand", [{}, {"contains": "a", "equals": "b"}, {"contains": "a", "json_path": "b"}, {"equals": 1}])

@@ -22,7 +22,7 @@ from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
-from hippo_core.protocols.paired.agents.workspace import keep, names, remove, walk
+from hippo_core.protocols.paired.agents.workspace import names, remove, walk
 from hippo_core.protocols.paired.page import summary
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
@@ -182,14 +182,6 @@ def test_a_key_that_an_agent_hides_is_noticed_and_not_kept(how, run, monkeypatch
 
 
 @contained
-def test_a_key_printed_in_another_form_is_cut_out(run, monkeypatch, tmp_path):
-    monkeypatch.setenv("K", KEY)
-    run("printf %s $K | base64; printf %s $K | od -An -v -tx1 | tr -d ' \\n'", environment=["K"], passed=["K"])
-    said = (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes()
-    assert said.count(b"[K]") == 2 and KEY.encode().hex().encode() not in said
-
-
-@contained
 def test_a_sparse_file_stays_sparse(run, tmp_path):
     result = run("truncate -s 300M ends; echo end >> ends", limits={"file": None})
     kept = tmp_path / "out" / "one-full-memory-r0" / "workspace"
@@ -276,27 +268,6 @@ def test_a_memory_that_returns_what_is_no_json_does_not_end_the_run():
 
 
 @contained
-def test_a_broken_message_stands_in_the_steps_queries_and_is_no_query(run, tmp_path):
-    code = (
-        "import os,socket; one=socket.socket(socket.AF_UNIX)\n"
-        "one.connect(os.environ['MEMORY_QUERY'].split()[1].replace('query','socket'))\n"
-        'one.sendall(b\'{\\"question\\": \\"\\\\\\\\ud800\\"}\\n\'); one.recv(99)'
-    )
-    result = run(f'{{python}} -c "{code}"')
-    assert result.success and result.scores["memory_queries"] == 0, result.notes
-    [noted] = json.loads((tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "queries.json").read_text())
-    assert "half of a character" in noted["error"]
-
-
-@contained
-def test_a_number_of_tokens_beyond_all_measure_is_none(run):
-    for number in ("1" + "0" * 30, "1e999", '"7"', "-1"):
-        said = f"""echo '{{"tokens": {{"input": {number}, "output": 1}}}}'"""
-        result = run(said, id="n" + number.strip('"-'), token_usage="required")
-        assert "no token usage" in result.notes[0]
-
-
-@contained
 def test_an_answer_nested_without_end_fails_its_assertion(run):
     deep = "{python} -c \"open('j', 'w').write('[' * 900 + ']' * 900); open('k', 'w').write('[' * 99999)\""
     result = run(deep, required_content=[{"file": name, "json_path": "0", "equals": 1} for name in "jk"])
@@ -359,19 +330,3 @@ def test_a_tree_is_removed_however_deep_and_links_are_not_followed(quick):
     os.close(place)
     remove(top)
     assert not top.exists() and (gold / "x").read_text() == "x"
-
-
-def test_an_unreadable_file_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
-    (tmp_path / "from").mkdir()
-    for name in "abc":
-        (tmp_path / "from" / name).write_text(name)
-    plain = workspace.open_plain
-
-    def refused(path):
-        if path.name == "b":
-            raise PermissionError(13, "Permission denied")
-        return plain(path)
-
-    monkeypatch.setattr(workspace, "open_plain", refused)
-    assert keep(tmp_path / "from", tmp_path / "to") == ["b was not kept: Permission denied"]
-    assert names(tmp_path / "to") == ["a", "c"]

@@ -35,7 +35,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Any:
     assert kind.name == "hippo"
     made = asyncio.run(kind.sample_init("task", {"limits": {"processes": 30}}, {}))
     yield made["default"]
-    workspace = made["default"].sandbox.box.workspace
+    workspace = made["default"].box.workspace
     asyncio.run(kind.sample_cleanup("task", None, made, False))
     assert not workspace.exists()
 
@@ -48,7 +48,7 @@ def test_commands_and_files_share_a_workspace(environment, tmp_path):
         assert (ran.success, ran.returncode, ran.stdout) == (False, 4, "hello you1\n")
         assert (await environment.exec(["pwd"], cwd="folder")).stdout.strip().endswith("/folder")
         assert await environment.read_file("b.bin", text=False) == b"\xff"
-        assert await environment.read_file(environment.sandbox.box.directory + "/folder/a.txt") == "hello"
+        assert await environment.read_file(environment.box.directory + "/folder/a.txt") == "hello"
         assert (await environment.exec(["no-such-program"])).returncode == 127
 
     asyncio.run(use())

@@ -1,20 +1,18 @@
 """A suite's agent items under conditions: rows for `compare`, no-memory beside a memory of one's own."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
+from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks, run_whole, told
 from hippo_core.protocols.paired.comparison import compare_sides, side
+from hippo_core.protocols.paired.conditions import COLUMNS
 from hippo_core.protocols.paired.rerun import Allowed, reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.suite_run import COLUMNS
-from hippo_core.protocols.paired.whole import run_whole, told
-from tests.protocols.paired.agents.conftest import SMOKE, WAYS, Notebook
+from tests.protocols.paired.agents.conftest import SMOKE, WAYS
 
 FOLLOWUP = SMOKE.with_name("agents-followup")
 SETTINGS = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
@@ -36,19 +34,6 @@ def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_
 def test_a_dry_run_runs_nothing_and_rows_have_no_score(tmp_path):
     rows = run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(shell=True, dry_run=True), lambda line: None)
     assert {row["success"] for row in rows} == {None} and not (tmp_path / "out").exists()
-
-
-@pytest.mark.skipif(not WAYS, reason="no containment here")
-def test_without_permission_nothing_runs(tmp_path):
-    with pytest.raises(LabError, match="--allow-shell"):
-        run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(), lambda line: None)
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_follow_up_starts_from_what_the_sequence_left():
-    left = json.loads((FOLLOWUP / "fixtures" / "service-built" / "service.json").read_text())
-    assert left == {"name": "ledger", "port": 7431, "region": "north-2", "owner": "billing"}
-    assert Notebook([{"id": "a", "text": "the port is 1"}]).recall("port", 1) == ["a"]
 
 
 @pytest.mark.skipif(not WAYS, reason="no containment here")

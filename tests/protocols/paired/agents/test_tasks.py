@@ -82,17 +82,6 @@ def test_a_score_script_is_hidden_from_the_agent(tmp_path):
 
 
 @contained
-def test_the_visible_folders_cannot_be_changed(run, suite):
-    (suite / "scripts").mkdir()
-    (suite / "scripts" / "tool").write_text("echo tool")
-    result = run(
-        "echo x > {scripts}/tool || echo kept; rm -f {scripts}/tool; echo x > {prompt_file}; sh {scripts}/tool > out",
-        required_content=[{"file": "out", "equals": "tool"}],
-    )
-    assert result.success, result.notes
-
-
-@contained
 @pytest.mark.parametrize(
     ("assertion", "holds"),
     [
@@ -155,6 +144,8 @@ GEMINI = {"stats": {"models": {"a": {"tokens": {"prompt": 9, "candidates": 2, "c
         ("plain", '{"tokens": {"input": -1, "output": 1}}', None),
         ("plain", '{"tokens": {"input": true, "output": 1}}', None),
         ("plain", "tokens: 5", None),
+        ("plain", '{"tokens": {"input": 1%s, "output": 1}}' % ("0" * 30), None),
+        ("plain", '{"tokens": {"input": 1e999, "output": 1}}', None),
         ("codex", "[" * 100_000, None),
     ],
 )

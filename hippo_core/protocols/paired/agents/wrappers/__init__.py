@@ -4,8 +4,9 @@ An agent must be installed where contained commands see it (/usr, /opt), gets it
 network. Its home folder is empty before and gone afterwards, so no history, no settings and no stored login reach it or are kept.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hippo_core.errors import unknown
 from hippo_core.protocols.paired.agents.tasks import AgentTask
@@ -14,19 +15,7 @@ from hippo_core.protocols.paired.agents.usage import Format
 SCRIPTS = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Agent:
-    """How its output states tokens, and the variable that holds its key."""
-
-    usage: Format
-    key: str
-
-
-AGENTS = {
-    "claude": Agent("claude", "ANTHROPIC_API_KEY"),
-    "codex": Agent("codex", "CODEX_API_KEY"),
-    "gemini": Agent("gemini", "GEMINI_API_KEY"),
-}
+AGENTS: dict[Format, str] = {"claude": "ANTHROPIC_API_KEY", "codex": "CODEX_API_KEY", "gemini": "GEMINI_API_KEY"}  # the variable of its key
 
 
 def wrapped(task: AgentTask, name: str) -> AgentTask:
@@ -35,13 +24,14 @@ def wrapped(task: AgentTask, name: str) -> AgentTask:
         return task
     if name not in AGENTS:
         raise unknown("agent", name, AGENTS)
-    agent, script = AGENTS[name], (SCRIPTS / f"{name}.sh").read_text(encoding="utf-8")
+    form: Any = name  # in which its output states tokens
+    script = (SCRIPTS / f"{name}.sh").read_text(encoding="utf-8")
     return replace(
         task,
         command="sh {task}/agent.sh",
         wrapper={"agent.sh": script},
-        usage=agent.usage,
+        usage=form,
         usage_required=True,
-        environment=(agent.key,),
+        environment=(AGENTS[form],),
         network=True,
     )

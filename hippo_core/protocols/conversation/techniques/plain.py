@@ -1,0 +1,98 @@
+"""Techniques that rank nothing: no turn, all turns, the evidence, random turns, and the last turns whole, pruned or in fewer words."""
+
+from random import Random
+
+from hippo_core.live.answer import FUNCTION_WORDS
+from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
+from hippo_core.protocols.conversation.entities import OPENERS, content, names
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
+
+LEAST = 3  # content words of a turn that pruning keeps
+
+
+class EmptyContext(Technique):
+    """Shows the question alone, the lower bound."""
+
+    name = "none"
+
+
+class Full(Technique):
+    """Shows every turn whatever the budget; of what the model's limit does not hold, the oldest turns go."""
+
+    name = "full"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        return lambda asked, room: turns_of(dialogue, range(len(dialogue.turns)))
+
+
+class Oracle(Technique):
+    """Shows the turns that tell the answer, and no other; the upper bound of every choice."""
+
+    name = "oracle"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        return lambda asked, room: turns_of(dialogue, room.fill(asked.evidence), asked.evidence)
+
+
+class Chance(Technique):
+    """Shows turns drawn by the seed, for each question anew, in their order."""
+
+    name = "random"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
+            order = list(range(len(dialogue.turns)))
+            Random(f"{self.setting.seed}/{dialogue.id}/{asked.key}/{asked.text}").shuffle(order)
+            return turns_of(dialogue, room.fill(order))
+
+        return choose
+
+
+class Recency(Technique):
+    """Shows the last turns, as a chat window keeps them."""
+
+    name = "recency"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        return lambda asked, room: turns_of(dialogue, newest(room, range(len(dialogue.turns))))
+
+
+class Pruning(Technique):
+    """Shows the last turns that have a name or a number in them and at least LEAST content words."""
+
+    name = "pruning"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        told = [place for place, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= LEAST and names(turn.text)]
+        return lambda asked, room: turns_of(dialogue, room.fill(reversed(told)))
+
+
+class Compression(Technique):
+    """Shows the last turns without function words, in order; turns without any other word are left out."""
+
+    name = "compression"
+
+    def open(self, dialogue: Dialogue) -> Choose:
+        lines = {place: line for place, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
+
+        def choose(asked: TurnQuery, room: Room) -> Chosen:
+            places = room.fill_lines(lines, sorted(lines, reverse=True))
+            return Chosen(tuple(lines[place] for place in places), places)
+
+        return choose
+
+
+def newest(room: Room, places: range) -> tuple[int, ...]:
+    """The longest row of turns up to the last that has room."""
+    for first in places:
+        row = places[first - places.start :]
+        if len(room.fill(reversed(row))) == len(row):
+            return tuple(row)
+    return ()
+
+
+def compressed(turn: Turn) -> str:
+    """The turn's line with its content words alone; "" where it has none."""
+    words = [word for word in turn.text.split() if word.strip(".,:;!?").lower() not in FUNCTION_WORDS | OPENERS]
+    return f"{turn.speaker}: {' '.join(words)}" if words else ""
