@@ -7,33 +7,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.methods.presets import load_preset, preset_names
-
-NAMED = {
-    *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
-    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank", "rag_sum", "rag_fitted", "rag_fitted_rerank")),
-    *(f"controls/{name}" for name in ("oracle", "random_facts")),
-}
-
-
-def test_the_presets_are_there():
-    assert set(preset_names()) >= NAMED
-
-
-@pytest.mark.parametrize("name", sorted(NAMED))
-def test_only_core_is_decoded_plainly(name):
-    preset = load_preset(name)
-    assert (preset.name, preset.settings.decoding) == (name, "plain" if name == "baselines/core" else "short")
-
-
-@pytest.mark.parametrize("name", sorted(NAMED))
-def test_who_uses_the_window(name):
-    assert load_preset(name).method.ignores_window == (name not in ("baselines/core", "baselines/span_short"))
-
-
-def test_k_is_three_unless_told_otherwise():
-    assert load_preset("baselines/rag_bm25").settings.k == 3
-    assert load_preset("baselines/rag_hybrid", {"k": "10"}).settings.k == 10
+from hippo_core.methods.presets import load_preset
 
 
 @pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])

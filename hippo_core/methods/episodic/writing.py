@@ -29,6 +29,7 @@ from hippo_core.store.trace import Decision, Statement
 
 CALIBRATED_ON = 512  # the least statements of validation worlds, taken in whole worlds
 SEED = 1337  # of the control that writes at random
+NO_WORLDS = "a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false"
 NEAREST = 8  # traces with the most shared units; the nearest of them by cosine counts
 
 
@@ -69,9 +70,8 @@ class WrittenWorld:
 
 
 class TraceWriter:
-    """Write statements to a store one by one.
-
-    The writer reads a world from the store when it is first needed. It reads it again if something else has changed the store since.
+    """Write statements to a store one by one. A world is read from the store when it is first needed, and again if something else has
+    changed the store since.
 
     Args:
         gate: decides about each statement. None writes every statement, scores none and merges no duplicates.
@@ -90,11 +90,7 @@ class TraceWriter:
         self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
 
     def write(self, observation: Observation) -> Decision:
-        """Write one statement to the store, in one transaction.
-
-        Returns:
-            The decision about it.
-        """
+        """Write one statement to the store, in one transaction. Returns the decision about it."""
         statement = observation.statement
         if statement not in self._encoded:
             self.prepare([observation])
@@ -139,49 +135,32 @@ def encoded(memory: Components, statements: Sequence[Statement], reads: bool) ->
 
 
 def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:
-    """The mean loss of each line's tokens, in nats, right after the beginning that all prompts share.
-
-    The last token, which ends the line, is left out.
-    """
+    """The mean loss of each line's tokens, in nats, without the last one, which ends the line."""
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
 
 def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:
-    """The gate that the settings ask for, or None if everything is written.
-
-    Args:
-        calibration: the result of the function `calibration`; the random gate needs none.
-
-    Raises:
-        LabError: a salience gate has no calibration.
-    """
+    """The gate that the settings ask for, or None if everything is written. LabError where a salience gate has no calibration."""
     if not settings.use_gate:
         return None
     if settings.gate.policy == "random":
         return RandomGate(settings.gate.write_rate, SEED)
     if calibration is None:
-        raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
+        raise LabError(NO_WORLDS)
     return WriteGate(Calibration(**calibration), settings.gate)
 
 
 def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> dict[str, Any]:
-    """Calibrate the gate of the settings.
-
-    It reads the first worlds that together hold at least CALIBRATED_ON statements, and writes every statement in them.
-
-    Returns:
-        A `Calibration` as plain values. A `tau` of the settings replaces the fitted one.
-
-    Raises:
-        LabError: there are no statements.
-    """
+    """Calibrate the gate of the settings on the first worlds that together hold at least CALIBRATED_ON statements, all of which are
+    written. Returns a `Calibration` as plain values; a `tau` of the settings replaces the fitted one. LabError where there are no
+    statements."""
     gate, samples = memory.settings.episodic.gate, []
     for observations in worlds:
         samples += samples_of(memory, observations)
         if len(samples) >= CALIBRATED_ON:
             break
     if not samples:
-        raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
+        raise LabError(NO_WORLDS)
     fitted = calibrate(samples, gate.write_rate, gate)
     return asdict(fitted if gate.tau is None else replace(fitted, tau=gate.tau))
 

@@ -4,7 +4,7 @@
 
 A title is found as whole words, without what stands in brackets; the longest where several begin at one word. One word is found as it is
 written, and not where it is a common word that a sentence begins with ("It"); several are found with other capitals and accents too, if any
-has a capital. Links are read off a text when they are asked for, so that a passage is put in or taken out by its title alone.
+has a capital. Links are read when they are asked for.
 """
 
 import re

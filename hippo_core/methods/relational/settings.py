@@ -18,13 +18,11 @@ class SearchSettings(SettingsModel):
 
 
 class PassagesSection(SettingsModel):
-    """What counts where statements are passages with titles, in standard deviations of their likeness to the question.
-
-    `named`: that the question names a passage's title (q); `linked`: that a seed names it (s); `naming`: that it names a seed; `words`:
-    BM25 beside the likeness; 0 leaves any out. `hub`: how much less a link counts of a seed with many (h); `seeds`: so many of the likest
-    passages are seeds, besides those that the question names; `fade`: how much less each next seed counts. `search`: hop, one link;
-    pagerank, a walk that goes on with probability `damping`.
-    """
+    """What counts where statements are passages with titles, in standard deviations of their likeness to the question. `named`: that the
+    question names a passage's title (q); `linked`: that a seed names it (s); `naming`: that it names a seed; `words`: BM25 beside the
+    likeness; 0 leaves any out. `hub`: how much less a link counts of a seed with many (h); `seeds`: so many of the likest passages are
+    seeds, besides those that the question names; `fade`: how much less each next seed counts. `search`: hop, one link; pagerank, a walk
+    that goes on with probability `damping`."""
 
     named: Weight = 4.0
     linked: Weight = 10.0

@@ -2,13 +2,12 @@
 
 from random import Random
 
-import numpy as np
 import pytest
 
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.likeness import Likeness, spelling
-from hippo_core.methods.relational.names import NEAR, NameIndex
-from hippo_core.methods.relational.paths import Rows, Search
+from hippo_core.methods.relational.mentions import NEAR, NameIndex
+from hippo_core.methods.relational.paths import Search
 from tests.methods.relational.test_graph import CHAIN, traces
 
 PARTS = ("ash", "ashe", "bell", "belle", "cole", "coll", "dale", "dales", "finch", "fitch")
@@ -32,15 +31,6 @@ def test_the_index_finds_what_a_look_at_all_finds(seed):
         names.add(name)
     assert [names.nearest(name) for name in drawn] == [looked_up(name, known) for name in drawn]
     assert names.nearest("zzz") == ""
-
-
-def test_words_of_statements_that_are_met_are_as_alike_as_all_of_them_together():
-    told = Search(Graph.of(traces(*CHAIN, "Omar."))).words
-    asked, known = ["buy", "lamp", "friend"], sorted({word for own in told for word in own})
-    table = Likeness().words(asked, known)
-    whole = [np.max([table[:, known.index(word)] for word in own], 0) if own else np.zeros(3) for own in told]
-    rows = Rows(Likeness(), asked, told)
-    assert all((rows.of([number])[0] == whole[number]).all() for number in reversed(range(len(told))))
 
 
 def test_a_question_looks_at_no_word_of_statements_that_it_does_not_meet():
