@@ -92,7 +92,8 @@ class CompositeSettings(MethodSettings):
                 raise ValueError(f"part {name} has control={part.settings.control}, which is for all that is shown: give it beside parts")
             if part.settings.decoding != self.decoding:
                 raise ValueError(f"part {name} has decoding={part.settings.decoding}; one prompt needs one, here {self.decoding}")
-        if len({_runtime(part).alter_answers for _, part in memories}) > 1:
+        settings: list[Any] = [part.settings for _, part in memories]
+        if len({one.memory.runtime.alter_answers for one in settings}) > 1:
             raise ValueError("some parts are told other answers and some are not, so that none is the store's; alter all of them or none")
         return self
 
@@ -257,11 +258,6 @@ def _facts(traces: Iterable[Trace]) -> list[Trace]:
 
 def _of(name: str, traces: Sequence[Trace]) -> list[Trace]:
     return [trace for trace in traces if trace.memory == name]
-
-
-def _runtime(part: Preset) -> Any:
-    settings: Any = part.settings
-    return settings.memory.runtime
 
 
 def _each_once(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
