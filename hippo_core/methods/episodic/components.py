@@ -44,7 +44,8 @@ class Components:
 
     @property
     def _key_digest(self) -> str:
-        return artifacts.digest_of(*(owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "key"))
+        part = (owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "key")
+        return artifacts.digest_of(*part)
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:

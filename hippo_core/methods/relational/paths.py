@@ -76,7 +76,7 @@ class Search:
         encoder: Encoder = "own",
     ) -> None:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
-        self.weights, self.encoder = weights or Weights(), encoder
+        self.weights, self.encoder, self.names = weights or Weights(), encoder, graph.names
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
         self.said = [dict.fromkeys(mention.key for mention in told.mentions) for told in graph.told]
         self.held = Counter(word for own in self.words for word in set(own))
@@ -192,11 +192,6 @@ class Search:
             "off": float(abs(len(best.statements) - parts.hops)),
             "clauses": 0.0 if told_by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
         }
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Each name as it was first written."""
-        return self.graph.names
 
     def against(self, path: StatementPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""

@@ -37,7 +37,7 @@ class PassagesSection(SettingsModel):
 
 class EdgeGateSettings(SettingsModel):
     """`enabled`: false: every statement is an edge of its own, none is added to another. `threshold`: from which S on an edge is inserted
-    (gate.py)."""
+    (edge.py)."""
 
     enabled: bool = True
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.6
