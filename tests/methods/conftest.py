@@ -56,3 +56,16 @@ def minilm(random_encoder, monkeypatch) -> Path:
 def tiny():
     """The lab's own small model."""
     return load(load_spec("hippo-tiny"), threads=1)
+
+
+@pytest.fixture
+def presets(tmp_path, monkeypatch):
+    """An empty folder of presets, and a way to write one."""
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+
+    def write(name: str, text: str) -> None:
+        path = tmp_path / "params/presets" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return write
