@@ -15,7 +15,7 @@ from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams, words
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.suites.types import Fact
-from tests.methods.asking import asker, bound, choose, index_of, query_of
+from tests.methods.asking import bound, choose, index_of, query_of
 from tests.models.handmade import worlds
 
 UNTAUGHT = [
@@ -110,14 +110,6 @@ def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
     assert list(ids) == sorted(choice.ranking[:k])
     assert len(ids) == min(k, 8)
     assert choice.retrieval_ms > 0
-
-
-@pytest.mark.parametrize("preset", RANKING, ids=str)
-def test_an_index_that_is_shared_changes_nothing(lm, preset):
-    name, values = overrides_of(preset)
-    together = asker(name, lm, WORLD, **values)
-    for item in WORLD.items:
-        assert together(item).ranking == chosen(preset, lm, item).ranking
 
 
 @pytest.mark.parametrize("preset", RANKING, ids=str)
