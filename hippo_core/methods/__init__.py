@@ -1,10 +1,5 @@
-"""Methods: what brings something for a question. Baselines, retrieval and memories stand behind one small base (base.py).
-
-baselines   nothing, the window, everything
-rag         what is most like the question
-episodic    HEI-NW: traces, a write gate, recall by sparse codes, completion, replay
-controls    wrappers over any of them: empty, shuffled, oracle, random; and teaching altered answers
-presets     a method by its module path, with its settings
+"""Methods: what brings something for a question. Baselines, retrieval (rag), memories (episodic, relational, spatial, composite) and their
+controls stand behind one small base (base.py); a preset is a method by its module path, with its settings.
 
 Importing this brings no torch: a grid is planned from presets long before a model is loaded.
 """

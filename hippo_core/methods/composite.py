@@ -1,6 +1,5 @@
 """A memory of several memories: each recalls from the store that it was taught itself, and what they bring is put together.
 
-Nothing is taught to a composite. Its parts are presets of memories by name, so an ablation of one of them is another preset in its place.
 A question with another in it is asked step by step (self_ask.py): who did something the model reads in what the memories bring, what
 somebody has is what a memory takes for the answer itself. The last step is asked of which a memory is sure.
 """
@@ -93,7 +92,8 @@ class CompositeSettings(MethodSettings):
                 raise ValueError(f"part {name} has control={part.settings.control}, which is for all that is shown: give it beside parts")
             if part.settings.decoding != self.decoding:
                 raise ValueError(f"part {name} has decoding={part.settings.decoding}; one prompt needs one, here {self.decoding}")
-        if len({_runtime(part).alter_answers for _, part in memories}) > 1:
+        settings: list[Any] = [part.settings for _, part in memories]
+        if len({one.memory.runtime.alter_answers for one in settings}) > 1:
             raise ValueError("some parts are told other answers and some are not, so that none is the store's; alter all of them or none")
         return self
 
@@ -210,12 +210,11 @@ class Composite(Memory):
 
 
 def merge_rankings(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
-    """What several memories brought for one question, as one: a fact of several (`source`) counts once, as the first that has it tells it.
+    """What several memories brought for one question, as one; a fact of several (`source`) counts once.
 
     First comes what memories show that are sure (a confidence of .5 or more), the surest first, or the surest alone where none is; then the
     rankings of all, the first of each, the second of each, and so on. Of these at most `k` are shown. But a path or a way of the surest
-    memory is shown whole and alone: single traces could not say it. Scores of different memories cannot be compared: there are none. Costs
-    add up; the confidence is the largest that one says.
+    memory is shown whole and alone. Costs add up; the confidence is the largest that one says.
     """
     by_trust = sorted((one for one in brought if one.confidence is not None), key=lambda one: one.confidence or 0.0, reverse=True)
     sure = [one for one in by_trust if (one.confidence or 0.0) >= SURE] or by_trust[:1]
@@ -259,11 +258,6 @@ def _facts(traces: Iterable[Trace]) -> list[Trace]:
 
 def _of(name: str, traces: Sequence[Trace]) -> list[Trace]:
     return [trace for trace in traces if trace.memory == name]
-
-
-def _runtime(part: Preset) -> Any:
-    settings: Any = part.settings
-    return settings.memory.runtime
 
 
 def _each_once(names: Iterable[Iterable[Any]]) -> tuple[Any, ...]:

@@ -6,10 +6,8 @@ shuffled   it opens what another world holds; nothing that it computes may be tr
 oracle     it opens the gold traces alone: the ceiling
 random     it opens traces that are not gold, as many as it shows (`k`; where it has none, as many as there are gold ones): the floor
 
-What oracle and random choose is shown whole where the method says nothing of its own of it. It is then not asked how sure it is, and the
-model decides; so it is with empty.
-
-A control reads the labels of an item; a method never does.
+What oracle and random choose is shown whole where the method says nothing of its own of it; then, and with empty, the model decides. A
+control reads the labels of an item; a method never does.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,13 +33,8 @@ class Controlled(NamedTuple):
 def open_controlled(
     method: Method, own: Sequence[Trace], others: Sequence[Trace], questions: Sequence[str] = ()
 ) -> Callable[[Item, Query], Controlled]:
-    """A function that retrieves for an item under the method's control.
-
-    Args:
-        own: the traces of a world, in order of telling.
-        others: those of another world, for `shuffled`. LabError where there is none.
-        questions: those that will be asked.
-    """
+    """A function that retrieves for an item under the method's control. `own`: the traces of a world, in order of telling; `others`: those
+    of another one, for `shuffled`, LabError where there is none; `questions`: those that will be asked."""
     control = method.settings.control
     if control in CHOOSING:
         return lambda item, query: _of_chosen(method, _gold(item, own) if control == "oracle" else _random(method, item, own), query)

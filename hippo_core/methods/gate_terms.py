@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from operator import attrgetter, mul
 from typing import ClassVar
 
 ROUNDING = 1e-9
@@ -13,25 +12,20 @@ class Weighed:
 
     __slots__ = ()
     weights: ClassVar[Mapping[str, float]]
-    values: ClassVar["attrgetter[tuple[float, ...]]"]  # of an instance, in the order of `weights`
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.values = attrgetter(*cls.weights)
 
     @property
     def raw(self) -> dict[str, float]:
-        return dict(zip(self.weights, self.__class__.values(self), strict=True))
+        return {name: getattr(self, name) for name in self.weights}
 
     @property
     def contributions(self) -> dict[str, float]:
         """What each adds to S."""
-        return dict(zip(self.weights, map(mul, self.weights.values(), self.__class__.values(self)), strict=True))
+        return {name: weight * getattr(self, name) for name, weight in self.weights.items()}
 
     @property
     def score(self) -> float:
         """S."""
-        return math.fsum(map(mul, self.weights.values(), self.__class__.values(self)))
+        return math.fsum(self.contributions.values())
 
     def passes(self, threshold: float) -> bool:
         """Whether S is at least the threshold."""

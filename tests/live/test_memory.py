@@ -13,7 +13,7 @@ from hippo_core.live.memory import BLOCK
 from hippo_core.retrieval import encoded
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.sleep import SleepRecipe
-from tests.methods.relational.test_learned import needs_reader
+from tests.methods.asking import needs_minilm as needs_reader
 from tests.training.consolidation.conftest import keep_little
 
 TOLD = (

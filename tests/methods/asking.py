@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 
+import pytest
+
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset
+from hippo_core.models.packages.pins import available
 from hippo_core.retrieval.world_index import WorldIndex
+
+needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is not on the disk: `make models`")
 
 
 @dataclass(frozen=True)

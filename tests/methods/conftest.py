@@ -9,6 +9,8 @@ from tokenizers.models import WordPiece
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from hippo_core.models import minilm as encoder
+from hippo_core.models.load import load
+from hippo_core.models.spec import load_spec
 from tests.models.handmade import ASKED, TOLD, folders, lm, loaded
 
 __all__ = ["folders", "lm", "loaded"]
@@ -48,3 +50,22 @@ def minilm(random_encoder, monkeypatch) -> Path:
     monkeypatch.setenv("HIPPO_ROOT", str(random_encoder))
     monkeypatch.setattr(encoder, "PUBLISHED", {})
     return random_encoder
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """The lab's own small model."""
+    return load(load_spec("hippo-tiny"), threads=1)
+
+
+@pytest.fixture
+def presets(tmp_path, monkeypatch):
+    """An empty folder of presets, and a way to write one."""
+    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
+
+    def write(name: str, text: str) -> None:
+        path = tmp_path / "params/presets" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return write

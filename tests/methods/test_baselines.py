@@ -6,20 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from hippo_core.errors import LabError
 from hippo_core.evaluation.run import passages_of
-from hippo_core.methods.base import Query
 from hippo_core.methods.composite import Composite
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.methods.rag.rankers import BM25, RagSettings
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams, words
-from hippo_core.retrieval.ranking import standardised
-from hippo_core.retrieval.synonyms import _groups, _named, meanings
-from hippo_core.store.trace import Trace
+from hippo_core.retrieval.synonyms import meanings
 from hippo_core.suites.types import Fact
-from tests.methods.asking import asker, bound, choose, index_of, query_of
+from tests.methods.asking import bound, choose, index_of, query_of
 from tests.models.handmade import worlds
 
 UNTAUGHT = [
@@ -77,11 +73,6 @@ def test_random_facts_are_never_gold_and_do_not_change(loaded):
     assert len(shown("controls/random_facts", loaded["qwen2"], k=50)) == 7
 
 
-def test_random_facts_are_spread_over_items(loaded):
-    drawn = {tuple(shown("controls/random_facts", loaded["qwen2"], dataclasses.replace(ITEM, id=f"q{number}"))) for number in range(60)}
-    assert len(drawn) == 7
-
-
 @pytest.mark.parametrize("preset", EVERY, ids=str)
 def test_only_presets_that_use_the_window_depend_on_the_regime(lm, preset):
     immediate, delayed = (shown(preset, lm, regime=regime) for regime in ("immediate", "delayed"))
@@ -122,14 +113,6 @@ def test_the_k_best_are_shown_in_order_of_telling(lm, preset, k):
 
 
 @pytest.mark.parametrize("preset", RANKING, ids=str)
-def test_an_index_that_is_shared_changes_nothing(lm, preset):
-    name, values = overrides_of(preset)
-    together = asker(name, lm, WORLD, **values)
-    for item in WORLD.items:
-        assert together(item).ranking == chosen(preset, lm, item).ranking
-
-
-@pytest.mark.parametrize("preset", RANKING, ids=str)
 def test_equal_facts_rank_in_order_of_telling(lm, preset):
     same = tuple(dataclasses.replace(fact, text="Mara sold a guitar.") for fact in WORLD.facts)
     assert chosen(preset, lm, world=dataclasses.replace(WORLD, facts=same)).ranking == ITEM.taught
@@ -139,12 +122,6 @@ def test_equal_facts_rank_in_order_of_telling(lm, preset):
 def test_a_fact_that_is_the_question_comes_first(lm, preset):
     facts = (*WORLD.facts[:7], dataclasses.replace(WORLD.facts[7], text=ITEM.question))
     assert chosen(preset, lm, world=dataclasses.replace(WORLD, facts=facts)).ranking[0] == WORLD.facts[7].id
-
-
-def test_bm25_finds_shared_words(loaded):
-    for item in (*WORLD.items[:1], WORLD.items[2], SMALL.items[0]):
-        world = WORLD if item.world == WORLD.id else SMALL
-        assert choose("baselines/rag_bm25", loaded["qwen2"], world, item).ranking[0] == item.gold_facts[0]
 
 
 def test_bm25_is_lucenes_formula(loaded):
@@ -170,29 +147,11 @@ def test_bm25_without_a_shared_word_or_without_words_is_zero(loaded):
     assert not bm25_scores(index_of(loaded["qwen2"], silent), ("f",), "Who?").any()
 
 
-def test_words_are_lower_case_and_keep_apostrophes():
-    assert words("Mara\u2019s dog, aged 3: SOLD!") == ["mara's", "dog", "aged", "3", "sold"]
-
-
-def test_cosines_are_cosines(lm):
-    index = index_of(lm, WORLD)
-    scores = dense_scores(index, ITEM.taught, ITEM.question)
-    assert scores.shape == (8,)
-    assert (np.abs(scores) <= 1 + 1e-6).all()
-    assert index.once(("dense", ITEM.taught), lambda: None).unit.sum(0).shape == (32,)
-
-
 def test_hybrid_is_the_sum_of_z_scores(lm):
     index = index_of(lm, WORLD)
     both = [score(index, ITEM.taught, ITEM.question) for score in (bm25_scores, dense_scores)]
     due = sum((scores - scores.mean()) / scores.std() for scores in both)
     assert bound("baselines/rag_hybrid", lm).scores(index, query_of(ITEM)) == pytest.approx(due, abs=1e-5)
-
-
-def test_standardised():
-    assert standardised(np.array([3.0, 3.0, 3.0])).tolist() == [0, 0, 0]
-    scores = standardised(np.array([1.0, 2.0, 6.0]))
-    assert (scores.mean(), scores.std()) == (pytest.approx(0), pytest.approx(1))
 
 
 def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
@@ -201,12 +160,6 @@ def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
     scores = bm25_scores(index, ITEM.taught, "giutar?", grams)
     assert misspelt != ITEM.question and not bm25_scores(index, ITEM.taught, "giutar?").any()
     assert np.argmax(scores) == 0
-
-
-def test_each_group_of_synonyms_has_a_name_of_its_own_and_words_of_two_have_both():
-    names = [name for name, _ in _named()]
-    assert len(set(names)) == len(names)
-    assert meanings("a coat") == ["a", *_groups()["coat",]] and len(_groups()["coat",]) == 2
 
 
 @pytest.mark.parametrize(
@@ -236,28 +189,3 @@ def test_the_time_is_that_of_one_query_and_no_index(loaded, monkeypatch):
     retrieve = Slow(loaded["qwen2"], RagSettings()).open(passages_of(WORLD))
     assert [retrieve(query_of(item)).recall_ms for item in WORLD.items] == [250.0] * 3
     assert now == [1.0]  # a first time, while the clock stands, and once a question
-
-
-def test_a_method_is_told_no_answer_no_gold_fact_and_no_label():
-    assert [one.name for one in dataclasses.fields(Query)] == ["text", "taught", "window", "room"]
-    labelled = dataclasses.replace(WORLD, facts=tuple(dataclasses.replace(fact, asked=True) for fact in WORLD.facts))
-    assert passages_of(labelled) == passages_of(WORLD)
-    assert {one.name for one in dataclasses.fields(Trace)}.isdisjoint({"asked", "reward", "pin", "schema_fit"})
-
-
-@pytest.mark.parametrize("name", ["baselines/rag_bm25", "baselines/rag_dense", "baselines/longctx", "baselines/span_short"])
-def test_controls_wrap_any_method(loaded, name):
-    lm, others = loaded["qwen2"], passages_of(SMALL)
-    plain = choose(name, lm, WORLD, ITEM)
-    found = {control: asker(name, lm, WORLD, others, control=control)(ITEM) for control in ("empty", "oracle", "random", "shuffled")}
-    assert (found["empty"].shown, found["empty"].ranking) == (plain.shown, plain.ranking)
-    assert found["oracle"].shown == ITEM.gold_facts
-    assert not set(found["random"].shown) & set(ITEM.gold_facts)
-    assert len(found["random"].shown) == (getattr(load_preset(name).settings, "k", None) or len(ITEM.gold_facts))
-    assert len(found["shuffled"].shown) == min(len(plain.shown), len(others))
-    assert all(trace.world == SMALL.id for trace in found["shuffled"].retrieved.shown)
-
-
-def test_contents_of_another_world_need_another_world(loaded):
-    with pytest.raises(LabError, match="needs a second world"):
-        asker("baselines/rag_bm25", loaded["qwen2"], WORLD, passages_of(WORLD), control="shuffled")(ITEM)

@@ -127,26 +127,19 @@ def test_costs_add_up_and_no_confidence_is_none():
 
 
 @pytest.fixture
-def presets(tmp_path, monkeypatch):
+def presets(presets, tmp_path, monkeypatch):
     """A folder of presets with memories of its own, and a way to write one more."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     (tmp_path / "own_parts.py").write_text(OWN)
-
-    def write(name, text):
-        path = tmp_path / "params/presets" / f"{name}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
     for name, method in (("one", "Sleeper"), ("two", "Windowed"), ("needy", "Needy")):
-        write(name, f"method: own_parts:{method}")
-    write("three", "extends: one\nk: 2")
-    write("rag", "method: hippo_core.methods.rag.rankers:BM25")
-    write("shuffled", "extends: one\ncontrol: shuffled")
-    write("plain", "extends: one\ndecoding: plain")
-    write("altered", "extends: one\nmemory: {runtime: {alter_answers: true}}")
-    write("both", f"{COMPOSITE}\nparts: {{first: one, second: two}}\nk: 2")
-    yield write
+        presets(name, f"method: own_parts:{method}")
+    presets("three", "extends: one\nk: 2")
+    presets("rag", "method: hippo_core.methods.rag.rankers:BM25")
+    presets("shuffled", "extends: one\ncontrol: shuffled")
+    presets("plain", "extends: one\ndecoding: plain")
+    presets("altered", "extends: one\nmemory: {runtime: {alter_answers: true}}")
+    presets("both", f"{COMPOSITE}\nparts: {{first: one, second: two}}\nk: 2")
+    yield presets
     sys.modules.pop("own_parts", None)
 
 

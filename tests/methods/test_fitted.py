@@ -6,27 +6,16 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.methods.rag import fitted
 from hippo_core.models import artifacts
-from hippo_core.models.load import load
 from hippo_core.models.minilm import pieces
-from hippo_core.models.packages.pins import available
-from hippo_core.models.spec import load_spec
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
-from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.question_likelihood import after_text
-from hippo_core.retrieval.ranking import ranked, standardised
-from tests.methods.asking import bound, choose, index_of, query_of
+from hippo_core.retrieval.ranking import ranked
+from tests.methods.asking import bound, choose, index_of, needs_minilm, query_of
 from tests.models.handmade import worlds
 
-pytestmark = pytest.mark.skipif(available("minilm") is not None, reason=str(available("minilm")))
+pytestmark = needs_minilm
 [WORLD, _] = worlds()
 ITEM = WORLD.items[0]
 NAMES = ("words", "words_covered", "grams", "grams_covered", "minilm", "minilm_covered")
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return load(load_spec("hippo-tiny"), threads=1)
 
 
 @pytest.fixture
@@ -85,13 +74,6 @@ def test_it_costs_what_the_model_runs(tiny):
     first, whole = (choose(f"baselines/{name}", tiny, WORLD, ITEM).computed_tokens for name in ("rag_fitted", "rag_fitted_rerank"))
     judged = after_text(tiny, [fact.text for fact in WORLD.facts], ITEM.question, "short")
     assert first == pieces(ITEM.question) and whole == first + sum(one.computed_tokens for one in judged)
-
-
-def test_a_sum_of_pieces_of_words_and_minilm_has_nothing_learned(tiny):
-    index = index_of(tiny, WORLD)
-    parts = bm25_scores(index, ITEM.taught, ITEM.question, grams), dense_scores(index, ITEM.taught, ITEM.question, "minilm")
-    due = ranked(np.sum([standardised(part) for part in parts], axis=0))
-    assert choose("baselines/rag_sum", tiny, WORLD, ITEM).ranking == tuple(ITEM.taught[place] for place in due)
 
 
 def test_a_model_for_which_nothing_was_fitted_is_told_what_to_run(lm):

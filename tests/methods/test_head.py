@@ -12,9 +12,6 @@ from hippo_core.files import read_sealed, root, write_sealed
 from hippo_core.lab.run import fingerprints
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.models import artifacts, checksums, minilm
-from hippo_core.models.load import load
-from hippo_core.models.packages.pins import available
-from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.retrieval import encoded
 from hippo_core.retrieval import minilm_head as head
@@ -23,18 +20,13 @@ from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings
 from hippo_core.retrieval.text_encoder import with_payloads
 from recipes.key import KeyRecipe, draw_room, states_of, train_key
-from tests.methods.asking import bound, choose, index_of
+from tests.methods.asking import bound, choose, index_of, needs_minilm
 from tests.models.handmade import worlds
 
-pytestmark = pytest.mark.skipif(available("minilm") is not None, reason=str(available("minilm")))
+pytestmark = needs_minilm
 [WORLD, _] = worlds()
 ITEM = WORLD.items[0]
 FEATURES = ("key", "key_covered", "superseded")
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return load(load_spec("hippo-tiny"), threads=1)
 
 
 @pytest.fixture

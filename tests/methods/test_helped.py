@@ -77,13 +77,6 @@ def test_the_helper_is_opened_on_the_retrieved_facts_alone(spied, k):
     assert found.ranking == plain.ranking
 
 
-def test_a_fact_that_was_not_retrieved_makes_no_path():
-    facts = told(WORK, NOISE, TOWN)
-    assert ask("helped/rag_paths", facts, JOINED, **WORDS, k=3).answer == "Oslo"
-    assert ask("helped/rag_paths", facts, JOINED, **WORDS, k=2).answer != "Oslo"
-    assert TOWN not in {trace.text for trace in ask("baselines/rag_bm25", facts, JOINED, k=2).shown}
-
-
 @pytest.mark.parametrize(
     ("name", "question", "texts", "altered", "said"),
     [

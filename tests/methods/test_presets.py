@@ -1,39 +1,15 @@
-"""Presets: all files load, overrides reach them, and what is wrong is named."""
+"""Presets: overrides reach them, what differs is laid over what they extend at any depth, and what is wrong is named."""
 
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.methods.presets import load_preset, preset_names
-
-NAMED = {
-    *(f"baselines/{name}" for name in ("core", "span_short", "longctx", "rag_bm25", "rag_dense", "rag_hybrid")),
-    *(f"baselines/{name}" for name in ("rag_grams", "rag_synonyms", "rag_rerank", "rag_sum", "rag_fitted", "rag_fitted_rerank")),
-    *(f"controls/{name}" for name in ("oracle", "random_facts")),
-}
-
-
-def test_the_presets_are_there():
-    assert set(preset_names()) >= NAMED
-
-
-@pytest.mark.parametrize("name", sorted(NAMED))
-def test_only_core_is_decoded_plainly(name):
-    preset = load_preset(name)
-    assert (preset.name, preset.settings.decoding) == (name, "plain" if name == "baselines/core" else "short")
-
-
-@pytest.mark.parametrize("name", sorted(NAMED))
-def test_who_uses_the_window(name):
-    assert load_preset(name).method.ignores_window == (name not in ("baselines/core", "baselines/span_short"))
-
-
-def test_k_is_three_unless_told_otherwise():
-    assert load_preset("baselines/rag_bm25").settings.k == 3
-    assert load_preset("baselines/rag_hybrid", {"k": "10"}).settings.k == 10
+from hippo_core.methods.presets import flat, load_preset, merged, nested, preset_names
 
 
 @pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])
@@ -58,7 +34,7 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
         ("baselines/core", {"method": "a:B"}, "its method cannot be replaced"),
     ],
 )
-def test_what_is_wrong_is_named(name, overrides, message):
+def test_what_is_wrong_with_a_preset_of_the_lab_is_named(name, overrides, message):
     with pytest.raises(LabError, match=message):
         load_preset(name, overrides)
 
@@ -68,3 +44,101 @@ def test_reading_presets_brings_no_torch():
         "import sys, hippo_core.methods.presets as c; [c.load_preset(name) for name in c.preset_names()]; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+KEYS = st.sampled_from("abcd")
+TREES = st.recursive(st.integers() | st.lists(st.integers(), max_size=2), lambda inner: st.dictionaries(KEYS, inner, max_size=3))
+MAPPINGS = st.dictionaries(KEYS, TREES, max_size=3)
+
+
+@given(MAPPINGS, MAPPINGS)
+def test_what_is_above_stands_and_what_it_does_not_say_stays(below, above):
+    both = merged(below, above)
+    assert merged(both, above) == both
+    assert set(both) == set(below) | set(above)
+    for key, value in above.items():
+        told = isinstance(value, dict) and isinstance(below.get(key), dict)
+        assert both[key] == (merged(below[key], value) if told else value)
+    assert {key: value for key, value in both.items() if key not in above} == {key: below[key] for key in below if key not in above}
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b.c", "b.d.e", "b.d.f"]), st.integers()))
+def test_dotted_keys_are_nested_mappings(values):
+    assert flat(nested(values)) == values
+
+
+def test_an_overlay_is_the_preset_below_but_for_what_it_says(presets):
+    presets("one", "method: hippo_core.methods.rag.rankers:BM25\nk: 3")
+    presets("two", "extends: one\nk: 5")
+    presets("three", "extends: two\ndecoding: plain")
+    found = load_preset("three")
+    assert (found.name, found.path, found.origin) == ("three", "hippo_core.methods.rag.rankers:BM25", "one")
+    assert (found.settings.decoding, found.settings.k) == ("plain", 5)
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"a": "extends: b", "b": "extends: c", "c": "extends: a"}, "extend each other: a -> b -> c -> a"),
+        ({"a": "extends: a"}, "extend each other: a -> a"),
+        ({"a": "extends: b", "c": "k: 3"}, r"unknown preset \(which a extends\) 'b'; legal: a, c"),
+        ({"a": "extends: b\nmethod: one:Two", "b": "method: two:One"}, "keeps the method of the preset that it extends, which is b"),
+        ({"a": "k: 3"}, "preset a names no method; expected `method: package.module:Class`"),
+        ({"a": "method: dream"}, "preset a: method: expected package.module:NAME, got 'dream'"),
+        ({"a": "method: dream.of:It"}, "preset a: method: there is no module 'dream'; install its package, or put its folder into"),
+        ({"a": "method: hippo_core.methods.baselines:Dream"}, "module hippo_core.methods.baselines has no 'Dream'"),
+        ({"a": "method: hippo_core.files:LabError"}, "is no subclass of hippo_core.methods.base.Method"),
+    ],
+)
+def test_what_is_wrong_is_named(presets, files, says):
+    for name, text in files.items():
+        presets(name, text)
+    with pytest.raises(LabError, match=says):
+        load_preset("a")
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "says"),
+    [
+        ("episodic: {use_gates: true}", {}, "preset m: episodic.use_gates: unknown key; legal: .*use_gate"),
+        ("", {"replay.rat": 1}, "preset m: replay.rat: unknown key; legal: .*rate"),
+        ("", {"episodic": 3}, "preset m: episodic: .*got 3"),
+        ("", {"k": {"a": 1}}, "preset m: k: .*got"),
+        ("", {"replay.rate": 2}, "replay.rate: .*got 2"),
+        ("", {"episodic.use_completion": True}, "episodic.use_completion: .*'predictive', 'hopfield' or 'off'.*got True"),
+        ("", {"episodic.code.channels": ["words", "words"]}, "a channel is named twice"),
+        ("", {"method": "a.b:C"}, "its method cannot be replaced"),
+        ("controls: none", {}, "preset m: controls: unknown key; legal: .*control"),
+    ],
+)
+def test_what_is_wrong_with_a_memory_is_named(presets, text, overrides, says):
+    presets("m", f"method: hippo_core.methods.episodic:HeiNW\n{text}")
+    with pytest.raises(LabError, match=says):
+        load_preset("m", overrides)
+
+
+def test_a_method_of_ones_own_is_found_in_the_labs_root(presets, tmp_path):
+    (tmp_path / "my_memory_package").mkdir()
+    (tmp_path / "my_memory_package/mine.py").write_text("from hippo_core.methods.base import Memory\n\nclass Mine(Memory):\n    pass\n")
+    presets("mine", "method: my_memory_package.mine:Mine\nk: 2\ncontrol: oracle")
+    found = load_preset("mine")
+    assert (found.method.__name__, found.taught, found.settings.k, found.settings.control) == ("Mine", True, 2, "oracle")
+
+
+def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
+    gated = {"episodic.use_gate", "episodic.store.budget"}  # judged with room for half of what is told
+    more = {
+        "memory/hei_nw_gated": gated,
+        "ablations/gate_random": gated | {"episodic.gate.policy", "episodic.gate.write_rate"},
+        "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
+    }
+    usual = load_preset("memory/hei_nw").of_step("test")
+    of_their_own = {f"memory/{one}" for one in ("hei_nw", "sgc_rss", "smpd", "all")} | {"controls/altered_sgc_rss", "controls/altered_smpd"}
+    for name in (name for name in preset_names() if load_preset(name).taught and load_preset(name).origin == "memory/all"):
+        assert name in ("memory/all", "controls/altered_all", f"ablations/all_{load_preset(name).settings.traces}")
+        of_their_own.add(name)
+    for name in (name for name in preset_names() if load_preset(name).taught and name not in of_their_own):
+        told = load_preset(name).of_step("test")
+        differing = {key for key in told if told[key] != usual[key]}
+        assert differing == more[name] if name in more else len(differing) == 1, name
+        assert load_preset(name).origin == "memory/hei_nw"

@@ -2,12 +2,9 @@
 
 import pytest
 
-from hippo_core.models.load import load
 from hippo_core.models.prompt import render
 from hippo_core.models.score import token_likelihood
-from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.question_likelihood import after_text
-from hippo_core.suites.draw import cut, drawn_worlds, suite_settings
 from tests.methods.asking import choose
 from tests.models.handmade import worlds
 
@@ -50,15 +47,3 @@ def test_the_cost_is_every_candidate_with_the_question_but_what_they_share(loade
     least = sum(len(lm.encode(f"{fact.text}\n")) + asked - 1 for fact in WORLD.facts)
     most = sum(len(lm.encode(render(lm, [fact.text], ITEM.question, "short"))) for fact in WORLD.facts)
     assert least <= choice.computed_tokens - asked - 1 <= most
-
-
-def test_a_model_that_reads_finds_other_words_that_it_knows_better_than_word_search():
-    lm = load(load_spec("hippo-tiny"), threads=1)
-    found = {"rag_bm25": 0, "rag_rerank": 0}
-    settings = suite_settings("episodic", "default", 512, {"held_out": False, "rungs": ("paraphrase",)})
-    items = [(world, item) for world in cut(drawn_worlds("episodic", "default", 24, 7, "val", settings), 24) for item in world.items]
-    for world, item in items:
-        for name in found:
-            found[name] += choose(f"baselines/{name}", lm, world, item).ranking[0] == item.gold_facts[0]
-    assert len(items) == 24
-    assert found["rag_rerank"] > found["rag_bm25"]

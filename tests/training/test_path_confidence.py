@@ -3,7 +3,7 @@
 import pytest
 
 from recipes import path_confidence
-from tests.methods.relational.test_learned import needs_reader
+from tests.methods.asking import needs_minilm as needs_reader
 
 FEW = {"semantic": ("semantic", "default", {}, 5), "relations": ("relations", "default", {}, 5)}
 

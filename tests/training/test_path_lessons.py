@@ -10,7 +10,7 @@ from hippo_core.models import minilm
 from hippo_core.suites.relations.bank import further_names
 from recipes import path_encoder, path_lessons
 from recipes.path_lessons import CutLessons, Lessons, TagLessons, contrast, plain
-from tests.methods.relational.test_learned import needs_reader
+from tests.methods.asking import needs_minilm as needs_reader
 
 pytestmark = needs_reader
 

@@ -62,11 +62,7 @@ class HeiNW(Memory):
         return self.components.codec()
 
     def calibrate(self, worlds: Iterable[Sequence[Observation]]) -> Mapping[str, Any] | None:
-        """Calibrate the salience gate.
-
-        Returns:
-            Mean and standard deviation of each gate term, and the threshold; None if the settings have no salience gate.
-        """
+        """See `Memory`: a `Calibration` of the salience gate, if the settings have one."""
         from hippo_core.methods.episodic.writing import calibration
 
         return calibration(self.components, worlds) if self.settings.calibrates else None

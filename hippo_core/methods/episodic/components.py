@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from hippo_core.delivery import folder_of
@@ -27,15 +26,11 @@ MADE_UP = ("A warm stone lay by the river.", "A cold stone lay on the hill.")
 
 
 class Components:
-    """The components of a model's memory. Each is read when it is first needed. It must have been fitted for this model.
+    """The components of a model's memory, each read when it is first needed. `passage_kv`: the cache that the delivery reads keys and
+    values from; None makes a new one."""
 
-    Args:
-        passage_kv: the cache that the delivery reads keys and values from; None makes a new one.
-        folder: the folder of the fitted weights; None for the folder beside the model's weights.
-    """
-
-    def __init__(self, lm: LanguageModel, settings: HeiNWSettings, passage_kv: PassageKV | None = None, folder: Path | None = None) -> None:
-        self.lm, self.settings, self._passage_kv, self._folder = lm, settings, passage_kv, folder
+    def __init__(self, lm: LanguageModel, settings: HeiNWSettings, passage_kv: PassageKV | None = None) -> None:
+        self.lm, self.settings, self._passage_kv = lm, settings, passage_kv
 
     @cached_property
     def encoder(self) -> KeyEncoder:
@@ -45,19 +40,19 @@ class Components:
         if self.settings.encoder == "minilm":
             return head_encoder(MINILM_HEAD, code.expansion, winners, str(self.lm.device), "pieces" in self.settings.channels)
         name = f"{self.lm.spec.name} key {self._key_digest} {code.expansion} {winners}"
-        return KeyEncoder(load_key_model(self.lm, self._folder), code.expansion, winners, name)
+        return KeyEncoder(load_key_model(self.lm), code.expansion, winners, name)
 
     @property
     def _key_digest(self) -> str:
         part = (owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "key")
-        return artifacts.digest_of(*part, folder=self._folder)
+        return artifacts.digest_of(*part)
 
     @cached_property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
         """The fitted weight of each channel of the settings, by completion."""
         name, completion = name_of(self.settings.channels), self.settings.episodic.use_completion
         part = (owner(), MINILM_HEAD) if self.settings.encoder == "minilm" else (self.lm, "recall")
-        weights = artifacts.read_part(*part, self._folder)["weights"]
+        weights = artifacts.read_part(*part)["weights"]
         if completion not in weights.get(name, {}):
             has = ", ".join(some for some in weights if completion in weights[some])
             raise LabError(f"there are no fitted weights for {name} with completion {completion}; {has} have them, or use fusion=sum")
@@ -70,7 +65,7 @@ class Components:
             return None
         by = owner() if self.settings.encoder == "minilm" else self.lm
         required = self.settings.abstention == "method" or self.settings.completes_in_doubt
-        return load_confidence(by, self.settings.channels, required, self._folder)
+        return load_confidence(by, self.settings.channels, required)
 
     @cached_property
     def passage_kv(self) -> PassageKV:
@@ -89,22 +84,20 @@ class Components:
             made, pieces = f"{made}, pieces {artifacts.digest_of(owner(), PIECES)}", encoder.pieces.settings.width
         return PayloadCodec(made, encoder.expansion, encoder.winners or encoder.expansion, self.lm.spec.context_limit, width, pieces)
 
-    def recaller(self, traces: Sequence[Trace]) -> Recaller:
-        """A recaller over the traces of one world."""
-        return self._recaller(traces, self.settings.episodic.use_completion, self.rerank_candidates)
-
-    def _recaller(self, traces: Sequence[Trace], completion: Any, rerank_candidates: int) -> Recaller:
+    def recaller(self, traces: Sequence[Trace], warming: Any = None) -> Recaller:
+        """A recaller over the traces of one world; `warming`: with this completion in the place of that of the settings."""
         settings = self.settings.episodic
+        completion = warming or settings.use_completion
         config = RecallConfig(
             completion,
             settings.recall.candidates,
-            rerank_candidates,
+            3 * settings.recall.candidates if warming else self.rerank_candidates,
             settings.hopfield.beta,
             settings.hopfield.steps,
             self.weights if settings.recall.fusion == "fitted" else None,
             self.settings.decoding,
             settings.recall.recency,
-            self.confidence if completion == self.settings.episodic.use_completion else None,
+            self.confidence if completion == settings.use_completion else None,
             settings.predictive.below if completion == "predictive" else 1.0,
         )
         index = TraceIndex(traces, self.settings.channels, self.encoder if self.reads_cues else None)
@@ -117,11 +110,7 @@ class Components:
 
     @property
     def rerank_candidates(self) -> int:
-        """How many candidates completion looks at.
-
-        Raises:
-            LabError: completion looks at fewer candidates than are shown (`k`).
-        """
+        """How many candidates completion looks at. LabError where these are fewer than are shown (`k`)."""
         settings = self.settings.episodic
         most = settings.predictive.candidates if settings.use_completion == "predictive" else 3 * settings.recall.candidates
         if most < self.settings.k:
@@ -135,14 +124,10 @@ class Components:
         once a machine (some seconds) and read once a process."""
         traces = with_payloads(self.encoder, [Trace("", "", text, id=number) for number, text in enumerate(MADE_UP, start=1)])
         completion = "hopfield" if "key" in self.settings.channels and self.settings.episodic.recall.fusion == "sum" else "off"
-        self._recaller(traces, completion, 3 * self.settings.episodic.recall.candidates).recall(MADE_UP[0])
+        self.recaller(traces, completion).recall(MADE_UP[0])
 
 
-def load_key_model(lm: LanguageModel, folder: Path | None = None) -> KeyModel:
-    """Load the key head that was fitted for a model.
-
-    Raises:
-        LabError: there is no key head, it is damaged, or it belongs to other weights.
-    """
-    head = load_head(lm, "key", folder)
+def load_key_model(lm: LanguageModel) -> KeyModel:
+    """Load the key head that was fitted for a model. LabError where it is missing, damaged, or belongs to other weights."""
+    head = load_head(lm, "key")
     return KeyModel(BlockStates(lm, head.settings.blocks), head)

@@ -25,12 +25,8 @@ RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # salience gained if recalled; share of 
 
 
 def replay_world(memory: Components, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
-    """Rehearse the traces of one world `replay.cycles` times, or not at all if replay is off.
-
-    Returns:
-        One row per rehearsed trace and cycle: `cycle`, `world`, `trace_id`, `cue`, `recalled`, `salience_before`, `salience_after`,
-        `merged` and `ms`. `salience_after` is NaN for a trace that is no longer stored.
-    """
+    """Rehearse the traces of one world `replay.cycles` times, or not at all if replay is off. Yields a row per rehearsed trace and
+    cycle."""
     replay = memory.settings.replay
     schedule: Schedule = {}
     for cycle in range(1, (replay.cycles if replay.enabled else 0) + 1):
@@ -58,11 +54,8 @@ class ReplayCycle:
     cycle: int
 
     def run(self, schedule: Schedule) -> tuple[list[dict[str, object]], Schedule]:
-        """Draw, cue and recall traces, then change the store. All changes are one batch that `rollback` can undo.
-
-        Returns:
-            One row per rehearsed trace, and the schedule of when each trace is due again.
-        """
+        """Draw, cue and recall traces, then change the store in one batch that `rollback` can undo. Returns a row per rehearsed trace, and
+        the schedule of when each is due again."""
         traces = self.store.traces(self.world)
         rehearsed = list(self._rehearsed(traces, self._drawn(traces, schedule)))
         hits = [one.trace.id for one in rehearsed if one.hit]
@@ -108,11 +101,7 @@ class ReplayCycle:
         return replace(payload, keys=(*payload.keys[:nearest], key, *payload.keys[nearest + 1 :]))
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
-        """Merge traces with the same words: the last one stays and gets the evidence of all.
-
-        Returns:
-            The ids of the deleted traces.
-        """
+        """Merge traces with the same words: the last one stays and gets the evidence of all. Returns the ids of those deleted."""
         alike: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
             alike.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
@@ -139,11 +128,8 @@ class ReplayCycle:
 
 
 def corrupt(text: str, level: float, random: Random) -> str:
-    """Corrupt each word of a text with probability `level`: half of these words are dropped, the other half misspelt.
-
-    A misspelt word loses a letter or has two neighbouring letters swapped. A word of up to two letters can only be dropped. The last word
-    stays if all others were dropped.
-    """
+    """Corrupt each word of a text with probability `level`: half of these words are misspelt, the other half and those of up to two letters
+    dropped. The last word stays if all others were dropped."""
     words = text.split()
     words_left: list[str] = []
     for number, word in enumerate(words):

@@ -16,8 +16,8 @@ CHANNELS = {"own": ("grams", "key"), "minilm": ("grams", "minilm", "key")}  # th
 
 
 class CodeSettings(SettingsModel):
-    """How a text becomes a key: `winners` of `expansion` dimensions. `channels`: what cues and traces are compared by; None: n-grams and
-    the key, and with the encoder minilm its vectors. pieces: MiniLM's word pieces one by one (retrieval/pieces.py)."""
+    """How a text becomes a key: `winners` of `expansion` dimensions. `channels`: what cues and traces are compared by; None: as `CHANNELS`
+    says. pieces: MiniLM's word pieces one by one (retrieval/pieces.py)."""
 
     winners: Count = 64
     expansion: Count = 2048
@@ -60,12 +60,8 @@ class PredictiveSettings(SettingsModel):
 
 
 class GateSettings(SettingsModel):
-    """The gate writes a statement if S = alpha surprise + beta novelty + gamma reward + delta pin > tau.
-
-    Args:
-        write_rate: if `tau` is None, tau is chosen so that this share of the statements of validation worlds is written.
-        policy: "salience" decides by S. "random" is the control: it draws as many statements at random.
-    """
+    """The gate writes a statement if S = alpha surprise + beta novelty + gamma reward + delta pin > tau. Where `tau` is None, it is chosen
+    so that `write_rate` of the statements of validation worlds is written. `policy`: by S (salience), or as many at random, a control."""
 
     alpha: Weight = 1.0
     beta: Weight = 1.0
@@ -81,17 +77,10 @@ class GateSettings(SettingsModel):
 
 
 class StoreSettings(SettingsModel):
-    """What the store may keep.
-
-    Args:
-        budget: the share of a world's facts that may be kept; None keeps all.
-        kv: where computed keys and values of traces are kept. "none": nowhere. "memory": in memory while their world is asked about.
-            "disk": below data/generated/kv. A gate saves there the keys and values of the statements that it writes, so that they are
-            not computed again.
-        kv_precision: what they are rounded to, wherever they are kept. "int8": keys by channel, values by token (models/int8_kv.py).
-        kv_memory_mb, kv_disk_mb: MiB that those in memory, and those on disk, take at most; what was not used for longest goes first, and
-            is computed again when it is needed.
-    """
+    """What the store may keep. `budget`: the share of a world's facts; None keeps all. `kv`: where keys and values of traces are kept,
+    which are computed again elsewhere: nowhere (none), in memory while their world is asked about, or on disk below data/generated/kv,
+    where a gate saves those that it has computed. `kv_precision`: what they are rounded to; int8: keys by channel, values by token.
+    `kv_memory_mb`, `kv_disk_mb`: MiB that they take at most; what was not used for longest goes first."""
 
     budget: Share | None = None
     kv: StoreKV = KVStorage.store
@@ -115,15 +104,9 @@ class EpisodicSection(SettingsModel):
 
 
 class ReplaySettings(SettingsModel):
-    """What happens in a sleep.
-
-    Args:
-        cycles: how many replay cycles are run.
-        rate: the share of the store that a cycle cues with noise and recalls, rounded up.
-        max_items: the most traces that a cycle rehearses; None for no limit.
-        noise_level: how strongly cues are corrupted. It is also the standard deviation of the Gaussian noise on the priorities (0 ... 1):
-            with it cycles differ, and no trace is passed over every time.
-    """
+    """What happens in a sleep, `cycles` times: the share `rate` of the store, rounded up, and at most `max_items` traces are cued with
+    noise and recalled. `noise_level`: how strongly cues are corrupted, and the standard deviation of the noise on priorities (0 ... 1), by
+    which cycles differ and no trace is passed over every time."""
 
     enabled: bool = True
     cycles: Count = 1
@@ -139,9 +122,8 @@ class ReplaySettings(SettingsModel):
 
 
 class HeiNWSettings(EncodedSettings):
-    """All settings of HeiNW. `encoder`: whose states the key is made of; own: the first blocks of the model that answers; minilm:
-    all-MiniLM-L6-v2, whose vectors are a channel, too; auto: minilm where it is on the disk. `traces` off: nothing is stored and nothing
-    recalled."""
+    """All settings of HeiNW. `encoder`: whose states the key is made of, those of the first blocks of the model that answers (own) or of
+    all-MiniLM-L6-v2, whose vectors are a channel, too (minilm). `traces` off: nothing is stored and nothing recalled."""
 
     traces: Annotated[Literal["episodic", "off"], OFF] = "episodic"
     episodic: EpisodicSection = EpisodicSection()
@@ -173,21 +155,13 @@ class HeiNWSettings(EncodedSettings):
         return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
 
     @model_validator(mode="after")
-    def _has_vectors(self) -> "HeiNWSettings":
+    def _fit_together(self) -> "HeiNWSettings":
         if lacking := sorted({"minilm", "pieces"} & set(self.channels)) if self.encoder != "minilm" else []:
             raise ValueError(f"the channel {lacking[0]} needs encoder=minilm")
         if "pieces" in self.channels and self.episodic.recall.fusion != "sum":
             raise ValueError("the channel pieces needs recall.fusion=sum: no weights were fitted for it")
-        return self
-
-    @model_validator(mode="after")
-    def _says_confidence(self) -> "HeiNWSettings":
         if self.abstention == "method" and not self.says_confidence:
             raise ValueError("abstention=method needs recall.fusion=sum and use_completion=off: a confidence was fitted for the sum alone")
-        return self
-
-    @model_validator(mode="after")
-    def _can_tell_when(self) -> "HeiNWSettings":
         if self.completes_in_doubt and self.episodic.recall.fusion != "sum":
             raise ValueError("predictive.below needs recall.fusion=sum: a confidence was fitted for the sum alone; or set it to 1")
         return self

@@ -6,7 +6,7 @@ minus the highest cosine with the keys stored before it in its world. A statemen
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,8 @@ from hippo_core.store.trace import Decision, Statement
 
 CALIBRATED_ON = 512  # the least statements of validation worlds, taken in whole worlds
 SEED = 1337  # of the control that writes at random
+NO_WORLDS = "a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false"
 NEAREST = 8  # traces with the most shared units; the nearest of them by cosine counts
-
-
-@dataclass(frozen=True)
-class EncodedObservation:
-    """A statement that is encoded for the gate and the store: its payload, and for a gate its surprise in nats."""
-
-    payload: Payload
-    surprise: float = math.nan
 
 
 class WrittenWorld:
@@ -69,9 +62,8 @@ class WrittenWorld:
 
 
 class TraceWriter:
-    """Write statements to a store one by one.
-
-    The writer reads a world from the store when it is first needed. It reads it again if something else has changed the store since.
+    """Write statements to a store one by one. A world is read from the store when it is first needed, and again if something else has
+    changed the store since.
 
     Args:
         gate: decides about each statement. None writes every statement, scores none and merges no duplicates.
@@ -81,7 +73,7 @@ class TraceWriter:
     def __init__(self, memory: Components, store: TraceStore, gate: Gate | None, protects_pins: bool) -> None:
         self.memory, self.store, self.gate, self.protects_pins = memory, store, gate, protects_pins
         self._worlds: dict[str, WrittenWorld] = {}
-        self._encoded: dict[Statement, EncodedObservation] = {}
+        self._encoded: dict[Statement, tuple[Payload, float]] = {}
         self._seen = store.changes
 
     def prepare(self, observations: Sequence[Observation]) -> None:
@@ -90,33 +82,29 @@ class TraceWriter:
         self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
 
     def write(self, observation: Observation) -> Decision:
-        """Write one statement to the store, in one transaction.
-
-        Returns:
-            The decision about it.
-        """
+        """Write one statement to the store, in one transaction. Returns the decision about it."""
         statement = observation.statement
         if statement not in self._encoded:
             self.prepare([observation])
-        made = self._encoded.pop(statement)
+        payload, surprise = self._encoded.pop(statement)
         decision = Decision(statement, 0.0, {}, {}, "insert")
         if self.gate:
             world = self._world(statement.world)
-            terms = GateFeatures(made.surprise, world.novelty(made.payload.keys), observation.reward, observation.pin)
+            terms = GateFeatures(surprise, world.novelty(payload.keys), observation.reward, observation.pin)
             decision = self.gate.decide(statement, terms, world.duplicate_of(statement.text))
         with self.store.together():
             decision = replace(decision, told=observation.told)
             if decision.action == "insert":
                 pinned, salience = observation.pin and self.protects_pins, salience_of(decision.S)
-                trace = observation.trace(payload=made.payload, salience=salience, pinned=pinned)
+                trace = observation.trace(payload=payload, salience=salience, pinned=pinned)
                 decision = replace(decision, trace_id=self.store.append([trace])[0])
             elif decision.action == "aggregate" and decision.trace_id is not None:
                 self.store.aggregate(decision.trace_id)
             self.store.log([decision])
         if self.gate and decision.action == "insert" and decision.trace_id is not None:
-            self.memory.passage_kv.keep([made.payload.token_ids])  # the gate has run the line: recall need not run it again
+            self.memory.passage_kv.keep([payload.token_ids])  # the gate has run the line: recall need not run it again
             written = self._worlds[statement.world]  # as it was before, for only this write has changed it
-            written.add(decision.trace_id, statement.text, made.payload.keys)
+            written.add(decision.trace_id, statement.text, payload.keys)
         self._seen = self.store.changes
         return decision
 
@@ -130,58 +118,41 @@ class TraceWriter:
         return self._worlds[name]
 
 
-def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[EncodedObservation]:
-    """Encode statements in one batch. `reads`: whether the model also reads them, to measure their surprise."""
+def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[tuple[Payload, float]]:
+    """The payload of each statement, encoded in one batch, and where the model `reads` them their surprise in nats."""
     texts = [one.text for one in statements]
     lines = lines_of(memory.lm, texts, memory.settings.decoding)
-    surprises = surprise(memory, lines) if reads else [math.nan] * len(texts)
-    return [EncodedObservation(*one) for one in zip(payloads(memory.encoder, texts, lines), surprises, strict=True)]
+    surprises = surprises_of(memory, lines) if reads else [math.nan] * len(texts)
+    return list(zip(payloads(memory.encoder, texts, lines), surprises, strict=True))
 
 
-def surprise(memory: Components, lines: Sequence[list[int]]) -> list[float]:
-    """The mean loss of each line's tokens, in nats, right after the beginning that all prompts share.
-
-    The last token, which ends the line, is left out.
-    """
+def surprises_of(memory: Components, lines: Sequence[list[int]]) -> list[float]:
+    """The mean loss of each line's tokens, in nats, without the last one, which ends the line."""
     return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
 
 def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:
-    """The gate that the settings ask for, or None if everything is written.
-
-    Args:
-        calibration: the result of the function `calibration`; the random gate needs none.
-
-    Raises:
-        LabError: a salience gate has no calibration.
-    """
+    """The gate that the settings ask for, or None if everything is written. LabError where a salience gate has no calibration."""
     if not settings.use_gate:
         return None
     if settings.gate.policy == "random":
         return RandomGate(settings.gate.write_rate, SEED)
     if calibration is None:
-        raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
+        raise LabError(NO_WORLDS)
     return WriteGate(Calibration(**calibration), settings.gate)
 
 
 def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> dict[str, Any]:
-    """Calibrate the gate of the settings.
-
-    It reads the first worlds that together hold at least CALIBRATED_ON statements, and writes every statement in them.
-
-    Returns:
-        A `Calibration` as plain values. A `tau` of the settings replaces the fitted one.
-
-    Raises:
-        LabError: there are no statements.
-    """
+    """Calibrate the gate of the settings on the first worlds that together hold at least CALIBRATED_ON statements, all of which are
+    written. Returns a `Calibration` as plain values; a `tau` of the settings replaces the fitted one. LabError where there are no
+    statements."""
     gate, samples = memory.settings.episodic.gate, []
     for observations in worlds:
         samples += samples_of(memory, observations)
         if len(samples) >= CALIBRATED_ON:
             break
     if not samples:
-        raise LabError("a gate is calibrated on validation worlds, this suite has none; use episodic.use_gate=false")
+        raise LabError(NO_WORLDS)
     fitted = calibrate(samples, gate.write_rate, gate)
     return asdict(fitted if gate.tau is None else replace(fitted, tau=gate.tau))
 
@@ -190,9 +161,9 @@ def samples_of(memory: Components, observations: Sequence[Observation]) -> list[
     """The gate's terms for each statement of a world in which every statement is written, except repetitions in the same words."""
     world, samples = WrittenWorld(memory.encoder.expansion), []
     made = encoded(memory, [one.statement for one in observations], reads=True)
-    for number, (one, ready) in enumerate(zip(observations, made, strict=True)):
-        samples.append(GateFeatures(ready.surprise, world.novelty(ready.payload.keys), one.reward, one.pin))
+    for number, (one, (payload, surprise)) in enumerate(zip(observations, made, strict=True)):
+        samples.append(GateFeatures(surprise, world.novelty(payload.keys), one.reward, one.pin))
         if world.duplicate_of(one.statement.text) is None:
-            world.add(number, one.statement.text, ready.payload.keys)
+            world.add(number, one.statement.text, payload.keys)
     memory.passage_kv.forget()
     return samples

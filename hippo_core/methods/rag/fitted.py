@@ -1,8 +1,7 @@
 """Retrieval whose weights are fitted as the memory's are: words, pieces of words and MiniLM, and the same with a re-ranking.
 
-What is fitted for the memory is fitted for these: by the same command (`make memory-weights`), on the cues of the same validation worlds,
-the conditional logit of retrieval/fusion.py over the same features. What they do not have is the learned key, the store, and the completion
-behind stored keys and values: `FittedRerank` reads its candidates as text. Without recency; the memory's own rule needs the key.
+These are fitted by the same command (`make memory-weights`), on the same cues and features. They lack the learned key, the store, and the
+completion behind stored keys and values: `FittedRerank` reads its candidates as text. Without recency; the memory's rule needs the key.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

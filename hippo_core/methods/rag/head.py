@@ -1,7 +1,6 @@
 """Retrieval by a head over MiniLM's word pieces, fitted as a memory's key is (retrieval/minilm_head.py).
 
-It says what is left of a memory's lead where a published encoder may learn what facts and cues look like, too. With more channels than
-`key`, which is the head here, they are added up by weights that were fitted as the memory's are, or as the memory adds them, unfitted.
+With more channels than `key`, which is the head here, they are added up by weights that were fitted as the memory's are, or unfitted.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,8 +2,7 @@
 
     question -> retriever -> k facts -> helper: its graph, conflict rule, map, planner -> what it brings, else the k facts
 
-The rival that tells what a memory reasons from what it retrieves: the same reading, path search and planner with the same weights, behind
-another search. There is no store, no gate and no sleep; the helper is opened anew on the facts of each question, in its time.
+There is no store, no gate and no sleep; the helper is opened anew on the facts of each question, in its time.
 """
 
 import math
@@ -11,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, field_validator
@@ -71,7 +69,7 @@ class HelpedSettings(MethodSettings):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        return _each_once(self.retrieving.settings.requires, self.helping.settings.requires)
+        return tuple(dict.fromkeys((*self.retrieving.settings.requires, *self.helping.settings.requires)))
 
 
 def _loaded(name: str) -> Preset:
@@ -85,10 +83,6 @@ def _set(preset: str, **settings: Any) -> Preset:
     """A preset with those of these settings that it has."""
     known = type(load_preset(preset).settings).model_fields
     return load_preset(preset, {name: value for name, value in settings.items() if name in known})
-
-
-def _each_once(*names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
 class Helped(Method):
@@ -107,7 +101,7 @@ class Helped(Method):
         """The class that declares what its retriever and its helper declare."""
         retriever, helper = settings.retrieving.method, settings.helping.method
         declared = {
-            "weights": _each_once(retriever.weights, helper.weights),
+            "weights": tuple(dict.fromkeys((*retriever.weights, *helper.weights))),
             "columns": {"test": ("helped", *helper.columns.get("test", ()))},
             "says_confidence": helper.says_confidence,
         }

@@ -1,15 +1,13 @@
 """Retrieval-augmented generation: score every taught passage against the question, show the k best in order of telling.
 
-The order of telling, not of score, so that "the last mention wins" can still be read off the prompt. Scores are rounded to six
-decimals before they are compared, and ties go to the passage told first, so that a ranking does not hang on rounding. The time is that
-of a query; the index is built before. So are the tokens: those that a model or an encoder runs for the query. A preset with
-`recency` puts earlier versions behind the last one (retrieval/ranking.py).
+Scores are rounded to six decimals before they are compared, and ties go to the passage told first. Time and tokens are those of a query;
+the index is built before.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -17,7 +15,7 @@ from pydantic import Field
 from hippo_core.methods.base import OFF, Count, Method, MethodSettings, Query, Retrieve, Retrieved
 from hippo_core.retrieval.bm25 import bm25_scores
 from hippo_core.retrieval.encoders import dense_scores, query_tokens
-from hippo_core.retrieval.lexicon import grams
+from hippo_core.retrieval.lexicon import grams, words
 from hippo_core.retrieval.ranking import latest_first, ranked, standardised
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.retrieval.world_index import WorldIndex
@@ -106,22 +104,22 @@ class Rag(Method):
 class BM25(Rag):
     """The k best by BM25 over words."""
 
-    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        return bm25_scores(index, query.taught, query.text)
-
-
-class Grams(Rag):
-    """The k best by BM25 over pieces of words: three and four characters in a row."""
+    units = staticmethod(words)
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        return bm25_scores(index, query.taught, query.text, grams)
+        return bm25_scores(index, query.taught, query.text, self.units)
 
 
-class Synonyms(Rag):
-    """The k best by BM25 over meanings, which the suites' own table of synonyms tells: a bound, for it knows what no retrieval may."""
+class Grams(BM25):
+    """The same over pieces of words: three and four characters in a row."""
 
-    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        return bm25_scores(index, query.taught, query.text, meanings)
+    units = staticmethod(grams)
+
+
+class Synonyms(BM25):
+    """The same over meanings, which the suites' own table of synonyms tells: a bound, for it knows what no retrieval may."""
+
+    units = staticmethod(meanings)
 
 
 class Dense(Rag):
@@ -134,12 +132,13 @@ class Dense(Rag):
 
 
 class Hybrid(Rag):
-    """The k best by the sum of both, each standardised over the taught passages."""
+    """The k best by the sum of BM25 over words and of the cosine, each standardised over the taught passages."""
 
     Settings = DenseSettings
+    units = staticmethod(words)
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        lexical = bm25_scores(index, query.taught, query.text)
+        lexical = bm25_scores(index, query.taught, query.text, self.units)
         return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))
 
 
@@ -149,11 +148,13 @@ class SumSettings(DenseSettings):
     encoder: Literal["own", "minilm"] = "minilm"
 
 
-class Sum(Rag):
-    """The k best by the sum of BM25 over pieces of words and of MiniLM's cosine, each standardised: nothing is learned."""
+class Sum(Hybrid):
+    """The same with pieces of words and, unless said, MiniLM: nothing is learned."""
 
     Settings = SumSettings
+    units = staticmethod(grams)
 
-    def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
-        lexical = bm25_scores(index, query.taught, query.text, grams)
-        return standardised(lexical) + standardised(dense_scores(index, query.taught, query.text, self.settings.encoder))
+
+def likest(lm: Any, encoder: str) -> Rag:
+    """What ranks statements where a memory of this encoder has no answer of its own."""
+    return Sum(lm, SumSettings(encoder="minilm")) if encoder == "minilm" else Grams(lm, RagSettings())

@@ -2,9 +2,9 @@
 
     listen -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
 
-What is not sure enough for how well it fits waits among the episodic traces, until a replay promotes it (writing.py). Where no path is
-found the statements that are most like the question are shown, as a rag does. Passages that open with their titles are
-no statements: these are ranked by their likeness to the question, by its names and by who names whom, and the k best are one block.
+What is not sure enough waits among the episodic traces, until a replay promotes it (writing.py). Where no path is found the likest
+statements are shown, as a rag does. Passages that open with their titles are no statements: these are ranked by passages.py, and the k best
+are one block.
 """
 
 import re
@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Observation, Picture, Query, Retrieve, Retrieved, in_order
-from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
+from hippo_core.methods.rag.rankers import likest
 from hippo_core.methods.relational.attribution import plainly
 from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
@@ -96,7 +96,7 @@ class SgcRss(Memory):
             return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
         search: Any = self.search(traces)
         repeated = search.graph.repeated
-        index, episodic = WorldIndex(self.lm, traces, tuple(questions)), self._episodic()
+        index, episodic = WorldIndex(self.lm, traces, tuple(questions)), likest(self.lm, self.settings.encoder)
 
         def retrieve(query: Query) -> Retrieved:
             begin, query = time.perf_counter(), kept(query)
@@ -208,12 +208,6 @@ class SgcRss(Memory):
 
         encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings
         return LinkedPassages(self.lm, LinkedSettings(k=settings.k, encoder=encoder, passages=settings.relational.passages))
-
-    def _episodic(self) -> Any:
-        """What ranks statements by themselves."""
-        if self.settings.encoder == "minilm":
-            return Sum(self.lm, SumSettings(encoder="minilm"))
-        return Grams(self.lm, Grams.Settings())
 
 
 def _called(name: str, text: str) -> str:

@@ -3,12 +3,16 @@
 Lea thinks that the Marlow shop is in Lima.     ->  Lea, .6: the Marlow shop is in Lima
 Later the Marlow shop moved to Oslo.            ->  "", replaces: the Marlow shop moved to Oslo
 Rumor has it that the Marlow shop is in Bern.   ->  nobody, .1: the Marlow shop is in Bern
+The Ost winds past Saxby, or so Ann maintains.  ->  Ann: The Ost winds past Saxby (in words that no pattern knows)
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from hippo_core.methods.relational.mentions import COMMON, Mention
 from hippo_core.methods.relational.times import Date, dated
+from hippo_core.retrieval.lexicon import words
 
 SURE, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
 NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
@@ -39,6 +43,9 @@ SEEN = rf"{NAME} (?:has seen|saw) {_CORE}{_END}"  # what one saw, one is sure of
 NAMES = rf"{NAME} would not swear to it, but names (?P<tail>.+?) for (?P<head>.+?){_END}"
 PERHAPS = re.compile(r"^(?:Probably|Perhaps|Maybe|Possibly|Supposedly),? ", re.IGNORECASE)
 CHANGE = re.compile(r"^(?:Later(?: on)?|Since then|Afterwards|Now|Meanwhile|By now|These days|Today),? ", re.IGNORECASE)
+_PLACES = "at in on by from to near with of for under over behind beside after before during"
+PLACES = frozenset(_PLACES.split())
+MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +63,16 @@ class Attribution:
 def parse_attribution(sentence: str) -> Attribution:
     """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
     text = sentence.strip()
-    for pattern in _NOBODY:
-        if match := pattern.match(text):
+    for pattern in NOBODY:
+        if match := re.match(pattern, text):
             return _plainer(match["core"], "", HEARSAY)
-    if match := _NAMES.match(text):
+    if match := re.match(NAMES, text):
         return Attribution(f"{match['head']} is in {match['tail']}", match["who"], VAGUE)
-    for pattern in _SPOKEN:
-        if match := pattern.match(text):
+    for pattern in SPOKEN:
+        if match := re.match(pattern, text):
             verb = match.groupdict().get("verb")
             return _plainer(match["core"], match["who"], SURENESS[verb.lower()] if verb else None)
-    if (match := _SEEN.match(text)) and re.search(r" (?:in|at|on|with) ", match["core"]):
+    if (match := re.match(SEEN, text)) and re.search(r" (?:in|at|on|with) ", match["core"]):
         return Attribution(match["core"], match["who"], SURE)
     return _plainer(text.rstrip(" .!"), "", None)
 
@@ -85,6 +92,29 @@ def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
     return Attribution(core, teller, confidence, bool(change or since), since)
 
 
-_NOBODY = [re.compile(pattern) for pattern in NOBODY]
-_SPOKEN = [re.compile(pattern) for pattern in SPOKEN]
-_NAMES, _SEEN = re.compile(NAMES), re.compile(SEEN)
+def infer_speaker(said: Attribution, found: Sequence[Mention]) -> Attribution:
+    """What is said, with the name that stands apart as the one who says it: of three or more the first or the last one, where a comma or
+    "that" parts it from the others, and words beside it that are no mere place."""
+    if said.teller or len(found) < 3:
+        return said
+    core, first, last = said.core, found[0], found[-1]
+    if part := re.search(r",\s|\bthat\s", core[first.end : found[1].start]):
+        cut = first.end + part.end()
+        if _speaks(core[: first.start], core[first.end : cut]):
+            return replace(said, teller=first.name, core=core[cut:])
+    if part := re.search(r",\s", core[found[-2].end : last.start]):
+        cut = found[-2].end + part.start()
+        if _speaks(core[cut + 1 : last.start], core[last.end :]):
+            return replace(said, teller=last.name, core=core[:cut])
+    return said
+
+
+def lowered(text: str) -> str:
+    """A text that does not begin with several of something as if these were a name: "Lorries of Brock set out" -> "lorries of Brock"."""
+    return text[0].lower() + text[1:] if MANY.match(text) else text
+
+
+def _speaks(before: str, behind: str) -> bool:
+    """Whether the words around a name may be those of somebody who says something."""
+    around = [*words(before), *words(behind)]
+    return any(word not in COMMON for word in around) and around[0] not in PLACES

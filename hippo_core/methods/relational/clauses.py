@@ -24,13 +24,7 @@ class Clauses:
     """How well the parts of a question, from one of its names outward, say what statements say.
 
     A state is how many parts before the name are used up, and whether what stands behind it is; `end` is the one where all is. `hops`: how
-    many statements the parts ask for.
-
-    Args:
-        question: its text.
-        named: the name where it begins.
-        names: all of its names.
-        alike: how alike texts are.
+    many statements the parts ask for. `named`: the name where it begins, one of `names`.
     """
 
     def __init__(self, question: str, named: Mention, names: Sequence[Mention], alike: Likeness) -> None:
@@ -86,10 +80,9 @@ class Clauses:
         return float(self._tables[statement][share])
 
 
-def hops_of(parts: Iterable[str]) -> int:
+def hops_of(parts: Sequence[str]) -> int:
     """How many statements a question's parts, outermost last, ask for: one for each thing that is described, and one for what is asked of
     the last of them, unless that is just what it is."""
-    parts = [*parts]
     described = sum(part.lower().startswith("the ") for part in parts)
     return max(1, described + (not described or not JUST.fullmatch(parts[-1])))
 

@@ -1,6 +1,5 @@
-"""How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds with
-and without what decides their questions (recipes/path_confidence.py). Where patterns tell of what is asked for, it is another function
-than elsewhere; and another one for each encoder, which says how alike words are."""
+"""How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds
+(recipes/path_confidence.py), another one for each encoder, and where patterns tell of what is asked for."""
 
 from functools import cache
 

@@ -1,14 +1,18 @@
-"""What the store keeps of an edge besides its text: who has told it, when and how surely, and whether it waits for more evidence."""
+"""What the store keeps of an edge besides its text: who told it, when and how surely, and whether it waits; and what a gate weighs of
+it."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from hippo_core.errors import LabError
+from hippo_core.methods.gate_terms import Weighed
 
 PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+WEIGHTS: Mapping[str, float] = {"confidence": 0.5, "schema": 0.3, "novelty": 0.1, "recency": 0.1, "degree": -0.2}
+HUB = 64  # edges of a name from which on it counts as a hub; twice as many count in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,23 @@ def _share(sure: Any) -> float | None:
     if sure is None or 0 <= sure <= 1:
         return sure
     raise ValueError(sure)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTerms(Weighed):
+    """What is known of an edge when it is told, each from 0 to 1: how sure its tellers are together (`confidence`); how well it fits what
+    its relation was told of (`schema`); `novelty`, 0 where the same edge is there, .5 where another one joins the two names, else 1;
+    `recency`, g / (g + 1), g statements after one of its names was last told of, 1 for names that are new; `degree`, how far the larger of
+    its names is beyond `HUB` edges. S is their weighted sum; an edge that S >= threshold is inserted, another waits. Nothing is dropped."""
+
+    weights: ClassVar[Mapping[str, float]] = WEIGHTS
+    confidence: float
+    schema: float
+    novelty: float
+    recency: float
+    degree: float
+
+
+def recency(gap: int | None) -> float:
+    """Of names last told of `gap` statements ago; None for new ones."""
+    return 1.0 if gap is None else gap / (gap + 1)

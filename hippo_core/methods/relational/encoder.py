@@ -4,11 +4,10 @@
     question    Where does the owner of the [N1] live?     each word's hop from the name on: the owner of the [N1]; Where does [N1] live?
     hop         the owner of the [N1]                      a vector: what leads from the name to what is asked for
 
-Names are placeholders in order of appearance, to which what they are called adds little: whether it is a person's or a ship's. The three
-encoders, of which one tags, one cuts questions and one compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and
-the heads below, fitted on worlds of the bank of relations (recipes/path_encoder.py). A statement is read once, whoever asks: a hop is
-compared with a pair of its names by the product of two vectors, and with its words by late interaction (Khattab and Zaharia 2020, arXiv
-2004.12832, section 3), not by a transformer that reads both together.
+Names are placeholders in order of appearance, to which what they are called adds little. The three encoders, of which one tags, one cuts
+questions and one compares, are MiniLM with a low-rank adapter (Hu et al. 2021, arXiv 2106.09685) and the heads below, fitted on worlds of
+the bank of relations (recipes/path_encoder.py). A hop is compared with a pair of a statement's names by the product of two vectors, and
+with its words by late interaction (Khattab and Zaharia 2020, arXiv 2004.12832, section 3).
 """
 
 from collections.abc import Sequence
@@ -68,11 +67,8 @@ class Marked:
 def cuts(logits: Tensor, marked: Marked, doubt: float = 0.0, most: int = 1) -> list[tuple[float, tuple[int, ...]]]:
     """How a question may be cut into one, two, ... `HOPS` hops, likeliest first: the logarithm of each cut's likelihood, and the hop of
     each piece. Hops are intervals around the name, each around the one before. All cuts that are at most `doubt` less likely than the best
-    one, `most` of them: intervals are chosen from without to within, by the best of what may lie within (A*, Hart et al. 1968).
-
-    Args:
-        logits: of the hop of each piece, 0 for none [T, HOPS + 1].
-    """
+    one, `most` of them: intervals are chosen from without to within, by the best of what may lie within (A*, Hart et al. 1968). `logits`:
+    of the hop of each piece, 0 for none [T, HOPS + 1]."""
     size = len(marked.ids) - 2  # without the opening and the closing piece
     name = marked.marks.index(1) - 1
     likely = logits[1 : size + 1].double().log_softmax(-1).numpy()

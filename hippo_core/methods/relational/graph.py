@@ -1,10 +1,8 @@
 """The graph of a world's statements: nodes are names, edges what statements say of two of them, with who says so and when.
 
-A statement that is told again is an edge with several tellings, where a gate has added them up, or several edges. Of edges that exclude
-each other all stay, and the one that holds is worked out: what is said to have become so begins a new time; of the rest the surest count,
-each teller by the last word, then the most tellers, then the latest. Edges exclude each other where their relation has one tail at a time,
-which is learned (schema.py). An edge that waits for more evidence has a voice in that. A path leads over it only where the graph has the
-relation, but nothing of it about that head: what is vague is better than nothing, and no better than what is sure.
+Of edges that exclude each other all stay, and the one that holds is worked out (`deciding`). They exclude each other where their relation
+has one tail at a time, which is learned (schema.py). An edge that waits for more evidence has a voice in that. A path leads over it only
+where the graph has the relation, but nothing of it about that head: what is vague is better than nothing, and no better than what is sure.
 """
 
 import re
@@ -12,15 +10,12 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.attribution import HEARSAY, SURE, Attribution, parse_attribution
-from hippo_core.methods.relational.attribution_fallback import infer_speaker, lowered
-from hippo_core.methods.relational.edge import Attestation, Edge
-from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
-from hippo_core.methods.relational.mentions import Mention, mentions
-from hippo_core.methods.relational.names import NameIndex
+from hippo_core.methods.relational.attribution import HEARSAY, SURE, Attribution, infer_speaker, lowered, parse_attribution
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeTerms, recency
+from hippo_core.methods.relational.mentions import Mention, NameIndex, mentions
 from hippo_core.methods.relational.relations import Relation, relation_of
 from hippo_core.methods.relational.schema import Schema, Slots, Tails
 from hippo_core.methods.relational.times import Date, When
@@ -146,17 +141,9 @@ class ConflictClaim(NamedTuple):
     said: Attestation
 
     @property
-    def teller(self) -> str:
-        return self.said.teller
-
-    @property
-    def confidence(self) -> float | None:
-        return self.said.confidence
-
-    @classmethod
-    def deciding(cls, claims: Sequence["ConflictClaim"]) -> int:
-        """The number of the statement that decides."""
-        return resolve_conflict(claims, [claim.number for claim in claims])
+    def sure(self) -> float:
+        """How surely it was told; what is told plainly is as sure as what somebody knows."""
+        return SURE if self.said.confidence is None else self.said.confidence
 
 
 class Period(NamedTuple):
@@ -191,10 +178,6 @@ class Graph:
     dates: set[str] = field(default_factory=set)
     listen: Listen = read
 
-    def anew(self, traces: Iterable[Trace]) -> "Graph":
-        """The graph of these traces, read alike."""
-        return Graph.of(traces, self.listen)
-
     @classmethod
     def of(cls, traces: Iterable[Trace], listen: Listen = read) -> "Graph":
         """The graph of these traces."""
@@ -207,12 +190,12 @@ class Graph:
         """The graph of these traces: this one, grown, where they begin with its own, which may have been told again or promoted; else
         another."""
         if len(traces) < len(self.told):
-            return self.anew(traces)
+            return Graph.of(traces, self.listen)
         for number, (told, trace) in enumerate(zip(self.told, traces, strict=False)):
             if told.trace == trace:
                 continue
             if not told.became(trace):
-                return self.anew(traces)
+                return Graph.of(traces, self.listen)
             self.renew(number, trace)
         for trace in traces[len(self.told) :]:
             self.add(self.listen(trace))
@@ -238,13 +221,12 @@ class Graph:
             group = self.groups.setdefault((key.head, key.relation, key.context), ConflictSet())
             group.numbers.append(number)
             if not told.waits:
-                self._join(group, key)
+                self._join(group, key, number)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
             self._take(group, told, told.tellings)
             self.schemas[key.relation].learn(key.head, self.slots(told))
-            (self.waiting if told.waits else self.edges).setdefault(key, number)
-            if not told.waits:
-                self.pairs.add(_pair(key.head, key.tail))
+            if told.waits:
+                self.waiting.setdefault(key, number)
 
     def renew(self, number: int, trace: Trace) -> None:
         """The trace of a statement after it was told again, or promoted, so that it waits no more."""
@@ -258,14 +240,14 @@ class Graph:
                 insort(self.at[name], number)
                 self.nodes.add(name)
             if (key := told.key) and group:
-                self._join(group, key)
+                self._join(group, key, number)
                 self.waiting.pop(key, None)
-                self.edges.setdefault(key, number)
-                self.pairs.add(_pair(key.head, key.tail))
 
-    def _join(self, group: ConflictSet, key: Key) -> None:
+    def _join(self, group: ConflictSet, key: Key, number: int) -> None:
         group.edges += 1
         self.relations.add(key.relation)
+        self.edges.setdefault(key, number)
+        self.pairs.add(_pair(key.head, key.tail))
 
     def met(self, name: str) -> list[int]:
         """The statements that mention a name and that a path may lead over, in order."""
@@ -295,12 +277,8 @@ class Graph:
     def _kind(self, name: str, said: str) -> str:
         return "number" if name[:1].isdigit() else said or min(self.types.get(name, ()), default="")
 
-    def fit(self, number: int) -> float:
+    def fit(self, told: StatementEdge) -> float:
         """How well a statement fits what its relation is told of others, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
-        return self.fits(self.told[number])
-
-    def fits(self, told: StatementEdge) -> float:
-        """The same of a statement that need not be in the graph."""
         schema = self.schemas.get(told.relation.name) if told.relation else None
         return schema.score(told.head, self.slots(told)) if schema else 0.0
 
@@ -311,7 +289,7 @@ class Graph:
         gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
         novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
         degree = max((len(numbers) for numbers in places), default=0)
-        return EdgeTerms(sure, self.fits(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
+        return EdgeTerms(sure, self.fit(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
 
     def rivals(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head in the same context, this one among them."""
@@ -335,10 +313,10 @@ class Graph:
             return number if at is None or self.told[number].trace.time <= at else None
         if at is None:
             if group.winner is None:
-                group.winner = ConflictClaim.deciding(self._claims(group))
+                group.winner = deciding(self._claims(group))
             return group.winner
         claims = [claim for claim in self._claims(group) if claim.said.time <= at]
-        return ConflictClaim.deciding(claims) if claims else None
+        return deciding(claims) if claims else None
 
     def held(self, number: int, when: When) -> int | None:
         """The statement that decided at the time that is asked about; None where nothing was told of it then."""
@@ -352,11 +330,11 @@ class Graph:
         return self.holds(number, min(later) - 1 if later else None)
 
     def history(self, number: int) -> list[Period]:
-        """What held when, of this statement and those that say otherwise. A period ends where another tail holds."""
+        """What held when, of this statement and those that say otherwise; a period ends where another tail holds."""
         group, periods = self._group(number), list[Period]()
         claims = self._claims(group) if group else []
         for time in dict.fromkeys(claim.said.time for claim in claims):
-            winner = ConflictClaim.deciding([claim for claim in claims if claim.said.time <= time])
+            winner = deciding([claim for claim in claims if claim.said.time <= time])
             if periods and self.told[periods[-1].number].tail == self.told[winner].tail:
                 continue
             if periods:
@@ -377,25 +355,23 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def confidence_or_default(told: Any) -> float:
-    """How surely a statement was told."""
-    return SURE if told.confidence is None else told.confidence
+def deciding(told: Sequence[ConflictClaim]) -> int:
+    """Of claims in order, the number of the statement that decides.
 
-
-def resolve_conflict(told: Sequence[Any], numbers: Sequence[int]) -> int:
-    """Of what was told, in order, the number of what decides. Each has a `tail`, a `teller`, a `confidence` and `said.replaces`. What is
-    told plainly is as sure as what somebody knows."""
+    What is said to have become so begins a new time. Of the rest the surest count, each teller by the last word, then the most tellers,
+    then the latest.
+    """
     begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
     left = [*enumerate(told)][begin:]
-    left = [(place, one) for place, one in left if one.confidence != HEARSAY] or left
-    last = {one.teller: (place, one) for place, one in left}
-    most = max(confidence_or_default(one) for _, one in last.values())
+    left = [(place, one) for place, one in left if one.sure != HEARSAY] or left
+    last = {one.said.teller: (place, one) for place, one in left}
+    most = max(one.sure for _, one in last.values())
     sides: dict[str, list[int]] = defaultdict(list)
     for place, one in last.values():
-        if confidence_or_default(one) == most:
+        if one.sure == most:
             sides[one.tail].append(place)
     winner = max(sides.values(), key=lambda side: (len(side), max(side)))
-    return numbers[max(winner)]
+    return told[max(winner)].number
 
 
 def _later(date: Date, than: Date) -> bool:

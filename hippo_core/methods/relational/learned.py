@@ -124,8 +124,3 @@ class EitherSearch:
     def against(self, path: AnyPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""
         return self.of(path).against(path)
-
-
-def graph_of(reader: StatementReader) -> Graph:
-    """An empty graph that this reader fills."""
-    return Graph(listen=Listener(reader))

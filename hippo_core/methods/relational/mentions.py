@@ -1,4 +1,4 @@
-"""The names that a text mentions: capitalised words in a row, titles, numbers.
+"""The names that a text mentions: capitalised words in a row, titles, numbers; and an index of names by their words and pieces.
 
     At the Marlow & Finch shop, Omar bought a lamp in 1999.   ->   Marlow & Finch, Omar, 1999
 
@@ -6,11 +6,16 @@ A word that a sentence begins with is a name unless it is a common word, or the 
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from hippo_core.retrieval.lexicon import grams
+
 WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?|&")
+NEAR = 0.5  # the Dice coefficient of two names' character n-grams from which on they are taken for one
 JOINS = frozenset({"&", "of", "de", "von", "van", "la", "del", "al"})
 _COMMON = """
 a an the this that these those it its he him his she her they them their we us our you your i me my who whom whose what which where when
@@ -87,3 +92,43 @@ def begins(text: str, start: int) -> bool:
     """Whether a sentence begins where a word does."""
     before = text[:start].rstrip(" \"'“”‘’(")
     return not before or before[-1] in ".?!:;"
+
+
+@dataclass
+class NameIndex:
+    """Names in the order in which they became known. One that is nearly known is found without looking at all."""
+
+    known: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    by_word: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    by_gram: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    sizes: list[int] = field(default_factory=list)  # distinct n-grams of each
+
+    def add(self, name: str) -> None:
+        """One more; nothing where it is known."""
+        if name in self.numbers:
+            return
+        number = self.numbers[name] = len(self.known)
+        self.known.append(name)
+        for word in dict.fromkeys(name.split()):
+            self.by_word[word].append(name)
+        pieces = set(grams(name))
+        self.sizes.append(len(pieces))
+        for piece in pieces:
+            self.by_gram[piece].append(number)
+
+    def nearest(self, name: str) -> str:
+        """The name that this one is: itself; else the shortest one that is a part of it or that it is a part of, the first known of these;
+        else the likest from `NEAR` on, the last in the alphabet of these; "" where there is none."""
+        if name in self.numbers:
+            return name
+        own = set(name.split())
+        near = dict.fromkeys(other for word in name.split() for other in self.by_word.get(word, ()))
+        part = [other for other in near if own <= set(other.split()) or set(other.split()) <= own]
+        if part:
+            return min(part, key=lambda other: (len(other), self.numbers[other]))
+        pieces = set(grams(name))
+        shared = Counter(number for piece in pieces for number in self.by_gram.get(piece, ()))
+        likeness = {number: 2 * count / (len(pieces) + self.sizes[number]) for number, count in shared.items()}
+        best = max(likeness.values(), default=0.0)
+        return max((self.known[number] for number, one in likeness.items() if one == best), default="") if best >= NEAR else ""

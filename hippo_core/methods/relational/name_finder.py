@@ -2,9 +2,8 @@
 
     "Dr. Aoife O'Neill runs the mill."  "O'Neill's mill stands on Harbour Street."  "Who owns the mill?"
 
-A tagger says which words of a text are names (encoder.py). Words of a script without capitals are names, too. Two names that the tagger
-takes for one are two where it takes them for two elsewhere. A shorter name is that of the one longer name whose words it has: O'Neill, Dr.
-O'Neill.
+A tagger says which words of a text are names (encoder.py). Two names that it takes for one are two where it takes them for two elsewhere. A
+shorter name is that of the one longer name whose words it has.
 """
 
 import re
@@ -18,7 +17,7 @@ from typing import NamedTuple
 from hippo_core.methods.relational.mentions import COMMON
 
 WORD = re.compile(r"[^\W_](?:[\w'’.-]*[^\W_])?|&")
-_TITLES = """dr prof mr mrs ms miss sir dame lady lord rev fr sister brother captain capt sgt judge king queen saint st"""
+_TITLES = "dr prof mr mrs ms miss sir dame lady lord rev fr sister brother captain capt sgt judge king queen saint st"
 TITLES = frozenset(_TITLES.split())
 POSSESSIVE = re.compile(r"['’]s?$")
 

@@ -4,7 +4,7 @@
 
 A title is found as whole words, without what stands in brackets; the longest where several begin at one word. One word is found as it is
 written, and not where it is a common word that a sentence begins with ("It"); several are found with other capitals and accents too, if any
-has a capital. Links are read off a text when they are asked for, so that a passage is put in or taken out by its title alone.
+has a capital. Links are read when they are asked for.
 """
 
 import re
@@ -209,14 +209,11 @@ class Passages:
         self._kept: dict[tuple[str, str, str], int] = {}
 
     @cached_property
-    def _vectors(self) -> "Vectors":
+    def vectors(self) -> "Vectors":
+        """What an index compares of its passages without encoding them again."""
         from hippo_core.retrieval.minilm import Vectors
 
         return Vectors()
-
-    def take(self, index: WorldIndex) -> None:
-        """Let an index compare the vectors that are known of its passages, and encode only the others."""
-        self._vectors.give(index)
 
     def follow(self, traces: Iterable[Trace]) -> None:
         """Put in what is new among these, and take out what is not among them, so that the graph is that of these; a number that becomes
@@ -263,7 +260,7 @@ class LinkedPassages(Rag):
         if self._read is not index:
             known.follow(index.traces)
             if self.settings.encoder:
-                known.take(index)
+                known.vectors.give(index)
             self._read = index
         return known
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from hippo_core.methods.relational.confidence import MATTER, VERSIONS, same_matter
 from hippo_core.methods.relational.edge import Attestation
+from hippo_core.methods.relational.mentions import NameIndex
 from hippo_core.methods.relational.name_finder import NameSpan, TaggedNames, key_of
-from hippo_core.methods.relational.names import NameIndex
 from hippo_core.methods.relational.statement_reader import SURENESS, ChainQuery, StatementReader
 
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
@@ -295,11 +295,8 @@ class PathSearch:
 
 
 def decided(claims: Sequence[PathClaim], before: bool = False) -> PathClaim | None:
-    """Of what was told of one matter, in order, what holds now, or (`before`) held before that; None where nothing was asserted.
-
-    What is told plainly, or has become so, begins a new time. Of the rest the surest count, each teller by the last word, then the most
-    tellers, then the latest (semantic/conflict.py).
-    """
+    """Of what was told of one matter, in order, what holds now, or (`before`) held before that; None where nothing was asserted. It is
+    settled as in graph.py (`deciding`)."""
     told = [claim for claim in claims if not claim.old]
     times = [_winner(told[: place + 1]) for place in range(len(told))]
     periods = [one for place, one in enumerate(times) if place == 0 or one.step.end != times[place - 1].step.end]

@@ -10,7 +10,7 @@ import numpy as np
 from hippo_core.methods.encoded import Encoder
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
 from hippo_core.methods.relational.confidence import fitted
-from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge
+from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge, deciding
 from hippo_core.methods.relational.likeness import Likeness, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
@@ -63,15 +63,7 @@ class StatementPath:
 
 
 class Search:
-    """Search over one graph.
-
-    Args:
-        alike: how alike words and texts are.
-        resolve: whether a contested statement is replaced by the one that holds.
-        hops: statements of a path, at most.
-        beam: paths that are followed further at each hop.
-        encoder: what says how alike words are.
-    """
+    """Search over one graph; its settings are those of `RelationalSection`. `encoder`: what says how alike words are."""
 
     def __init__(
         self,
@@ -84,7 +76,7 @@ class Search:
         encoder: Encoder = "own",
     ) -> None:
         self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
-        self.weights, self.encoder = weights or Weights(), encoder
+        self.weights, self.encoder, self.names = weights or Weights(), encoder, graph.names
         self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
         self.said = [dict.fromkeys(mention.key for mention in told.mentions) for told in graph.told]
         self.held = Counter(word for own in self.words for word in set(own))
@@ -118,7 +110,7 @@ class Search:
         def score(statements: Sequence[int], seed: str, worth: np.ndarray) -> float:  # wherever in the last statement the path ends
             covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
             seen = sum(any(one in self.said[number] for number in statements) for one in seeds) / len(seeds)
-            schema = min(graph.fit(one) for one in statements)
+            schema = min(graph.fit(graph.told[one]) for one in statements)
             score = weights.covered * covered + weights.seen * seen + weights.schema * schema
             if told_by_patterns:
                 return score
@@ -195,16 +187,11 @@ class Search:
             "lead": min(1.0, best.score - max(rivals)) if rivals else 1.0,
             "typed": float(kind in kinds),
             "fits": float(kind in self.graph.types.get(best.end, ())),
-            "schema": min(self.graph.fit(number) for number in best.statements),
+            "schema": min(map(self.graph.fit, told)),
             "idle": float(len(set(range(len(best.statements) - 1)) - saying)),
             "off": float(abs(len(best.statements) - parts.hops)),
             "clauses": 0.0 if told_by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
         }
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Each name as it was first written."""
-        return self.graph.names
 
     def against(self, path: StatementPath) -> list[list[int]]:
         """Of each statement of a path those that say otherwise and do not hold."""
@@ -256,10 +243,12 @@ class Search:
             there = {path.statements[place]: path for path in reversed(longer) if path.nodes[place] == node}
             least = parts.says(number, share) - self.weights.near
             claims = [claim for one in there if parts.says(one, share) >= least for claim in self._claims(one, node)]
-            if min(len({claim.tail for claim in claims}), len({claim.teller for claim in claims})) < 2 or not self._claims(number, node):
+            if min(len({claim.tail for claim in claims}), len({claim.said.teller for claim in claims})) < 2 or not self._claims(
+                number, node
+            ):
                 continue
             claims.sort(key=lambda claim: (claim.said.time, claim.number))
-            winner = ConflictClaim.deciding(claims)
+            winner = deciding(claims)
             [tail] = {claim.tail for claim in claims if claim.number == winner}
             lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
             best = best if winner == number else there[winner]
@@ -273,11 +262,7 @@ class Search:
 
 
 class Rows:
-    """How alike each word that is asked is to the likest word of a statement, worked out for the statements that are met.
-
-    Args:
-        words: of each statement.
-    """
+    """How alike each word that is asked is to the likest word of a statement, worked out for those that are met; `words`: of each."""
 
     def __init__(self, alike: Likeness, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
         self.alike, self.asked, self.words = alike, asked, words

@@ -61,7 +61,6 @@ SAID = {  # words with which a relation is told, in any of its forms
     name: frozenset(word for form in forms for word in re.findall(r"[a-z]{3,}", re.sub(r"\?P<\w+>\S+", "", form))) - COMMON
     for name, forms in FORMS.items()
 }
-NUMBER = re.compile(r" (?:in|on|at) (?P<when>\w+)$")
 
 
 class Relation(NamedTuple):
@@ -113,6 +112,4 @@ def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form + r"(?: (?:in|on|at) (?:\w+|<[0-9]+>))?")
 
 
-_FORMS = {
-    name: [_compiled(form) for form in forms if re.search(r"\bT\b", form) and re.search(r"\bH\b", form)] for name, forms in FORMS.items()
-}
+_FORMS = {name: [_compiled(form) for form in forms if re.search(r"\bT\b", form)] for name, forms in FORMS.items()}

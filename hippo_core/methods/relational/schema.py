@@ -1,10 +1,7 @@
-"""The schema index: what relations are like, learned from what is told of them.
+"""The schema index: of each relation, of how many heads it was told, of what kinds its heads and tails were, and whether a head has one
+tail or several at the same time."""
 
-Of each relation it counts of how many heads it was told, of what kinds its heads and tails were, and whether a head has one tail or
-several at the same time. Nothing of it is listed.
-"""
-
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -61,6 +58,3 @@ def _like(kinds: Counter[str], kind: str) -> int:
     if kind:
         return kinds[kind] + (kinds[""] if kind != "number" else 0)
     return kinds.total() - kinds["number"]
-
-
-Schemas = defaultdict[str, Schema]

@@ -18,13 +18,7 @@ class SearchSettings(SettingsModel):
 
 
 class PassagesSection(SettingsModel):
-    """What counts where statements are passages with titles, in standard deviations of their likeness to the question.
-
-    `named`: that the question names a passage's title (q); `linked`: that a seed names it (s); `naming`: that it names a seed; `words`:
-    BM25 beside the likeness; 0 leaves any out. `hub`: how much less a link counts of a seed with many (h); `seeds`: so many of the likest
-    passages are seeds, besides those that the question names; `fade`: how much less each next seed counts. `search`: hop, one link;
-    pagerank, a walk that goes on with probability `damping`.
-    """
+    """What counts where statements are passages with titles (LinkedPassages); params/presets/memory/sgc_rss.yaml says what each is."""
 
     named: Weight = 4.0
     linked: Weight = 10.0
@@ -39,7 +33,7 @@ class PassagesSection(SettingsModel):
 
 class EdgeGateSettings(SettingsModel):
     """`enabled`: false: every statement is an edge of its own, none is added to another. `threshold`: from which S on an edge is inserted
-    (gate.py)."""
+    (edge.py)."""
 
     enabled: bool = True
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.6
@@ -55,13 +49,9 @@ class ReplaySection(SettingsModel):
 
 
 class RelationalSection(SettingsModel):
-    """`reading`: how statements and questions are read, by patterns and the likeness of words, or by a reader that was fitted on a bank of
-    relations (learned; it needs MiniLM); auto: by patterns, and with the encoder minilm by both, of which the surer one answers.
-    `schema_fasttrack`: whether an edge that fits what its relation was told of, and is sure enough for that, is inserted at once; false:
-    all wait for a replay. `gate`: what is inserted, and what waits. `resolve`: whether a contested statement is replaced by the one that
-    holds; `search`: how paths are found; `passages`: how passages with titles are ranked, which have no paths. `wording`: how the model is
-    told a path, by its statements (own), by what they say without who says so (plain), or by the name where it ends in the words of the
-    question (question); either: own where patterns know what is asked for, else question."""
+    """How statements are read, kept and searched; params/presets/memory/sgc_rss.yaml says what each is. `reading` auto: by patterns, and
+    with the encoder minilm by the fitted reader too, of which the surer one answers. `wording` plain: what the statements of a path say,
+    without who says so."""
 
     reading: Literal["auto", "patterns", "learned"] = "auto"
     schema_fasttrack: bool = True
@@ -73,9 +63,8 @@ class RelationalSection(SettingsModel):
 
 
 class SgcRssSettings(StructuredSettings):
-    """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same; minilm: its vectors and the
-    spelling; own: the spelling alone. `k`: traces that are shown where no path is found, and of passages. `replay`: what a sleep does with
-    what waits."""
+    """`traces` off: nothing is stored and nothing recalled. `encoder`: what says which words mean the same, spelling alone (own) or vectors
+    too."""
 
     traces: Annotated[Literal["semantic", "off"], OFF] = "semantic"
     relational: RelationalSection = RelationalSection()

@@ -3,8 +3,7 @@
     In March the Marlow shop moved to Oslo.             told of March: from there on it holds
     In which city was the Marlow shop in February?      what held before anything that is told of a later month
 
-Dates are of one kind or another: a month, a year, a numbered day or week. Those of one kind are compared, and what is told is taken to be
-told as it becomes so.
+Dates of one kind are compared: months, years, numbered days, weeks or steps.
 """
 
 import re

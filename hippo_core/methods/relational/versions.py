@@ -1,9 +1,8 @@
 """Which of several versions of a fact holds: what a ranking brings first is exchanged for the statement that replaced it.
 
 A statement is replaced by the last one that says all that the question asks for in nearly the same words (ranking.py), and this one by what
-holds of the same matter of a name in the question, in whatever words, as the fitted reader has it (statement_reader.py). What holds stands
-first, and what it replaced behind the others. Statements are compared only where they share half of their words, and a text of several
-sentences is no statement: it stays.
+holds of the same matter of a name in the question, as the fitted reader has it (statement_reader.py). Statements are compared only where
+they share half of their words, and a text of several sentences is no statement: it stays.
 """
 
 from collections import Counter

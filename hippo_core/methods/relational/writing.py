@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.base import Observation
-from hippo_core.methods.relational.edge import Edge, confidence, retold
-from hippo_core.methods.relational.gate import EdgeTerms
+from hippo_core.methods.relational.edge import Edge, EdgeTerms, confidence, retold
 from hippo_core.methods.relational.graph import Graph, Listen, StatementEdge, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
 from hippo_core.store.trace import Action, Decision, Statement, Trace

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
-from hippo_core.methods.rag.rankers import Grams, Sum, SumSettings
+from hippo_core.methods.rag.rankers import likest
 from hippo_core.methods.spatial.policy import HabitsCodec
 from hippo_core.methods.spatial.settings import SmpdSettings
 from hippo_core.retrieval.world_index import WorldIndex
@@ -89,7 +89,7 @@ class Smpd(Memory):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        index, likest = WorldIndex(self.lm, traces, tuple(questions)), self._likest()
+        index, ranker = WorldIndex(self.lm, traces, tuple(questions)), likest(self.lm, self.settings.encoder)
         atlases: dict[tuple[str, ...], MapAnswerer] = {}
 
         def retrieve(query: Query) -> Retrieved:
@@ -102,7 +102,7 @@ class Smpd(Memory):
             said = atlas.say(query.text)
             plan_ms = (time.perf_counter() - planning) * 1e3
             found = [passages[number] for number in said.told] if said else []
-            order = likest.order(index, query).positions if query.taught else ()
+            order = ranker.order(index, query).positions if query.taught else ()
             others = [passages[position] for position in order]
             return Retrieved(
                 tuple(found) if said else in_order(others[: self.settings.k]),
@@ -149,12 +149,6 @@ class Smpd(Memory):
 
         learned = self.settings.encoder == "minilm" and self.settings.spatial.reading == "auto"
         return fitted_places(str(self.lm.device) if self.lm else "cpu") if learned else None
-
-    def _likest(self) -> Any:
-        """What ranks statements by themselves."""
-        if self.settings.encoder == "minilm":
-            return Sum(self.lm, SumSettings(encoder="minilm"))
-        return Grams(self.lm, Grams.Settings())
 
 
 def _confidence(atlas: "MapAnswerer", question: str, said: "MapAnswer | None") -> float | None:

@@ -66,7 +66,7 @@ class MapAnswerer:
         """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
         mapped anew."""
         self.texts.append(text)
-        one = next(reversed(self._read(self.names, self.places)[-1]), None)
+        one = next(reversed(self._read()[-1]), None)
         places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
         if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
             self.planner.update(*self.map.hear(len(self.texts) - 1, one))
@@ -75,18 +75,17 @@ class MapAnswerer:
         return next((one for number, one in self.told if number == len(self.texts) - 1), None)
 
     def price(self, a: str, b: str, cost: float) -> None:
-        """Say what the steps between two places of a told map cost, both ways.
-
-        Raises:
-            LabError: the cost is below 0, infinite or no number.
-        """
+        """Say what the steps between two places of a told map cost, both ways. LabError where that is below 0, infinite or no number."""
         for ends in ((a, b), (b, a)):
             self.map.price(*ends, cost)
         self.planner.update(a, b)
 
     def _build(self) -> None:
-        self.names, self.places, read_ = self._reading()
-        self.told = told = [(number, one) for number, said in enumerate(read_) for one in said]
+        plain = [text for text in self.texts if is_plain(text)]
+        found = self.reader.names(plain) if plain and self.reader else None
+        self.names = found.names if found else place_names(plain)
+        self.places = found.places if found else None  # the nouns of all places; None: each noun behind "the" may be one
+        self.told = told = [(number, one) for number, said in enumerate(self._read()) for one in said]
         self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
@@ -95,27 +94,18 @@ class MapAnswerer:
                 self.there.setdefault(one.place, []).append((number, one.thing))
             elif isinstance(one, Walk):
                 self.walks.setdefault(one.who, []).append((number, one))
-        self.landmarks = dict(self._landmarks(self.texts))
+        self.landmarks = dict(self._landmarks())
         costs, self.map = self.map.costs, self._map(told)
         self.map.costs = costs
         self.planner = Planner(self.map)
 
-    def _reading(self) -> tuple[dict[str, str], frozenset[str] | None, list[list[Observation]]]:
-        """The names that are marked, the nouns of all places (None: each noun behind "the" may be one), and what is read."""
-        plain = [text for text in self.texts if is_plain(text)]
-        if plain and self.reader:
-            found = self.reader.names(plain)
-            return found.names, found.places, self._read(found.names, found.places)
-        names = place_names(plain)
-        return names, None, self._read(names, None)
-
-    def _read(self, names: dict[str, str], places: frozenset[str] | None) -> list[list[Observation]]:
+    def _read(self) -> list[list[Observation]]:
         """What is read from each statement."""
         from hippo_core.methods.spatial.learned import read_world
 
-        texts = [mark(text, names) for text in self.texts]
+        texts = [mark(text, self.names) for text in self.texts]
         found = [read(text) for text in texts]
-        return read_world(texts, found, self.reader, places) if self.reader else [[one] if one is not None else [] for one in found]
+        return read_world(texts, found, self.reader, self.places) if self.reader else [[one] if one is not None else [] for one in found]
 
     def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
         self.visits = visits = [(number, one) for number, one in told if isinstance(one, VisitStatement)]
@@ -138,9 +128,9 @@ class MapAnswerer:
         origin, end = self.map.find(start), self.map.find(goal)
         return self._way(MapQuery("way", PlaceRef(start), PlaceRef(goal)), origin, end) if origin and end else None
 
-    def _landmarks(self, texts: Sequence[str]) -> Iterator[tuple[str, tuple[str, int]]]:
+    def _landmarks(self) -> Iterator[tuple[str, tuple[str, int]]]:
         """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
-        for number, text in enumerate(texts):
+        for number, text in enumerate(self.texts):
             if (hit := LANDMARK.search(text)) and read(text) is None:
                 there = read(text.replace(hit[0], "it"))
                 if isinstance(there, There):
@@ -235,11 +225,9 @@ class MapAnswerer:
         if wanted.kind == "reach":
             return MapAnswer(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
         if wanted.kind == "next":
-            return (
-                MapAnswer(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
-                if way.words
-                else None
-            )
+            if not way.words:
+                return None
+            return MapAnswer(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
         in_places = wanted.in_places or not self.map.is_grid
         if wanted.kind == "count":
             spoken = NUMBERS[len(way.words)] if len(way.words) < len(NUMBERS) else str(len(way.words))
@@ -273,7 +261,7 @@ class MapAnswerer:
         if wanted.kind == "exits":
             spoken = ", ".join(word for word in MOVES if word in near)
             return MapAnswer(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
-        label = self.names.get(label, label)
+        label = self.called(place)
         if wanted.word not in near or not (other := self.map.labels[near[wanted.word]]):
             return None
         told = tuple(self.map.links[frozenset((place, near[wanted.word]))].told[-1:])

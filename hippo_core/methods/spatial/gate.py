@@ -3,9 +3,7 @@
     S = repeat + edge + .2 degree          a new edge with S >= block_threshold is blocked, another one is inserted
 
 What is told of an edge always adds to its evidence, blocked or not: a blocked one passes once it is told again. An edge that is there is
-not weighed; it is dropped when it is held to be closed. The terms are those of the plan that the lab was made from. There each is 0 or 1
-and is about what repeats itself, so that repeats are blocked and thresholds of .8 and 1.0 do the same; here each of .8, 1.0 and 1.2
-makes another map.
+not weighed; it is dropped when it is held to be closed. Of thresholds:
 
     1.2     the first telling counts, but not against what was told before, or at a place with all its sides open
     1.0     an edge must be told twice, and more often against what was told before
@@ -47,13 +45,8 @@ class LinkEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LinkTerms(Weighed):
-    """What is known of a new edge when it is told, each from 0 to 1.
-
-    Args:
-        repeat: 1 / n, told for the n-th time.
-        edge: the share of what was told of it that says it is closed; the latest counts most.
-        degree: how far the larger of its places is beyond `SIDES` edges.
-    """
+    """What is known of a new edge when it is told, each from 0 to 1: `repeat`, 1 / n, told for the n-th time; `edge`, the share of what was
+    told of it that says it is closed, the latest counting most; `degree`, how far the larger of its places is beyond `SIDES` edges."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
     repeat: float
@@ -62,11 +55,8 @@ class LinkTerms(Weighed):
 
 
 class Edges:
-    """The edges of a map, as they are told one by one. Without a gate: all that were ever told to be open.
-
-    Args:
-        keep: how much of what was told of a link counts once it is told again.
-    """
+    """The edges of a map, as they are told one by one. Without a gate: all that were ever told to be open. `keep`: how much of what was
+    told of a link counts once it is told again."""
 
     def __init__(self, keep: float = 0.5, gate: BlockSettings | None = None) -> None:
         self.keep, self.gate = keep, gate if gate and gate.enabled else None

@@ -3,9 +3,9 @@
 A particle is a walk on an unbounded grid of cells. At each step every particle goes on in all four directions, and the best are kept, by
 the sum of logarithms of how likely are
 
-    the told direction      told wrong with the probability `move_error`; summing moves alone is path integration, and drifts
+    the told direction      told wrong with the probability `MOVE`; summing moves alone is path integration, and drifts
     the label and sights    of a cell the majority of what it has shown; this is where a place is recognised, and drift ends
-    the open sides          as they were last told, but for the share `changed` that opens or closes
+    the open sides          as they were last told, but for the share `CHANGED` that opens or closes
 
 Each particle has its own map, as in FastSLAM (Montemerlo et al. 2002, section 3), where particles are drawn and here the best are kept.
 """
@@ -21,18 +21,9 @@ from hippo_core.methods.spatial.reading import VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
 
 Side = tuple[Cell, str]
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How likely a told direction is wrong, a label is; a side is another than it was last told; a new cell shares a label; `labels`: how
-    many labels there are, about."""
-
-    move: float = 0.06
-    label: float = 0.08
-    changed: float = 0.04
-    shared: float = 0.02
-    labels: int = 20
+MOVE, WRONG_LABEL, CHANGED = 0.06, 0.08, 0.04  # how likely a told direction is wrong, a label is; a side is another than it was last told
+SHARED = 0.02  # how likely a new cell shares a label
+LABELS = 20  # how many labels there are, about
 
 
 @dataclass
@@ -51,8 +42,7 @@ class Particle:
 
 @dataclass(frozen=True)
 class LocalisedWalk:
-    """What a filter makes of a walk: the cell of each step, and how far the particles spread at each (cells, root mean square): its
-    uncertainty."""
+    """What a filter makes of a walk: the cell of each step, and how far the particles spread at each (cells, root mean square)."""
 
     cells: tuple[Cell, ...]
     spread: tuple[float, ...]
@@ -64,20 +54,18 @@ def side(cell: Cell, word: str) -> Side:
     return (cell, word) if word in ("south", "east") else (beside(cell, word), OPPOSITE[word])
 
 
-def localise(visits: Sequence[VisitStatement], particles: int = 16, errors: Errors | None = None) -> LocalisedWalk:
+def localise(visits: Sequence[VisitStatement], particles: int = 16) -> LocalisedWalk:
     """The likeliest walk, and its spread."""
-    likely = errors or Errors()
     beam = [Particle()]
     spread: list[float] = []
     for number, visit in enumerate(visits):
         ways = [(particle, word) for particle in beam for word in (MOVES if number else ("",))]
-        scored: dict[tuple[int, Cell], tuple[float, Particle, str, Cell]] = {}
+        scored: list[tuple[float, Particle, Cell]] = []
         for particle, word in ways:
             cell = beside(particle.here, word) if word else (0, 0)
-            score = particle.score + fit(particle, cell, visit, word, likely)
-            scored[id(particle), cell] = (score, particle, word, cell)
-        best = sorted(scored.values(), key=lambda one: -one[0])[:particles]
-        beam = [_went_on(particle, cell, score, visit) for score, particle, _, cell in best]
+            scored.append((particle.score + fit(particle, cell, visit, word), particle, cell))
+        best = sorted(scored, key=lambda one: -one[0])[:particles]
+        beam = [_went_on(particle, cell, score, visit) for score, particle, cell in best]
         spread.append(_spread(beam))
     return LocalisedWalk(beam[0].trail, tuple(spread), beam[0].shown)
 
@@ -94,20 +82,23 @@ def integrate(visits: Sequence[VisitStatement]) -> LocalisedWalk:
     return LocalisedWalk(tuple(cells), (0.0,) * len(cells), shown)
 
 
-def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str, likely: Errors) -> float:
+def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str) -> float:
     """The logarithm of how likely a step's words are, if it led to this cell in this direction ("" for the first step)."""
     total = 0.0
     if word:
-        total += log(1 - likely.move if word == visit.move else likely.move / 3)
-        total += 0.0 if particle.open.get(side(particle.here, word), True) else log(likely.changed)
-        total += 0.0 if visit.open is None or OPPOSITE[word] in visit.open else log(likely.changed)
+        total += log(1 - MOVE if word == visit.move else MOVE / 3)
+        total += 0.0 if particle.open.get(side(particle.here, word), True) else log(CHANGED)
+        total += 0.0 if visit.open is None or OPPOSITE[word] in visit.open else log(CHANGED)
     for way in MOVES:
         known = particle.open.get(side(cell, way))
         if known is not None and visit.open is not None:
-            total += log(1 - likely.changed if known == (way in visit.open) else likely.changed)
-    labels = {cell: visit.place} if visit.place else {}
-    labels |= {beside(cell, way): label for way, label in visit.seen.items()}
-    return total + sum(_label_fit(particle, where, label, likely) for where, label in labels.items())
+            total += log(1 - CHANGED if known == (way in visit.open) else CHANGED)
+    return total + sum(_label_fit(particle, where, label) for where, label in _labels(cell, visit).items())
+
+
+def _labels(cell: Cell, visit: VisitStatement) -> dict[Cell, str]:
+    """What a step at a cell shows, there and beside it."""
+    return {**({cell: visit.place} if visit.place else {}), **{beside(cell, way): label for way, label in visit.seen.items()}}
 
 
 def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: LocalisedWalk, edges: Edges | None = None) -> PlaceMap:
@@ -139,19 +130,17 @@ def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: Localis
     return found
 
 
-def _label_fit(particle: Particle, cell: Cell, label: str, likely: Errors) -> float:
+def _label_fit(particle: Particle, cell: Cell, label: str) -> float:
     counts = particle.shown.get(cell)
     if counts:
-        return log(counts[label] / counts.total() * (1 - likely.label) + likely.label / likely.labels)
+        return log(counts[label] / counts.total() * (1 - WRONG_LABEL) + WRONG_LABEL / LABELS)
     taken = any(label == other.most_common(1)[0][0] for other in particle.shown.values())
-    return log((likely.shared + likely.label if taken else 1) / likely.labels)
+    return log((SHARED + WRONG_LABEL if taken else 1) / LABELS)
 
 
 def _went_on(particle: Particle, cell: Cell, score: float, visit: VisitStatement) -> Particle:
     shown, opened = dict(particle.shown), dict(particle.open)
-    labels = {cell: visit.place} if visit.place else {}
-    labels |= {beside(cell, way): label for way, label in visit.seen.items()}
-    for where, label in labels.items():
+    for where, label in _labels(cell, visit).items():
         shown[where] = shown.get(where, Counter()) + Counter([label])
     if visit.open is not None:
         opened |= {side(cell, way): way in visit.open for way in MOVES}

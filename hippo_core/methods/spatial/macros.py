@@ -1,11 +1,8 @@
 """Macros: what was gone again and again, as one step, and how they are learnt from routes that were told.
 
-A route that was told is replayed on the map as it is now. It succeeds where it still leads to its end and no known way is shorter. Of
-those that succeed, the sequences of 4 to 6 steps that several have in common become macros, each from one place to another. A policy
-(policy.py) learns which macro to take on the way to a goal. This is replay on a model of the world, as in Dyna (Sutton 1991), and macros
-are options with a fixed sequence (Sutton, Precup & Singh 1999).
-
-One decision is one question "what next?", to the policy or to the planner. A macro is one decision, a step of the planner another.
+Of the routes that succeed when they are replayed on the map, the sequences of 4 to 6 steps that several have in common become macros. A
+policy (policy.py) learns which to take on the way to a goal. This is replay on a model of the world, as in Dyna (Sutton 1991), and macros
+are options with a fixed sequence (Sutton, Precup & Singh 1999). A macro is one decision, a step of the planner another.
 """
 
 from collections import Counter
@@ -149,10 +146,8 @@ def examples(trajectories: Sequence[Trajectory], macros: Sequence[Macro]) -> Cou
 
 @dataclass
 class Guide:
-    """What answers "what next?" on the way to a goal: a macro where one is proposed, else the planner's next step.
-
-    A macro is taken once at most, only where the map says that it leads to its end, and not beyond the goal.
-    """
+    """What answers "what next?" on the way to a goal: a macro where one is proposed, else the planner's next step. A macro is taken once at
+    most, only where the map says that it leads to its end, and not beyond the goal."""
 
     planner: Planner
     goal: str

@@ -1,7 +1,7 @@
 """The map that a memory makes of what was told: places, the steps between them, by what they lead, and which statements say so.
 
 What is told of a link or of a side more than once is weighed: each time counts one, for open or for closed, and what was told before counts
-`keep` of what it did. So what is stale or was once told wrong loses to what is told later, and more often.
+`keep` of what it did.
 """
 
 from collections import Counter, defaultdict
@@ -69,11 +69,7 @@ class PlaceMap:
 
 
 def valid_cost(cost: float) -> float:
-    """The cost.
-
-    Raises:
-        LabError: it is below 0, infinite or no number.
-    """
+    """The cost; LabError where it is below 0, infinite or no number."""
     if not (isfinite(cost) and cost >= 0):
         raise LabError(f"the cost of a step must be a number from 0 on, not {cost}; a step that cannot be gone is told as closed")
     return float(cost)

@@ -1,9 +1,8 @@
 """Ways on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
 
-scipy's search passes through all that can be reached. So on a large map a few places around the start are looked at first.
-
-A map changes link by link. Each place has a row of slots, and a slot that is free leads back to the place itself, so that a link that is
-told anew or closed changes one row and nothing is built again until a row, or the room for places, is full.
+scipy's search passes through all that can be reached, so on a large map a few places around the start are looked at first. Each place has a
+row of slots, and a slot that is free leads back to the place itself, so that a link that is told anew or closed changes one row and nothing
+is built again until a row, or the room for places, is full.
 """
 
 from dataclasses import dataclass

@@ -27,14 +27,8 @@ WORDS = "words"  # the tensor that holds macros and names of places, as JSON
 
 @dataclass(frozen=True, eq=False)
 class MacroPolicy:
-    """What a sleep made of a world's routes.
-
-    Args:
-        macros: M of them.
-        places: P names that the head knows.
-        routes: names of the routes that can be gone as they were told.
-        weights: `here` and `goal` float32 [P, hidden], `out` [hidden, M + 1], the last of which is "none"; empty without macros.
-    """
+    """What a sleep made of a world's routes: M macros, P places that the head knows, and the routes that can be gone as they were told.
+    `weights`: `here` and `goal` float32 [P, hidden], `out` [hidden, M + 1], the last of which is "none"; empty without macros."""
 
     macros: tuple[Macro, ...]
     places: tuple[str, ...]

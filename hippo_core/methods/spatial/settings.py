@@ -18,11 +18,7 @@ class BlockSettings(SettingsModel):
 
 
 class SpatialSection(SettingsModel):
-    """`path_integration`: whether an explorer's position is filtered from its moves and what it sees; without it a place is its label.
-    `particles`: walks that are kept at each step. `keep`: how much of what was told of a link counts once it is told again.
-    `wording`: how the model is told what the map says, as a told route, whose steps it is asked for in the place of the question; or in the
-    words of the question, which stays as it is. `gate`: which links that an explorer tells of become edges. `reading`: by patterns
-    alone, or (auto) by the fitted reader too where `encoder` is minilm. `macros`: whether what a sleep has learnt from routes is used."""
+    """How statements are mapped and how the map speaks; params/presets/memory/smpd.yaml says what each is."""
 
     path_integration: bool = True
     particles: Count = 16

@@ -97,11 +97,9 @@ def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int,
 
 
 def consensus_names(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
-    """The names that the world as a whole bears out, of those that its statements seem to have each for itself.
-
-    What one statement alone adds to a name that others have is no part of it; a piece of names that never stands without the rest is none;
-    and a name stands for one in at least half of the statements that have its words.
-    """
+    """The names that the world as a whole bears out, of those that its statements seem to have each for itself. What one statement alone
+    adds to a name that others have is no part of it; a piece of names that never stands without the rest is none; and a name stands for one
+    in at least half of the statements that have its words."""
     votes, bare, called = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), dict[tuple[str, ...], tuple[bool, str]]()
     for text, own, found in zip(world.texts, world.tokens, spans, strict=True):
         for start, end in found:

@@ -46,11 +46,8 @@ class SpatialTool:
         return " ".join(f"T{_lies(place, word, near)[1:]}." for near, word in around) or f"Nothing leads away from the {place}."
 
     def write(self, text: str, cost: float | None = None) -> str:
-        """Remember a statement; what is read from it. `cost`: of the link that it tells, both ways.
-
-        Raises:
-            LabError: the cost is below 0, infinite or no number, or the statement tells of no link; then nothing is remembered.
-        """
+        """Remember a statement; what is read from it. `cost`: of the link that it tells, both ways. LabError, and nothing is remembered,
+        where the cost is below 0, infinite or no number, or the statement tells of no link."""
         if cost is not None and not isinstance(read(text), Link):
             raise LabError(
                 f"a cost is that of a link, and none is read from {text!r}; say how two places are linked, or leave the cost out"

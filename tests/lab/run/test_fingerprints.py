@@ -23,7 +23,7 @@ FOLLOW = {  # which cells follow a file
     "methods/rag/rerank.py": {"rerank"},
     "retrieval/bm25.py": RAGS,
     "retrieval/recall.py": MEMORIES,
-    "methods/episodic/replay/drawing.py": MEMORIES,
+    "methods/episodic/replay.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,
     "store/journal.py": MEMORIES,
     "protocols/questions/run.py": MEMORIES,

@@ -92,6 +92,16 @@ def test_off_is_off_however_yaml_reads_it():
         assert (preset.settings.traces, preset.settings.episodic.use_completion) == ("off", "off")
 
 
-def test_settings_bring_neither_torch_nor_numpy():
-    code = "import sys, hippo_core.methods.episodic.settings; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
+@pytest.mark.parametrize(
+    ("module", "without"),
+    [
+        ("methods.episodic.settings", {"torch", "numpy"}),
+        ("store", {"torch"}),
+        ("retrieval.sparse_key", {"torch"}),
+        ("methods.episodic.gate", {"torch"}),
+        ("methods.episodic.replay", {"torch"}),
+    ],
+)
+def test_what_plans_a_grid_brings_no_torch(module, without):
+    code = f"import sys, hippo_core.{module}; sys.exit(bool({without} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -52,11 +52,6 @@ def test_statements_that_say_the_parts_in_another_order_are_no_path():
         assert path(QUESTION, *told) == [*TOLD[:3]]
 
 
-def test_the_path_follows_what_is_told():
-    altered = [text.replace("past Larkhill", "past Saxby") for text in TOLD] + ["The Merle winds past Larkhill."]
-    assert path(QUESTION, *altered)[-1] == altered[-1]
-
-
 def test_it_has_as_many_statements_as_the_parts_ask_for():
     assert len(path("Where does the team of Ulla train?", *TOLD)) == 2
     assert len(path("What is the team of Ulla?", *TOLD)) == 1

@@ -11,23 +11,14 @@ from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagge
 from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, decided
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
-from hippo_core.models.load import load
-from hippo_core.models.packages.pins import available
-from hippo_core.models.spec import load_spec
+from tests.methods.asking import needs_minilm
 from tests.methods.relational.test_graph import traces
 from tests.methods.relational.test_method import brought
-
-needs_reader = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is not on the disk: `make models`")
 
 
 @pytest.fixture(scope="module")
 def search():
     return lambda *told: PathSearch(fitted_reader(), told)
-
-
-@pytest.fixture(scope="module")
-def lm():
-    return load(load_spec("hippo-tiny"), threads=1)
 
 
 HOUSE = (
@@ -44,19 +35,19 @@ def answer(search, question, *told):
     return paths[0] and search(*told).names[paths[0].end] if paths else None
 
 
-@needs_reader
+@needs_minilm
 def test_facts_are_joined_in_words_that_nothing_was_written_for(search):
     assert answer(search, "Who supplies the Copper Kettle with bread?", *HOUSE) == "Dunmore Bakery"
     assert answer(search, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", *HOUSE) == "Igor Pell"
 
 
-@needs_reader
+@needs_minilm
 def test_the_answer_follows_what_was_told(search):
     other = [text.replace("Igor Pell", "Mona Reed") for text in HOUSE]
     assert answer(search, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", *other) == "Mona Reed"
 
 
-@needs_reader
+@needs_minilm
 def test_what_is_told_later_replaces_what_was_so(search):
     told = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow has moved to Skelby.")
     assert answer(search, "Where does Nils Farrow live now?", *told) == "Skelby"
@@ -73,7 +64,7 @@ WORLD = (
 )
 
 
-@needs_reader
+@needs_minilm
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -96,17 +87,12 @@ def test_two_names_that_are_taken_for_one_are_two():
     assert [span.key for span in TaggedNames.of(told, spans).find(told[0])] == ["rashid moss", "linnea young"]
 
 
-def test_a_word_behind_a_name_is_no_part_of_it():
-    told = ["Rashid Moss scribbled a note.", "It was Rashid Moss.", "Ask Rashid Moss."]
-    assert [span.key for span in TaggedNames.of(told, [[(0, 21)], [(7, 18)], [(4, 15)]]).find(told[0])] == ["rashid moss"]
-
-
 def test_a_common_word_is_no_name():
     names = TaggedNames.of(["Ann or Bo left."], [[(0, 3), (4, 6), (7, 9)]])
     assert [span.key for span in names.find("Ann or Bo?")] == ["ann", "bo"]
 
 
-@needs_reader
+@needs_minilm
 def test_a_noun_of_a_question_that_nobody_told_of_is_a_word_of_it(search, monkeypatch):
     found = search(*WORLD)
     monkeypatch.setattr(found.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
@@ -186,7 +172,7 @@ def test_the_cuts_that_are_found_are_the_likeliest_of_all():
     assert [likely - found[0][0] for likely, _ in found] == pytest.approx([worth[tags] - worth[found[0][1]] for _, tags in found])
 
 
-@needs_reader
+@needs_minilm
 def test_the_surer_of_both_readings_answers():
     """Each reading answers what it alone can read, and is unsure of the other."""
     graph = Graph.of(traces("Omar bought a lamp from the Marlow shop.", "The Marlow shop is in Oslo.", *HOUSE))
@@ -202,16 +188,16 @@ def test_the_surer_of_both_readings_answers():
     assert search.best("Who?") == []
 
 
-@needs_reader
-def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(lm):
-    _, found = brought(lm, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
+@needs_minilm
+def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(tiny):
+    _, found = brought(tiny, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
     assert [trace.text for trace in found.shown] == [HOUSE[1], HOUSE[2]]
     assert found.answer == "Igor Pell"
-    _, found = brought(lm, HOUSE, "who bakes?", encoder="minilm")
+    _, found = brought(tiny, HOUSE, "who bakes?", encoder="minilm")
     assert found.shown
     assert found.answer == found.restated == ""
     told = ("Kim drinks coffee in the morning.", "Actually, Kim drinks tea in the morning.", "Kim drinks milk at night.")
-    _, found = brought(lm, told, "what is drunk in the morning?", encoder="minilm", k=1)
+    _, found = brought(tiny, told, "what is drunk in the morning?", encoder="minilm", k=1)
     assert (found.ranking[0].text, [trace.text for trace in found.shown]) == (told[0], [told[1]])
 
 

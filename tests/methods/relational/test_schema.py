@@ -14,6 +14,10 @@ def graph_of(*texts):
     return Graph.of(traces(*texts))
 
 
+def fit(graph, number):
+    return graph.fit(graph.told[number])
+
+
 def test_a_person_with_two_friends_is_no_contradiction():
     graph = graph_of(*FRIENDS)
     assert not any(graph.contested(number) for number in range(4))
@@ -48,14 +52,14 @@ def test_what_is_told_of_one_never_retires_what_is_told_of_another():
 
 def test_a_schema_grows_with_heads_of_its_kinds_and_not_with_what_is_repeated():
     graph = graph_of(SITES[0], *["The Finch shop is in Lima."] * 5)
-    assert graph.fit(0) == 0
+    assert fit(graph, 0) == 0
     graph = graph_of(*SITES)
-    assert graph.fit(0) == pytest.approx(2 / 3)
+    assert fit(graph, 0) == pytest.approx(2 / 3)
     graph = graph_of(*SITES, "The Dale mill is in Bern.", "The Dale shop is in 1999.")
-    assert graph.fit(3) == 0  # no other mill
-    assert graph.fit(4) == 0  # a number where cities are
-    assert graph.fit(0) == pytest.approx(2 / 3)
-    assert all(0 <= graph.fit(number) < 1 for number in range(5))
+    assert fit(graph, 3) == 0  # no other mill
+    assert fit(graph, 4) == 0  # a number where cities are
+    assert fit(graph, 0) == pytest.approx(2 / 3)
+    assert all(0 <= fit(graph, number) < 1 for number in range(5))
 
 
 def test_what_held_at_a_time():

@@ -4,8 +4,8 @@ import pytest
 
 from hippo_core.methods.relational.path_search import PathSearch
 from hippo_core.methods.relational.versions import current_first
+from tests.methods.asking import needs_minilm
 from tests.methods.relational.test_graph import traces
-from tests.methods.relational.test_learned import needs_reader
 
 LIVES = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow lives in Skelby.")
 CEO = ("The chief executive of Borvik Shipping is Lena Marsh.", "The chief executive of Borvik Shipping is Otto Penn.")
@@ -19,7 +19,7 @@ def first(question, told, ranked, count=1):
     return [told[ranked[place]] for place in places], [trace.text for trace in replaced]
 
 
-@needs_reader
+@needs_minilm
 @pytest.mark.parametrize(
     ("question", "told"),
     [("Where does Nils Farrow live?", LIVES), ("Who is the chief executive of Borvik Shipping?", CEO)],
@@ -37,33 +37,33 @@ def test_what_was_told_later_stands_first_and_says_what_it_replaced(question, to
     assert order[0] == told[0] and replaced == [told[-1]]
 
 
-@needs_reader
+@needs_minilm
 def test_nothing_replaces_what_is_of_another_name_or_of_another_matter():
     assert first("Where does Ada Moor live?", LIVES, (1, 0, 2)) == ([LIVES[1], LIVES[0], LIVES[2]], [])
     events = ("On Monday, Lara sold a guitar at the market.", "In May, Lara painted a boat at the harbor.")
     assert first("What did Lara sell at the market?", events, (0, 1)) == ([*events], [])
 
 
-@needs_reader
+@needs_minilm
 def test_of_several_that_are_shown_none_is_out_of_date():
     order, _ = first("Where does Nils Farrow live?", LIVES, (0, 1, 2), count=3)
     assert order == [LIVES[2], LIVES[1], LIVES[0]]
 
 
-@needs_reader
+@needs_minilm
 def test_a_question_that_names_nothing_and_no_traces_change_nothing():
     assert current_first("Who?", (), 1) == ([], ())
     assert first("Who lives there?", LIVES, (2, 0, 1)) == ([LIVES[2], LIVES[0], LIVES[1]], [])
 
 
-@needs_reader
+@needs_minilm
 def test_a_text_of_several_sentences_is_no_statement_and_stays():
     told = (LIVES[0], "Nils Farrow lives in Skelby. He likes it there.")
     assert first("Where does Nils Farrow live?", told, (0, 1)) == ([*told], [])
     assert first("Where does Nils Farrow live?", told, (1, 0)) == ([*told[::-1]], [])
 
 
-@needs_reader
+@needs_minilm
 def test_a_correction_is_not_replaced_by_what_it_corrects():
     told = ("Cameron lives in Berlin.", "No, that was wrong: Cameron lives in Dublin.")
     assert first("In which city does Cameron live?", told, (1, 0))[0][0] == told[1]
@@ -80,7 +80,7 @@ def test_statements_that_share_little_are_not_read(monkeypatch):
     assert first("What did Denise unlock?", told, range(4)) == ([*told], [])
 
 
-@needs_reader
+@needs_minilm
 def test_what_is_no_name_is_replaced_by_the_later_statement_in_nearly_the_same_words():
     told = ("Nils Farrow plays the trumpet.", "Ada Moor plays the trumpet.", "Nils Farrow plays the oboe.")
     order, replaced = first("What instrument does Nils Farrow play?", told, range(3))
@@ -89,7 +89,7 @@ def test_what_is_no_name_is_replaced_by_the_later_statement_in_nearly_the_same_w
     assert (order[0], replaced) == (told[0], [told[2]])
 
 
-@needs_reader
+@needs_minilm
 def test_what_lacks_a_word_of_the_question_replaces_nothing():
     told = ("Kim drinks coffee in the evening.", "Kim drinks tea in the morning.")
     assert first("What does Kim drink in the evening?", told, (0, 1)) == ([*told], [])

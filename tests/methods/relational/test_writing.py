@@ -8,11 +8,8 @@ from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.edge import Attestation, Edge, EdgeCodec, confidence, retold
-from hippo_core.methods.relational.gate import HUB, EdgeTerms, recency
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, confidence, recency, retold
 from hippo_core.methods.relational.graph import Graph
-from hippo_core.models.load import load
-from hippo_core.models.spec import load_spec
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
 from hippo_core.suites.types import Item
@@ -25,16 +22,11 @@ VAGUE = "Lea has a vague idea that the Marlow shop is in Oslo."
 LAMP = "In which city did Omar buy a lamp?"
 
 
-@pytest.fixture(scope="module")
-def lm():
-    return load(load_spec("hippo-tiny"), threads=1)
-
-
 class Lab:
     """A relational memory with a store of its own."""
 
-    def __init__(self, lm, folder, **overrides):
-        self.method = bound("memory/sgc_rss", lm, encoder="own", **overrides)
+    def __init__(self, tiny, folder, **overrides):
+        self.method = bound("memory/sgc_rss", tiny, encoder="own", **overrides)
         self.store = TraceStore.create(folder, "s", self.method.identity())
 
     def teach(self, *texts, start=0, provenance=""):
@@ -61,8 +53,8 @@ def edges(graph):
     return [(told.trace.text, told.tellings, told.waits, told.trace.evidence) for told in graph.told], graph.schemas, graph.at, graph.groups
 
 
-def test_what_is_told_again_is_one_edge_with_more_tellings(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_what_is_told_again_is_one_edge_with_more_tellings(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     assert (
         lab.actions(*CHAIN, AGAIN, "Tom says that the Finch shop is in Lima.", "Tom says that the Finch shop is in Lima.")[-3:]
         == ["aggregate"] * 3
@@ -73,20 +65,20 @@ def test_what_is_told_again_is_one_edge_with_more_tellings(lm, tmp_path):
     assert lab.graph.repeated == 0
 
 
-def test_without_the_gate_each_telling_is_an_edge(lm, tmp_path):
-    lab = Lab(lm, tmp_path, **{"relational.gate.enabled": False})
+def test_without_the_gate_each_telling_is_an_edge(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path, **{"relational.gate.enabled": False})
     assert set(lab.actions(*CHAIN, AGAIN, RUMOR)) == {"insert"}
     assert lab.graph.repeated > 0
 
 
-def test_the_same_at_another_time_is_another_edge(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_the_same_at_another_time_is_another_edge(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     assert "aggregate" not in lab.actions("Omar bought a lamp at the Finch shop in May.", "Omar bought a lamp at the Finch shop in June.")
 
 
 @pytest.mark.parametrize(("threshold", "waiting"), [(0.5, {RUMOR}), (0.6, {RUMOR, VAGUE}), (0.7, {RUMOR, VAGUE, CHAIN[7], CHAIN[5]})])
-def test_each_threshold_makes_another_store(lm, tmp_path, threshold, waiting):
-    lab = Lab(lm, tmp_path, **{"relational.gate.threshold": threshold})
+def test_each_threshold_makes_another_store(tiny, tmp_path, threshold, waiting):
+    lab = Lab(tiny, tmp_path, **{"relational.gate.threshold": threshold})
     told = (
         *CHAIN[:4],
         CHAIN[6],
@@ -98,8 +90,8 @@ def test_each_threshold_makes_another_store(lm, tmp_path, threshold, waiting):
     assert {VAGUE if text == vague else text for text in kept} & {RUMOR, VAGUE, CHAIN[7], CHAIN[5]} == waiting
 
 
-def test_what_waits_is_recalled_by_itself_and_joined_after_a_sleep(lm, tmp_path):
-    lab = Lab(lm, tmp_path, **{"relational.schema_fasttrack": False})
+def test_what_waits_is_recalled_by_itself_and_joined_after_a_sleep(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path, **{"relational.schema_fasttrack": False})
     assert set(lab.actions(*CHAIN)) == {"route"}
     assert CHAIN[1] in lab.shown()
     assert lab.shown() != [CHAIN[1], CHAIN[3]]
@@ -109,35 +101,35 @@ def test_what_waits_is_recalled_by_itself_and_joined_after_a_sleep(lm, tmp_path)
     assert lab.shown() != [CHAIN[1], CHAIN[3]]
 
 
-def test_a_sleep_weighs_no_more_than_it_may(lm, tmp_path):
-    lab = Lab(lm, tmp_path, **{"relational.schema_fasttrack": False, "replay.max_items": 2, "replay.cycles": 3})
+def test_a_sleep_weighs_no_more_than_it_may(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path, **{"relational.schema_fasttrack": False, "replay.max_items": 2, "replay.cycles": 3})
     lab.teach(*CHAIN)
     assert [row["cycle"] for row in lab.sleep()] == [1, 1, 2, 2, 3, 3]
     assert sum(not told.waits for told in lab.graph.told) == 6
 
 
-def test_another_speaker_promotes_what_waits_and_the_same_one_does_not(lm, tmp_path):
+def test_another_speaker_promotes_what_waits_and_the_same_one_does_not(tiny, tmp_path):
     for number, (second, promoted) in enumerate([("Tom", True), ("Lea", False)]):
-        lab = Lab(lm, tmp_path / str(number))
+        lab = Lab(tiny, tmp_path / str(number))
         lab.teach("Lea has a vague idea that the Dale shop is in Oslo.", f"{second} has a vague idea that the Dale shop is in Oslo.")
         lab.teach(*CHAIN, start=2)
         lab.sleep()
         assert lab.graph.told[0].waits != promoted
 
 
-def test_a_plain_word_does_not_vanish_in_a_rumor(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_a_plain_word_does_not_vanish_in_a_rumor(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     assert lab.actions(RUMOR, RUMOR.replace("Rumor has it that the", "The")) == ["route", "insert"]
 
 
-def test_deciding_does_not_depend_on_whether_tellings_are_added_up(lm, tmp_path):
+def test_deciding_does_not_depend_on_whether_tellings_are_added_up(tiny, tmp_path):
     said = [
         "Lea says that the Dale shop is in Lima.",
         "Tom says that the Dale shop is in Oslo.",
         "According to Ida, the Dale shop stands in Oslo.",
     ]
     for number, on in enumerate([True, False]):
-        lab = Lab(lm, tmp_path / str(number), **{"relational.gate.enabled": on})
+        lab = Lab(tiny, tmp_path / str(number), **{"relational.gate.enabled": on})
         lab.teach(*CHAIN, *said, *said[:1] * 3)
         graph = lab.graph
         place = next(n for n, told in enumerate(graph.told) if told.trace.text == said[0])
@@ -145,8 +137,8 @@ def test_deciding_does_not_depend_on_whether_tellings_are_added_up(lm, tmp_path)
         assert graph.told[graph.holds(place)].tail == "oslo"
 
 
-def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
-    lab = Lab(lm, tmp_path, control="oracle")
+def test_the_oracle_finds_what_was_added_to_another_telling(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path, control="oracle")
     lab.teach(CHAIN[3], AGAIN, CHAIN[1])
     item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
     found = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught))
@@ -154,24 +146,13 @@ def test_the_oracle_finds_what_was_added_to_another_telling(lm, tmp_path):
     assert [trace.text for trace in found.retrieved.shown] == [CHAIN[1], CHAIN[3]]  # along the path
 
 
-def test_a_store_that_was_cut_is_one_line(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
-    lab.teach(*CHAIN)
-    lab.store.close()
-    whole = lab.store.path.read_bytes()
-    lab.store.path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(LabError) as error:
-        TraceStore.open(tmp_path, "s", lab.method.identity(), read_only=True).traces()
-    assert "\n" not in str(error.value)
-
-
 TOLD = (*CHAIN, AGAIN, RUMOR, VAGUE, "Later the Finch shop moved to Oslo.", "Omar.", "")
 
 
 @settings(max_examples=8, deadline=None)
 @given(order=st.lists(st.sampled_from(range(len(TOLD))), min_size=1, max_size=10), gone=st.sets(st.integers(0, 9)))
-def test_a_store_without_a_provenance_equals_one_that_was_never_told(lm, tmp_path_factory, order, gone):
-    whole, never = (Lab(lm, tmp_path_factory.mktemp("store")) for _ in range(2))
+def test_a_store_without_a_provenance_equals_one_that_was_never_told(tiny, tmp_path_factory, order, gone):
+    whole, never = (Lab(tiny, tmp_path_factory.mktemp("store")) for _ in range(2))
     for place, number in enumerate(order):
         whole.teach(TOLD[number], start=place, provenance="b" if place in gone else "a")
         if place not in gone:
@@ -180,24 +161,8 @@ def test_a_store_without_a_provenance_equals_one_that_was_never_told(lm, tmp_pat
     assert edges(whole.graph) == edges(never.graph)
 
 
-@settings(max_examples=8, deadline=None)
-@given(
-    order=st.lists(st.sampled_from(range(len(TOLD))), min_size=1, max_size=10),
-    later=st.lists(st.sampled_from(range(len(TOLD))), max_size=4),
-)
-def test_a_sleep_that_is_undone_leaves_what_would_be_without_it(lm, tmp_path_factory, order, later):
-    slept, awake = (Lab(lm, tmp_path_factory.mktemp("store"), **{"relational.schema_fasttrack": False}) for _ in range(2))
-    for lab in (slept, awake):
-        lab.teach(*(TOLD[number] for number in order))
-    slept.sleep()
-    slept.store.rollback()
-    for lab in (slept, awake):
-        lab.teach(*(TOLD[number] for number in later), start=len(order))
-    assert edges(slept.graph) == edges(awake.graph)
-
-
-def test_a_graph_that_follows_its_traces_is_one_made_anew(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_a_graph_that_follows_its_traces_is_one_made_anew(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     followed = Graph()
     for number, text in enumerate((*TOLD, VAGUE.replace("Lea", "Tom"), AGAIN)):
         lab.teach(text, start=number)
@@ -213,14 +178,6 @@ def test_ten_thousand_duplicates_are_one_edge_of_a_few_tellings():
     for time in range(10_000):
         tellings = retold(tellings, Attestation("Lea", time))
     assert tellings == (Attestation("Lea", 0), Attestation("Lea", 9999))
-
-
-def test_what_is_told_over_and_over_is_one_trace_of_two_tellings(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
-    with lab.store.together():
-        assert lab.actions(*[AGAIN] * 1000) == ["insert"] + ["aggregate"] * 999
-    [trace] = lab.store.traces("w")
-    assert ([one.time for one in trace.payload.tellings], trace.evidence) == ([0, 999], 1000)
 
 
 def test_how_sure_several_are_together():
@@ -256,8 +213,8 @@ HOME = "Lea has a vague idea that the Dale shop is in Kyiv."
 ROME = "Tom knows that the Dale shop is in Rome."
 
 
-def test_what_is_vague_is_met_where_nothing_else_is_told_of_it(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_what_is_vague_is_met_where_nothing_else_is_told_of_it(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     assert lab.actions(*CHAIN, DALE, HOME)[-1] == "route"
     assert lab.shown(BELL) == [DALE, HOME]
     assert lab.shown() == [CHAIN[1], CHAIN[3]]
@@ -266,14 +223,14 @@ def test_what_is_vague_is_met_where_nothing_else_is_told_of_it(lm, tmp_path):
     assert not lab.graph.met("kyiv")
 
 
-def test_what_is_vague_is_not_met_in_a_relation_that_the_graph_does_not_have(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_what_is_vague_is_not_met_in_a_relation_that_the_graph_does_not_have(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     assert lab.actions(DALE, HOME) == ["insert", "route"]
     assert lab.graph.met("dale") == [0]
 
 
-def test_what_was_met_while_it_waited_is_met_once_when_it_waits_no_more(lm, tmp_path):
-    lab = Lab(lm, tmp_path)
+def test_what_was_met_while_it_waited_is_met_once_when_it_waits_no_more(tiny, tmp_path):
+    lab = Lab(tiny, tmp_path)
     lab.teach(*CHAIN, DALE, HOME, HOME.replace("Lea", "Tom"))
     before = lab.graph.met("dale")
     grown = Graph.of(lab.store.traces("w"))

@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.methods.spatial.answers import MapAnswerer
-from hippo_core.methods.spatial.gate import Edges, LinkTerms
+from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.settings import BlockSettings, SpatialSection
 from hippo_core.suites.draw import worlds
 from tests.methods.spatial.test_maps import SQUARE
@@ -51,11 +51,6 @@ def test_an_edge_that_is_held_to_be_closed_is_dropped_and_without_a_gate_it_stay
     assert (dropped.held, dropped.degrees["a"]) == (set(), 0)
     assert kept.held == {frozenset("ab")}
     assert kept.open == {}
-
-
-@pytest.mark.parametrize(("raised", "by"), [((1, 0, 0), 1), ((0, 1, 0), 1), ((0, 0, 1), 0.2)])
-def test_each_term_counts(raised, by):
-    assert LinkTerms(*raised).score == pytest.approx(by)
 
 
 def test_a_place_with_many_edges_takes_a_new_one_less_easily():

@@ -12,12 +12,9 @@ from hippo_core.methods.spatial.place_map import build_map
 from hippo_core.methods.spatial.reading import Link, VisitStatement, place_nouns, read
 from hippo_core.methods.spatial.spans import Found
 from hippo_core.models.load import load
-from hippo_core.models.packages.pins import available
 from hippo_core.models.spec import load_spec
-from tests.methods.asking import bound
+from tests.methods.asking import bound, needs_minilm
 from tests.methods.relational.test_graph import traces
-
-needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
 
 
 class Planted:
@@ -139,11 +136,6 @@ def test_a_step_that_says_nothing_of_its_sides_closes_none():
     assert localise(walk).cells == ((0, 0), (-1, 0), (0, 0))
 
 
-def test_without_the_reader_patterns_alone_read():
-    texts = ["The fen cowers close to the inn.", "The inn cowers close to the ford."]
-    assert MapAnswerer(texts).map.links == {}
-
-
 TOLD = (
     "You come out of the kiln and the abbey is right there, no door between them.",
     "A plank lets you slip from the kiln over to the ford, either way.",
@@ -157,16 +149,6 @@ def test_ways_in_words_that_no_pattern_reads():
     way = atlas.say("I am at the abbey and need to be at the ford. Where do I go along?")
     assert way and way.answer == "kiln, ford"
     assert atlas.say("Which is uglier, the ford or the abbey?") is None
-
-
-@needs_minilm
-def test_the_way_follows_what_the_labels_of_the_reader_mean(monkeypatch):
-    atlas = MapAnswerer(TOLD, reader=fitted_places())
-    assert atlas.map.links
-    changed = ("link", "none", *SAYS[2:])
-    monkeypatch.setattr("hippo_core.methods.spatial.learned.SAYS", changed)
-    other = MapAnswerer(TOLD, reader=fitted_places())
-    assert other.map.links.keys() != atlas.map.links.keys()
 
 
 LANES = (

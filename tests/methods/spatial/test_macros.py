@@ -13,7 +13,6 @@ from hippo_core.methods.spatial.reading import Route
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
 from tests.methods.asking import bound
-from tests.methods.spatial.test_method import lm as lm
 
 PLACES = ("mill", "well", "barn", "pier", "cabin", "fen", "dune", "abbey", "quay")
 LINE = [f"The {b} lies east of the {a}." for a, b in pairwise(PLACES)]
@@ -119,14 +118,6 @@ def test_a_macro_is_one_decision():
     assert of_route(5, False).steps == 10
 
 
-def test_a_wrong_macro_pays_for_its_moves_and_the_way_back():
-    atlas, _ = trajectories()
-    away = Always(Macro("barn", "dune", ("east",) * 4, 2, 2))
-    way, trip = plan(atlas.planner, "barn", "mill", away)
-    assert (len(way.words), way.places[-1]) == (10, "mill")
-    assert (trip.decisions, trip.macro_moves) == (7, 4)
-
-
 def test_a_macro_stops_at_the_goal_and_is_not_taken_where_it_does_not_lead():
     atlas, _ = trajectories()
     past = Always(Macro("mill", "cabin", ("east",) * 4, 2, 2))
@@ -137,35 +128,35 @@ def test_a_macro_stops_at_the_goal_and_is_not_taken_where_it_does_not_lead():
 
 
 @pytest.fixture
-def slept(lm, tmp_path):
+def slept(tiny, tmp_path):
     """A store that was told a line and its way twice, before and after a sleep, and what brings an answer from its traces."""
-    memory = bound("memory/smpd", lm, encoder="own")
+    memory = bound("memory/smpd", tiny, encoder="own")
     with TraceStore.create(tmp_path, "s", memory.identity()) as store:
         texts = [*LINE, ALONG, ALONG]
         memory.teach([Observation(Statement(f"f{number}", "w", text, number)) for number, text in enumerate(texts)], store)
         yield memory, store, list(memory.replay("w", store))
 
 
-def brought(lm, store, question=WAY, **overrides):
-    method, traces = bound("memory/smpd", lm, **{"encoder": "own", **overrides}), store.traces("w")
+def brought(tiny, store, question=WAY, **overrides):
+    method, traces = bound("memory/smpd", tiny, **{"encoder": "own", **overrides}), store.traces("w")
     return method.open(traces)(Query(question, tuple(trace.source for trace in traces)))
 
 
-def test_a_sleep_makes_macros_that_save_decisions_and_change_no_answer(lm, slept):
+def test_a_sleep_makes_macros_that_save_decisions_and_change_no_answer(tiny, slept):
     _, store, rows = slept
     assert [(row["recalled"], row["cycle"]) for row in rows] == [(1.0, 1)] * 2
-    on, off = brought(lm, store), brought(lm, store, **{"spatial.macros": False})
+    on, off = brought(tiny, store), brought(tiny, store, **{"spatial.macros": False})
     assert on.restated == off.restated
     assert [on.columns[name] for name in ("steps", "decisions", "macro_steps")] == [10, 2, 8]
     assert [off.columns[name] for name in ("steps", "decisions", "macro_steps")] == [16, 8, 0]
-    named = brought(lm, store, "How does the quay walk go from the mill?")
+    named = brought(tiny, store, "How does the quay walk go from the mill?")
     assert (named.columns["steps"], named.shown[0].uses) == (10, 1)
-    assert "steps" not in brought(lm, store, "Who is Ben?").columns
-    counted = brought(lm, store, "How many steps does the way from the mill to the quay take?")
+    assert "steps" not in brought(tiny, store, "Who is Ben?").columns
+    counted = brought(tiny, store, "How many steps does the way from the mill to the quay take?")
     assert counted.columns["macro_steps"] == 0  # the number of a shortest way is the planner's
 
 
-def test_a_route_that_no_longer_leads_to_its_end_is_replayed_and_was_not_recalled(lm, slept):
+def test_a_route_that_no_longer_leads_to_its_end_is_replayed_and_was_not_recalled(tiny, slept):
     memory, store, _ = slept
     closed = Observation(Statement("closed", "w", "The lane between the fen and the dune is closed.", 99))
     memory.teach([closed], store)
@@ -174,23 +165,23 @@ def test_a_route_that_no_longer_leads_to_its_end_is_replayed_and_was_not_recalle
     assert [uses[source] for source in (f"f{len(LINE)}", f"f{len(LINE) + 1}")] == [1, 1]  # those of the first sleep
 
 
-def test_nothing_is_learnt_before_a_sleep_or_from_one_that_is_off(lm, slept, tmp_path):
+def test_nothing_is_learnt_before_a_sleep_or_from_one_that_is_off(tiny, slept, tmp_path):
     memory, store, _ = slept
     assert len([trace for trace in store.traces("w") if trace.payload]) == 1
     list(memory.replay("w", store))
     assert len([trace for trace in store.traces("w") if trace.payload]) == 1  # the next sleep takes its place
     store.rollback()
     store.rollback()
-    assert brought(lm, store).columns["decisions"] == 8
-    off = bound("memory/smpd", lm, encoder="own", **{"replay.enabled": False})
+    assert brought(tiny, store).columns["decisions"] == 8
+    off = bound("memory/smpd", tiny, encoder="own", **{"replay.enabled": False})
     assert list(off.replay("w", store)) == []
-    few = bound("memory/smpd", lm, encoder="own", **{"replay.max_items": 1})
+    few = bound("memory/smpd", tiny, encoder="own", **{"replay.max_items": 1})
     assert len(list(few.replay("w", store))) == 1
-    assert brought(lm, store).columns["decisions"] == 8  # once is no habit
+    assert brought(tiny, store).columns["decisions"] == 8  # once is no habit
 
 
-def test_what_is_deleted_is_no_habit_any_more(lm, slept):
+def test_what_is_deleted_is_no_habit_any_more(tiny, slept):
     memory, store, _ = slept
     memory.delete(store, [trace.id for trace in store.traces("w") if trace.text == ALONG][:1])
     assert not [trace for trace in store.traces("w") if trace.payload]
-    assert brought(lm, store).columns["decisions"] == 8
+    assert brought(tiny, store).columns["decisions"] == 8

@@ -7,8 +7,6 @@ from hippo_core.evaluation.asked import penalty_of
 from hippo_core.methods.base import Query
 from hippo_core.methods.controls import open_controlled
 from hippo_core.models.abstention import ALWAYS
-from hippo_core.models.load import load
-from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import Item
 from tests.methods.asking import bound
 from tests.methods.relational.test_graph import traces
@@ -22,14 +20,9 @@ TOLD = [
 ]
 
 
-@pytest.fixture(scope="module")
-def lm():
-    return load(load_spec("hippo-tiny"), threads=1)
-
-
-def brought(lm, told=TOLD, question=WAY, **overrides):
+def brought(tiny, told=TOLD, question=WAY, **overrides):
     told = traces(*told)
-    method = bound("memory/smpd", lm, **{"encoder": "own", **overrides})
+    method = bound("memory/smpd", tiny, **{"encoder": "own", **overrides})
     return method, method.open(told)(Query(question, tuple(trace.source for trace in told)))
 
 
@@ -38,29 +31,29 @@ def asked(method, found, question=WAY):
     return answer.text
 
 
-def test_a_way_reaches_the_model_as_one_sentence_and_comes_back(lm):
-    method, found = brought(lm)
+def test_a_way_reaches_the_model_as_one_sentence_and_comes_back(tiny):
+    method, found = brought(tiny)
     assert [trace.text for trace in found.shown] == [SQUARE[3], SQUARE[2]]  # what it rests on, along the way
     assert [trace.text for trace in found.delivered] == ["The barn walk goes from the mill: east, north."]
     assert (found.confidence, found.columns["planned_steps"], found.columns["places"]) == (1.0, 2.0, 4.0)
     assert asked(method, found) == "east, north"
 
 
-def test_the_question_may_stay_as_it_is(lm):
-    _, found = brought(lm, **{"spatial.wording": "question"})
+def test_the_question_may_stay_as_it_is(tiny):
+    _, found = brought(tiny, **{"spatial.wording": "question"})
     assert found.rephrased == ""
     assert found.restated == "Which directions lead from the mill to the barn: east, north."
 
 
-def test_the_answer_follows_what_is_stored(lm):
-    method, found = brought(lm, [*SQUARE, "The lane between the mill and the pier is closed."])
+def test_the_answer_follows_what_is_stored(tiny):
+    method, found = brought(tiny, [*SQUARE, "The lane between the mill and the pier is closed."])
     assert asked(method, found) == "north, east"
 
 
 @pytest.mark.parametrize(("goal", "answer"), [("fen", "none"), ("mill", "stay")])
-def test_the_model_says_that_no_way_leads_there_and_that_one_is_there(lm, goal, answer):
+def test_the_model_says_that_no_way_leads_there_and_that_one_is_there(tiny, goal, answer):
     question = f"Which directions lead from the mill to the {goal}?"
-    method, found = brought(lm, [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."], question)
+    method, found = brought(tiny, [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."], question)
     assert asked(method, found, question) == answer
 
 
@@ -76,72 +69,72 @@ LACKING = {
 
 
 @pytest.mark.parametrize("question", LACKING.values(), ids=LACKING)
-def test_what_the_map_is_asked_for_and_does_not_hold_is_unknown(lm, question):
-    method, found = brought(lm, [*TOLD, "The fen is north of the dune."], question)
+def test_what_the_map_is_asked_for_and_does_not_hold_is_unknown(tiny, question):
+    method, found = brought(tiny, [*TOLD, "The fen is north of the dune."], question)
     assert found.confidence == 0
     assert penalty_of(method, found) == ALWAYS
     told = ("The lodge is east of the barn.", "The fen is east of the barn.", "The cave is west of the mill.", "The pier holds a ring.")
     walk = ("The bread round goes from the mill: east.", "Nora sets out from the mill.", "Nora walks east.")
-    assert brought(lm, [*TOLD, *told, *walk], question)[1].confidence == 1
+    assert brought(tiny, [*TOLD, *told, *walk], question)[1].confidence == 1
 
 
-def test_where_no_link_was_told_the_map_is_not_asked(lm):
-    assert brought(lm, ["There is a lamp at the mill."], WAY)[1].confidence is None
+def test_where_no_link_was_told_the_map_is_not_asked(tiny):
+    assert brought(tiny, ["There is a lamp at the mill."], WAY)[1].confidence is None
 
 
-def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(lm):
-    _, found = brought(lm, question="Who was seen at the mill?")
+def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(tiny):
+    _, found = brought(tiny, question="Who was seen at the mill?")
     assert [trace.text for trace in found.delivered] == ["There is a lamp at the mill."]
     assert found.confidence is None
-    _, route = brought(lm, question="Tell me the milk round from the pier.")
+    _, route = brought(tiny, question="Tell me the milk round from the pier.")
     assert (route.delivered, route.rephrased) == (route.shown, "How does the milk round go from the pier?")
-    _, other = brought(lm, question="Who is Ben?")
+    _, other = brought(tiny, question="Who is Ben?")
     assert (len(other.shown), other.restated, other.confidence) == (3, "", None)
 
 
 @pytest.mark.parametrize("question", ["What is there at the mill?", "What did someone leave at the mill?", "Which thing lies at the mill?"])
 @pytest.mark.parametrize(("thing", "said"), [("a lamp", "lamp"), ("an axe", "axe")])
-def test_a_thing_is_looked_up_in_the_words_of_one_sentence_whatever_the_question_s(lm, question, thing, said):
+def test_a_thing_is_looked_up_in_the_words_of_one_sentence_whatever_the_question_s(tiny, question, thing, said):
     told = [*SQUARE[:2], f"Someone left {thing} at the mill."]
-    _, found = brought(lm, told, question)
+    _, found = brought(tiny, told, question)
     assert (found.restated, found.rephrased, found.answer) == (f"The mill holds {thing}.", "What does the mill hold?", said)
     assert [trace.text for trace in found.shown] == told[2:] and found.confidence == 1.0
 
 
 @pytest.mark.parametrize("told", ["Rain fell at the mill.", "The mill holds a lamp and a broom.", "Ann left an old lamp at the mill."])
-def test_a_thing_is_not_guessed_where_a_statement_does_not_name_one_alone(lm, told):
-    _, found = brought(lm, [*SQUARE[:2], told], "What does the mill hold?")
+def test_a_thing_is_not_guessed_where_a_statement_does_not_name_one_alone(tiny, told):
+    _, found = brought(tiny, [*SQUARE[:2], told], "What does the mill hold?")
     assert (found.restated, [trace.text for trace in found.shown]) == ("", [told])
-    _, two = brought(lm, [*SQUARE[:2], "There is a lamp at the mill.", "There is a broom at the mill."], "What does the mill hold?")
+    _, two = brought(tiny, [*SQUARE[:2], "There is a lamp at the mill.", "There is a broom at the mill."], "What does the mill hold?")
     assert (two.restated, len(two.shown)) == ("", 2)
 
 
-def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(lm):
-    assert brought(lm, traces="off")[1].shown == ()
-    assert brought(lm, [])[1].shown == ()
+def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(tiny):
+    assert brought(tiny, traces="off")[1].shown == ()
+    assert brought(tiny, [])[1].shown == ()
 
 
-def under(control, lm, gold, **overrides):
+def under(control, tiny, gold, **overrides):
     own = traces(*TOLD)
     sources = tuple(trace.source for trace in own)
     item = Item("i", own[0].world, WAY, ("east, north",), tuple(sources[number] for number in gold), "grid_path", taught=sources)
-    method = bound("memory/smpd", lm, encoder="own", control=control, **overrides)
+    method = bound("memory/smpd", tiny, encoder="own", control=control, **overrides)
     return open_controlled(method, own, ())(item, Query(WAY, sources))
 
 
-def test_a_control_plans_on_the_traces_that_it_chose_and_on_no_others(lm):
-    oracle = under("oracle", lm, (3, 2))
+def test_a_control_plans_on_the_traces_that_it_chose_and_on_no_others(tiny):
+    oracle = under("oracle", tiny, (3, 2))
     assert oracle.retrieved.restated == "The barn walk goes from the mill: east, north."
     assert [trace.text for trace in oracle.opened] == [SQUARE[2], SQUARE[3]]
-    part = under("oracle", lm, (3,)).retrieved  # which does not lead to the barn
+    part = under("oracle", tiny, (3,)).retrieved  # which does not lead to the barn
     assert (part.restated, part.confidence, [trace.text for trace in part.shown]) == ("", None, [SQUARE[3]])
-    wrong = under("random", lm, (3, 2), k=len(TOLD))
+    wrong = under("random", tiny, (3, 2), k=len(TOLD))
     assert wrong.retrieved.restated == "The barn walk goes from the mill: none."  # by the well a hedge blocks the way
     assert not {SQUARE[2], SQUARE[3]} & {trace.text for trace in wrong.opened}
 
 
-def test_the_drawing_shows_the_way_on_the_map(lm):
-    method, _ = brought(lm)
+def test_the_drawing_shows_the_way_on_the_map(tiny):
+    method, _ = brought(tiny)
     [picture] = method.pictures(WAY, None, traces(*TOLD))
     assert picture.svg.count("<circle") == 4
     assert picture.svg.count('stroke-width="4"') == 2

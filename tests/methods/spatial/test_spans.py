@@ -7,9 +7,7 @@ from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.spans import WordStatistics, best_spans, consensus_names, tokens, without_means
-from hippo_core.models.packages.pins import available
-
-needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
+from tests.methods.asking import needs_minilm
 
 
 def scored(text, *names):
