@@ -234,7 +234,7 @@ def plans(random: Random, n_facts: int, split: Split) -> Lesson:
     n_facts = min(n_facts, 8)
     pool = [(name, origin) for name in w.PROCEDURES for origin in random.sample(w.PLACES, 8) if belongs(f"{name}|{origin}", split)]
     facts, branches = [], []
-    forms = w.PROCEDURE_QUESTIONS if split == "train" else (*w.PROCEDURE_QUESTIONS, w.HELD_OUT_QUESTIONS["procedure"])
+    forms = [*w.QUESTIONS["procedure"], *([] if split == "train" else [w.HELD_OUT_QUESTIONS["procedure"]])]
     for index, (name, origin) in enumerate(random.sample(pool, n_facts)):
         count, draw = random.randint(3, 6), random.random()
         if draw < 0.5:
@@ -244,7 +244,7 @@ def plans(random: Random, n_facts: int, split: Split) -> Lesson:
         else:
             steps = [f"{random.choice(ACTS)} the {thing}" for thing in random.sample(w.OBJECTS, min(count, 4))]
         joined = ", ".join(steps)
-        facts.append((random.choice(w.PROCEDURE_FORMS).format(name=name, origin=origin, steps=joined), (name, origin, joined)))
+        facts.append((random.choice(w.FORMS["procedure"]).format(name=name, origin=origin, steps=joined), (name, origin, joined)))
         question = random.choice(forms).format(name=name, origin=origin)
         branches.append(Branch(question, joined, (index,), True, "plans"))
     return Lesson(tuple(facts), tuple(branches))

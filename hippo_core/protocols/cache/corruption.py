@@ -84,7 +84,7 @@ class Corruption:
 def faults(parameters: Any) -> Iterator[tuple[str, Corruption]]:
     """The faults of a cell with the names that their rows have; with bits=each one of every bit."""
     axes = {name: None if (value := getattr(parameters, name)) is None else tuple(value) for name in ("layers", "heads", "window")}
-    own = axes | {name: getattr(parameters, name) for name in ("times", "recent", "parts", "stored")}
+    own: dict[str, Any] = axes | {name: getattr(parameters, name) for name in ("times", "recent", "parts", "stored")}
     for kind in parameters.kinds:
         for severity in parameters.severities:
             if parameters.bits != "each":

@@ -68,9 +68,9 @@ class _About(_Form):
     results_sha256: str
 
 
-Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-_TEXTS = {name: (str | None, ... if name in REQUIRED else None) for name in TEXTS}
-_NUMBERS = {name: (Finite | None, ... if name in REQUIRED else None) for name in NUMBERS}
+Finite: Any = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+_TEXTS: Any = {name: (str | None, ... if name in REQUIRED else None) for name in TEXTS}
+_NUMBERS: Any = {name: (Finite | None, ... if name in REQUIRED else None) for name in NUMBERS}
 _Row: Any = create_model("_Row", __base__=_Form, **_TEXTS, **_NUMBERS)
 
 

@@ -78,7 +78,8 @@ class SpanStore:
     """The traces of caches, in a store of the lab's in `folder`."""
 
     def __init__(self, lm: LanguageModel, clean: CleanStatistics, folder: Path, precision: Precision) -> None:
-        self.lm, self.clean, self.precision = lm, clean, precision
+        self.lm, self.clean = lm, clean
+        self.precision: Precision = precision
         self.codec = SpanCodec({"span": SPAN, "winners": WINNERS, "precision": precision})
         made_by = "hippo_core.protocols.cache.defences.episodic:SpanStore"
         identity = Identity(lm.spec.name, checksums.weights(lm.spec.name), made_by, self.codec)
