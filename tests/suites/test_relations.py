@@ -91,12 +91,21 @@ def blanked(text: str) -> str:
 
 
 def test_training_has_no_frozen_rewording_and_no_wording_of_the_test():
+    """The nearest pairs are printed: `pytest -rP`."""
     training = {blanked(text): text for text in told_in_training()}
     frozen = [text for suite in ("semantic", "spatial") for forms in wordings(suite).values() for text in forms if isinstance(text, str)]
     tested = [text for one in relations_of("test") for text in one.statements.values()]
     tested += [text for name, kind in FRAMES for text in frames(name, kind, "test")]
     assert frozen
     assert not {blanked(text) for text in (*frozen, *tested)} & training.keys()
+    words = {text: set(blank.split()) for blank, text in training.items()}
+    near = []
+    for text in frozen:
+        own = set(blanked(text).split())
+        likeness, other = max((len(own & of) / len(own | of), one) for one, of in words.items())
+        near.append((likeness, text, other))
+    for likeness, text, other in sorted(near, reverse=True)[:10]:
+        print(f"{likeness:.2f}  {text}  |  {other}")
 
 
 def test_names_for_training_alone_are_in_no_world():

@@ -337,3 +337,9 @@ def test_shares_add_up_and_are_right_on_average(total):
     assert all(sum(one.values()) == total for one in counts)
     for name, share in shares.items():
         assert sum(one[name] for one in counts) / 2000 == pytest.approx(share * total, abs=0.06)
+
+
+def test_all_distances_agree_with_networkx(default_worlds):
+    for world in default_worlds[:20]:
+        true = dict(networkx.all_pairs_shortest_path_length(as_graph(world)))
+        assert read_map(world.facts).distances == true

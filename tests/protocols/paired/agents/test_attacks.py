@@ -2,13 +2,14 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import run_item
-from hippo_core.protocols.paired.agents.workspace import fresh_copy
+from hippo_core.protocols.paired.agents.workspace import MOST, fresh_copy, read
 from tests.protocols.paired.agents.conftest import WAYS, recall, task
 
 contained = pytest.mark.skipif(not WAYS, reason="no containment here")
@@ -160,3 +161,27 @@ def test_nothing_runs_in_a_dry_run(suite, tmp_path):
 def test_a_demand_that_asks_nothing_or_two_things_is_refused(demand):
     with pytest.raises(ValidationError, match="equals"):
         task("true", required_content=[{"file": "a", **demand}])
+
+
+def test_a_fixture_that_is_a_link_or_lies_behind_one_is_refused(suite, tmp_path):
+    (suite / "linked").symlink_to("/etc")
+    with pytest.raises(LabError, match="leads through a link"):
+        fresh_copy(suite, "linked", tmp_path / "one")
+    with pytest.raises(LabError, match="leads through a link"):
+        fresh_copy(suite, "linked/apt", tmp_path / "two")
+
+
+def test_a_file_without_end_is_not_read(tmp_path):
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(MOST + 1)
+    with pytest.raises(LabError, match="at most"):
+        read(tmp_path, "big")
+
+
+def test_a_file_is_read_only_through_folders(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "x").write_text("x")
+    Path(tmp_path / "door").symlink_to("real")
+    assert read(tmp_path, "real/x") == b"x"
+    with pytest.raises(LabError, match="a link"):
+        read(tmp_path, "door/x")

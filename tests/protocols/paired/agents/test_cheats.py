@@ -22,7 +22,7 @@ from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
-from hippo_core.protocols.paired.agents.workspace import names, remove, walk
+from hippo_core.protocols.paired.agents.workspace import keep, names, remove, walk
 from hippo_core.protocols.paired.page import summary
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
@@ -330,3 +330,27 @@ def test_a_tree_is_removed_however_deep_and_links_are_not_followed(quick):
     os.close(place)
     remove(top)
     assert not top.exists() and (gold / "x").read_text() == "x"
+
+
+@contained
+def test_a_key_printed_in_another_form_is_cut_out(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("K", KEY)
+    run("printf %s $K | base64; printf %s $K | od -An -v -tx1 | tr -d ' \\n'", environment=["K"], passed=["K"])
+    said = (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes()
+    assert said.count(b"[K]") == 2 and KEY.encode().hex().encode() not in said
+
+
+def test_an_unreadable_file_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
+    (tmp_path / "from").mkdir()
+    for name in "abc":
+        (tmp_path / "from" / name).write_text(name)
+    plain = workspace.open_plain
+
+    def refused(path):
+        if path.name == "b":
+            raise PermissionError(13, "Permission denied")
+        return plain(path)
+
+    monkeypatch.setattr(workspace, "open_plain", refused)
+    assert keep(tmp_path / "from", tmp_path / "to") == ["b was not kept: Permission denied"]
+    assert names(tmp_path / "to") == ["a", "c"]

@@ -151,3 +151,14 @@ GEMINI = {"stats": {"models": {"a": {"tokens": {"prompt": 9, "candidates": 2, "c
 )
 def test_cached_tokens_are_counted_once(form, stdout, usage):
     assert usage_of(stdout.encode(), form) == usage
+
+
+@contained
+def test_the_visible_folders_cannot_be_changed(run, suite):
+    (suite / "scripts").mkdir()
+    (suite / "scripts" / "tool").write_text("echo tool")
+    result = run(
+        "echo x > {scripts}/tool || echo kept; rm -f {scripts}/tool; echo x > {prompt_file}; sh {scripts}/tool > out",
+        required_content=[{"file": "out", "equals": "tool"}],
+    )
+    assert result.success, result.notes
