@@ -52,7 +52,7 @@ def _gold(question: str, answer: str, facts: list[Fact]) -> tuple[str, ...]:
 
 
 FACTCONSOLIDATION = Suite(
-    NAME,
+    "factconsolidation",
     "facts that later ones replace, and questions about one and about several of them",
     ReadSettings,
     answer_budget=16,
