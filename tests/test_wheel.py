@@ -89,7 +89,7 @@ def test_it_is_small_and_holds_what_a_library_reads_and_no_text_of_others(wheel)
     weights = {path.relative_to(ROOT).as_posix() for folder in WEIGHTS for path in (ROOT / folder).glob("[!.]*")}
     left = (".png",)  # pictures of trainings
     weights = {path for path in weights if not any(part in path for part in left)}
-    words = [path for name in ("notes", "reworded", "relations") for path in (ROOT / "data" / name).rglob("*.yaml")]
+    words = [path for name in ("notes", "reworded", "relations", "lessons") for path in (ROOT / "data" / name).rglob("*.yaml")]
     notes = {path.relative_to(ROOT).as_posix() for path in words}
     paired = {path.relative_to(ROOT).as_posix() for path in files_of(ROOT / "data/paired") if path.is_file()}
     assert shipped == params | weights | notes | paired

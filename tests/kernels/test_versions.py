@@ -71,10 +71,10 @@ def test_the_cpu_version_runs_where_no_machine_code_can_be_kept(tmp_path):
     """As in an installation that cannot be written, with a home that cannot either: files stand where folders would be made."""
     package = tmp_path / "hippo_core"
     shutil.copytree(Path(hippo_core.__file__).parent / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("__init__.py", "files.py"):
+    for name in ("__init__.py", "errors.py"):
         shutil.copy(Path(hippo_core.__file__).parent / name, package / name)
     (package / "kernels" / "kwta" / "__pycache__").write_text("")
-    code = "import torch; from hippo_core.kernels import kwta; print(kwta.__file__); print(kwta.kwta(torch.tensor([[1.0, 2.0]]), 1))"
+    code = "import torch, hippo_core.kernels as kernels; print(kernels.__file__); print(kernels.kwta(torch.tensor([[1.0, 2.0]]), 1))"
     surroundings = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, **surroundings}

@@ -16,7 +16,7 @@ reader = pytest.mark.skipif(missing(load_spec(READER)) is not None, reason="`mak
 
 @reader
 def test_the_lines_of_the_readme_print_what_stands_beside_them(tmp_path, monkeypatch, capsys):
-    [lines] = re.findall(r"```python\n(.*?)```", (root() / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    lines, _ = re.findall(r"```python\n(.*?)```", (root() / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     printed = [line for line in lines.splitlines() if line.startswith("print(")]
     expected = [line.partition(")  # ")[2].partition(" (")[0] for line in printed]
     monkeypatch.chdir(tmp_path)

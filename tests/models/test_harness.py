@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from benchmarks import lm_harness as harness
+from benchmarks.continual import lm_harness as harness
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.models.score import log_likelihood, text_loss

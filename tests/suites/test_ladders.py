@@ -51,7 +51,7 @@ def lab_words() -> set[str]:
                     found |= words(node.value)
     for path in (root() / "hippo_core").glob("[st]*/**/*.yaml"):
         found |= words(" ".join(texts_of(read_yaml(path))))
-    for path in (root() / "data" / "notes").glob("*.yaml"):
+    for path in (*(root() / "data" / "notes").glob("*.yaml"), *(root() / "data" / "lessons").glob("*.yaml")):
         found |= words(path.read_text(encoding="utf-8"))
     return found
 

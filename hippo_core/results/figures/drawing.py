@@ -157,9 +157,13 @@ def body_for(names: int, least: float) -> float:
 
 
 def _beside(panel: Axes, heights: list[float]) -> list[float]:
-    """Heights moved apart so that names at them do not collide, kept in order and within the axis."""
+    """Heights moved apart so that names at them do not collide."""
     inches = panel.get_window_extent().height / panel.figure.dpi
-    gap = LABEL * AXIS / inches
+    return _spread(heights, LABEL * AXIS / inches)
+
+
+def _spread(heights: list[float], gap: float) -> list[float]:
+    """Heights moved apart to at least `gap`, kept in order and within the axis."""
     order = np.argsort(heights, kind="stable")
     placed = np.array(heights, float)[order]
     for i in range(1, len(placed)):

@@ -137,7 +137,7 @@ def test_a_record_of_an_earlier_lab_has_no_seal_and_opens(record):
         ('{"item": "x"}', "entry: missing; world: missing"),
         ("[" * 100_000, "nested too deep"),
         ("not JSON", "expected one JSON object"),
-        (lambda row: row | {"success": float("inf")}, "success: Input should be less than or equal to 1e+100, got inf"),
+        (lambda row: row | {"success": float("inf")}, "success: Input should be less than or equal to 1"),
         (lambda row: row | {"tokens_in": "7"}, "tokens_in: Input should be a valid number"),
         (lambda row: row | {"answer": 7}, "answer: Input should be a valid string"),
     ],
