@@ -22,7 +22,7 @@ def parsed(name: str) -> tuple[str, int]:
     return base, int(size)
 
 
-def found(names: Sequence[str]) -> list[Member]:
+def technique_members(names: Sequence[str]) -> list[Member]:
     """The techniques of these names, which are not loaded; LabError where one is none, or is named twice."""
     if twice := [name for name in names if names.count(name) > 1]:
         raise LabError(f"technique {twice[0]!r} is named twice")

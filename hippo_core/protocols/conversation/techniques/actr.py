@@ -36,10 +36,10 @@ def base_level(uses: Sequence[float], now: float, decay: float) -> float:
     return math.log(total) if total > 0 else -math.inf
 
 
-def spreading(sources: Sequence[str], held: frozenset[str], fan: Mapping[str, int], settings: ACTRSettings) -> float:
+def spreading(sources: Sequence[str], words: frozenset[str], fan: Mapping[str, int], settings: ACTRSettings) -> float:
     """The sum over sources of W / m (S - ln fan), for those that a chunk holds; m counts the sources that any chunk holds."""
     known = [source for source in sources if fan.get(source)]
-    return math.fsum(settings.weight / len(known) * (settings.strength - math.log(fan[source])) for source in known if source in held)
+    return math.fsum(settings.weight / len(known) * (settings.strength - math.log(fan[source])) for source in known if source in words)
 
 
 def logistic(random: Random, scale: float) -> float:
@@ -72,17 +72,17 @@ class ACTR(Retriever):
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         settings, now = self.settings, float(sum(map(len, turns)))
         base = [base_level(uses, now, settings.decay) for uses in uses_of(turns)]
-        held = [frozenset(content(text)) for text in passages]
-        fan = Counter(word for words in held for word in words)
+        chunk_words = [frozenset(content(text)) for text in passages]
+        fan = Counter(word for words in chunk_words for word in words)
 
         def rank(question: str) -> Sequence[int]:
             random = Random(f"{self.setting.seed}/{question}")
             sources = list(dict.fromkeys(content(question)))
             active = [
                 level + spreading(sources, words, fan, settings) + logistic(random, settings.noise)
-                for level, words in zip(base, held, strict=True)
+                for level, words in zip(base, chunk_words, strict=True)
             ]
-            return sorted(range(len(active)), key=lambda place: (-round(active[place], 9), place))
+            return sorted(range(len(active)), key=lambda index: (-round(active[index], 9), index))
 
         return rank
 

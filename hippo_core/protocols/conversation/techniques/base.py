@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 
 
@@ -29,11 +29,11 @@ class Chosen:
     """
 
     lines: tuple[str, ...]
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     ranking: tuple[int, ...] | None = None
 
 
-Choose = Callable[[TurnQuery, Room], Chosen]
+Choose = Callable[[TurnQuery, ContextBudget], Chosen]
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Technique:
 
     def open(self, dialogue: Dialogue) -> Choose:
         """Read a dialogue once, before any question; the function that chooses from it."""
-        return lambda asked, room: Chosen((), ())
+        return lambda asked, budget: Chosen((), ())
 
 
-def turns_of(dialogue: Dialogue, places: Sequence[int], ranking: Sequence[int] | None = None) -> Chosen:
+def turns_of(dialogue: Dialogue, indices: Sequence[int], ranking: Sequence[int] | None = None) -> Chosen:
     """These turns, word for word."""
-    return Chosen(tuple(dialogue.turns[place].line for place in places), tuple(places), None if ranking is None else tuple(ranking))
+    return Chosen(tuple(dialogue.turns[index].line for index in indices), tuple(indices), None if ranking is None else tuple(ranking))
 
 
 Rank = Callable[[str], Sequence[int]]  # a question -> passages by number, best first; what does not fit at all may be left out
@@ -79,14 +79,14 @@ class Retriever(Technique):
     def open(self, dialogue: Dialogue) -> Choose:
         size, count = self.setting.chunk, len(dialogue.turns)
         parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
-        turns = [[dialogue.turns[place] for place in part] for part in parts]
+        turns = [[dialogue.turns[index] for index in part] for part in parts]
         rank = self.rank([" ".join(turn.text for turn in part) for part in turns], turns)
         known: dict[str, tuple[int, ...]] = {}
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
             if asked.text not in known:
-                known[asked.text] = tuple(place for number in rank(asked.text) for place in parts[number])
-            return turns_of(dialogue, room.fill(known[asked.text]), known[asked.text])
+                known[asked.text] = tuple(index for number in rank(asked.text) for index in parts[number])
+            return turns_of(dialogue, budget.fill(known[asked.text]), known[asked.text])
 
         return choose
 

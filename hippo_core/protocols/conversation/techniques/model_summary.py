@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TechniqueContext, TurnQuery
 from hippo_core.protocols.conversation.techniques.plain import newest
@@ -38,21 +38,21 @@ class ModelSummary(Technique):
     def open(self, dialogue: Dialogue) -> Choose:
         lines = tuple(turn.line for turn in dialogue.turns)
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
-            last = newest(room.share(self.window), range(len(lines))) if self.window else ()
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
+            last = newest(budget.share(self.window), range(len(lines))) if self.window else ()
             end = len(lines) - len(last)
-            summary = self._fitting(lines[:end], room.less(last))
+            summary = self._fitting(lines[:end], budget.less(last))
             return Chosen((*([f"{HEAD} {summary}"] if summary else []), *lines[end:]), last)
 
         return choose
 
-    def _fitting(self, lines: tuple[str, ...], room: Room) -> str:
+    def _fitting(self, lines: tuple[str, ...], budget: ContextBudget) -> str:
         """The summary of these turns, cut at a word to what the room holds; "" where it holds none."""
-        tokens = room.tokens if room.tokens is not None else round((room.turns or len(room.cost)) * fmean(room.cost))
+        tokens = budget.tokens if budget.tokens is not None else round((budget.turns or len(budget.cost)) * fmean(budget.cost))
         tokens = min(tokens, self.setting.lm.spec.context_limit // PART)
-        own = tokens - room.count(HEAD)
-        words = self.rolling(lines, own).split() if lines and own > 0 and room.turns != 0 else []
-        while words and room.count(" ".join([HEAD, *words])) > tokens:
+        own = tokens - budget.count(HEAD)
+        words = self.rolling(lines, own).split() if lines and own > 0 and budget.turns != 0 else []
+        while words and budget.count(" ".join([HEAD, *words])) > tokens:
             words.pop()
         return " ".join(words)
 
