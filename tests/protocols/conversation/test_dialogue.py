@@ -35,13 +35,13 @@ def test_the_names_of_the_specification_are_read(tmp_path):
 
 
 def test_a_folder_a_list_and_lines_are_read_and_written_dialogues_come_back(tmp_path):
-    [one] = read(written(tmp_path))
-    others = [one.model_copy(update={"id": name}) for name in ("b", "c")]
+    [dialogue] = read(written(tmp_path))
+    others = [dialogue.model_copy(update={"id": name}) for name in ("b", "c")]
     (tmp_path / "b.jsonl").write_text("".join(other.model_dump_json(exclude_defaults=True) + "\n" for other in others))
     assert [dialogue.id for dialogue in read(tmp_path)] == ["a", "b", "c"]
-    assert read(tmp_path / "b.jsonl")[0].turns == one.turns
+    assert read(tmp_path / "b.jsonl")[0].turns == dialogue.turns
     listed = written(tmp_path, json.dumps([json.loads(SPECIFIED)]), "c.json")
-    assert read(listed) == (one,)
+    assert read(listed) == (dialogue,)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_json_that_python_reads_otherwise_or_not_is_one_line(tmp_path, text, say
 
 
 def test_a_line_of_a_file_ends_at_a_line_feed_alone(tmp_path):
-    told = json.dumps({"id": "a", "turns": [{"speaker": "Ann", "text": "One\u2028two\u0085three."}]}, ensure_ascii=False)
-    assert len(read(written(tmp_path, f"{told}\r\n\n", "a.jsonl"))[0].turns) == 1
+    text = json.dumps({"id": "a", "turns": [{"speaker": "Ann", "text": "One\u2028two\u0085three."}]}, ensure_ascii=False)
+    assert len(read(written(tmp_path, f"{text}\r\n\n", "a.jsonl"))[0].turns) == 1
 
 
 def test_in_lines_the_line_of_the_file_is_said(tmp_path):

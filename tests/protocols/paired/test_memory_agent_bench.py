@@ -47,7 +47,7 @@ def written(tmp_path, rows):
 
 def success(suite):
     settings = RunSettings(conditions=("no-memory", "full-memory"), memory=f"{__name__}:Latest", encoder="own")
-    rows = pd.DataFrame(run(suite, settings, "hippo-tiny", say=lambda line: None))
+    rows = pd.DataFrame(run(suite, settings, "hippo-tiny", log=lambda line: None))
     return rows[rows["condition"] == "full-memory"].set_index("item")["success"].to_dict()
 
 

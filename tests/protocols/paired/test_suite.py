@@ -15,7 +15,7 @@ from tests.protocols.paired import suites
 def test_a_new_suite_is_right_as_it_stands(tmp_path):
     suite = read_suite(new_suite(tmp_path / "mine"))
     assert {item.type for item in suite.items} == {"retrieval", "grounded_answer", "adversarial_stale", "resume_quality"}
-    assert not [one for one in examined(suite) if one.level == "fail" and "items, the manifest" not in one.what]
+    assert not [finding for finding in examined(suite) if finding.level == "fail" and "items, the manifest" not in finding.what]
     with pytest.raises(LabError, match="is there already"):
         new_suite(tmp_path / "mine")
 
@@ -65,7 +65,7 @@ def test_checksums_follow_every_file_that_a_run_rests_on(tmp_path):
     for name, path in (("manifest", "suite.yaml"), ("items", "items.jsonl"), ("notes", "notes.jsonl"), ("scripts", "scripts/score.sh")):
         (folder / path).open("a").write("\n")
         after = read_suite(folder).checksums
-        assert {one for one in after if after[one] != before[one]} == {name}
+        assert {part for part in after if after[part] != before[part]} == {name}
         before = after
     (folder / "scripts/score.sh").chmod(0o755)
     assert read_suite(folder).checksums["scripts"] != before["scripts"]
@@ -86,9 +86,9 @@ def test_the_doctor_sees_what_no_memory_could_answer(tmp_path):
         ' "expected_notes": ["n2"], "required_assertions": ["Olaf"]}\n'
         '{"id": "y", "type": "retrieval", "world": "amber", "question": "!"}\n'
     )
-    said = [one.what for one in examined(read_suite(folder)) if one.level == "fail"]
-    assert said[0] == "item x: the expected notes do not say 'Olaf'" and len(said) == 2
-    assert said[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
+    findings = [finding.what for finding in examined(read_suite(folder)) if finding.level == "fail"]
+    assert findings[0] == "item x: the expected notes do not say 'Olaf'" and len(findings) == 2
+    assert findings[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
 
 
 OUTSIDE = ["../../private", "a/../../private", "../human_notes/../../private", "a\0b"]
