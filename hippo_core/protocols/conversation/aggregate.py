@@ -102,7 +102,7 @@ def _items(group: Frame) -> Frame:
 
 
 def breakdown(rows: Frame, name: str) -> Table:
-    """The share of answers that contain the right one, by technique and what is known of the question."""
+    """The share of answers that contain the right one, by technique and by a property of the question."""
     known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
     body = []
@@ -113,7 +113,7 @@ def breakdown(rows: Frame, name: str) -> Table:
 
 
 def judge_note(aspect: str, result: JudgeAgreement, judged: bool) -> str:
-    """What is said of a judge's aspect."""
+    """A sentence about a judge's aspect."""
     if not judged:
         return f"{aspect}: no judge was asked"
     kappa = f"weighted kappa {share(result.kappa.mean)} ({span(result.kappa.low, result.kappa.high)}), {result.kappa.n} rated answers"

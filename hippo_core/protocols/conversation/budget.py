@@ -37,7 +37,7 @@ class ContextBudget:
 
     Args:
         turns, tokens: at most; None: as many as there are.
-        cost: tokens of each turn's line, by its place.
+        cost: tokens of each turn's line, by its index.
         count: tokens of any line.
     """
 
@@ -48,7 +48,7 @@ class ContextBudget:
 
     @classmethod
     def of(cls, budget: Budget, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
-        """The room of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
+        """The budget of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
         if budget.name == TURNS:
             turns = min(len(dialogue.turns) // 2, MOST_TURNS)
             if turns < 1:
@@ -64,7 +64,7 @@ class ContextBudget:
         return cls(None, tokens, cost, count)
 
     def fill(self, ranking: Iterable[int]) -> tuple[int, ...]:
-        """The places of a ranking that fit, best first; a turn that does not fit is passed over, so that a shorter one may. In order."""
+        """The turns of a ranking that fit, best first, returned in order. It skips a turn that does not fit, so that a shorter one may."""
         chosen: list[int] = []
         left = self.tokens
         for index in ranking:
@@ -78,17 +78,17 @@ class ContextBudget:
         return tuple(sorted(chosen))
 
     def fill_lines(self, lines: Mapping[int, str], ranking: Iterable[int]) -> tuple[int, ...]:
-        """The same of lines that stand for turns in other words."""
+        """The same for lines that replace turns."""
         cost = [self.count(lines[index]) if index in lines else 0 for index in range(len(self.cost))]
         return ContextBudget(self.turns, self.tokens, cost, self.count).fill(index for index in ranking if index in lines)
 
     def share(self, part: float) -> "ContextBudget":
-        """A part of the room; at least one turn."""
+        """A part of the budget; at least one turn."""
         turns = None if self.turns is None else max(1, round(part * self.turns))
         return ContextBudget(turns, None if self.tokens is None else int(part * self.tokens), self.cost, self.count)
 
     def less(self, indices: Iterable[int]) -> "ContextBudget":
-        """What these turns leave of it."""
+        """The budget without these turns."""
         used = list(indices)
         turns = None if self.turns is None else self.turns - len(used)
         tokens = None if self.tokens is None else self.tokens - sum(self.cost[index] for index in used)

@@ -20,7 +20,7 @@ INSTRUCTION = (
     'Use as few words as it takes; say "unknown" where the conversation does not tell.'
 )
 T = TypeVar("T")
-RANKED = 10  # places of a ranking that are kept
+RANKED = 10  # ranks that are kept
 UNBUDGETED = ("none", "full")  # techniques that show the same under every budget
 Row = dict[str, Any]
 
@@ -61,7 +61,7 @@ def choices(
 
 
 def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
-    """What a call returns, or in one line why it failed: a dialogue that a technique cannot read is no fault of the others."""
+    """What a call returns, or why it failed, in one line. A technique that cannot read a dialogue does not stop the others."""
     try:
         return work(), None
     except Exception as error:

@@ -72,7 +72,7 @@ class DialogueQuestion(BaseModel):
         entities: names and things that a full answer names.
         position: where in the dialogue the answer is; salience: how much it was stressed there.
         kind: what kind of question it is.
-        evidence: ids of the turns that tell the answer; refuted: what an earlier turn said and a later one has corrected.
+        evidence: ids of the turns that state the answer; refuted: what an earlier turn stated and a later one corrected.
         answerable: False where "unknown" is right.
     """
 
@@ -125,7 +125,7 @@ def read(path: str | Path, verbatim: bool = True) -> tuple[Dialogue, ...]:
         verbatim: whether the answer to every question that can be answered must occur, word for word, in its dialogue.
 
     Raises:
-        LabError: with file and line: no dialogue, a turn without speaker, two things of one id, an answer that occurs nowhere.
+        LabError: with file and line: no dialogue, a turn without speaker, two with the same id, an answer that occurs nowhere.
     """
     known: dict[str, tuple[Dialogue, str]] = {}
     for located in read_located(Path(path)):

@@ -63,8 +63,8 @@ def evidence_parts(
     kept: Collection[tuple[str, Searched]] = (),
     log: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Frame]:
-    """A frame a preset and way to search, a row a question with evidence; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
-    name without a slash is a technique's that ranks turns. Those that are `kept` already are left out; `say` hears how long each took."""
+    """A frame a preset and search, a row a question with evidence; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
+    name without a slash is a technique's that ranks turns. Those that are `kept` already are left out; `log` gets how long each took."""
     for name in presets:
         waiting = [search for search in searched if (name, search) not in kept]
         method = None
@@ -144,15 +144,15 @@ def _opened(method: Method, world: World) -> Retrieve:
 
 
 def kept(path: Path | None) -> tuple[Frame, set[tuple[str, Searched]]]:
-    """The rows that an earlier run has left, and which presets and ways to search they are of."""
+    """The rows that an earlier run has left, and their presets and searches."""
     rows = pd.read_csv(path) if path and path.is_file() else pd.DataFrame()
     done = {(row["method"], Searched(row["chunk"], row["dated"], row["context"])) for row in rows.to_dict("records")}
     return rows, done
 
 
 def by_category(rows: Frame, half: Half | None = None) -> Frame:
-    """Means by method, way to search and category, with n, of INTERVALS with a 95 % interval by conversation (NaN where there are too few);
-    `all` are all but adversarial questions, which ask for what was not said."""
+    """Means by method, search and category, with n, of INTERVALS with a 95 % interval by conversation (NaN where there are too few);
+    `all` are all but adversarial questions, which ask for what was never stated."""
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]

@@ -1,4 +1,4 @@
-"""Figures of conversations: exact match over what is shown, and over where in the dialogue the answer was told."""
+"""Figures of conversations: exact match over what is shown, and over the answer's position in the dialogue."""
 
 import matplotlib
 import numpy as np
@@ -27,7 +27,7 @@ STYLES = {
     "all": Style("all", "#a6447f", "D"),
 }
 EVERYWHERE = ("none", "full", "oracle")  # show the same under every budget
-PARTS = 6  # of a dialogue, in which answers are told
+PARTS = 6  # of a dialogue, in which answers stand
 
 
 def curve(rows: Frame) -> Figure:
@@ -53,7 +53,7 @@ def curve(rows: Frame) -> Figure:
 
 
 def positions(rows: Frame) -> Figure:
-    """Exact match by where in the dialogue the answer was told, a panel a budget: whether the middle is lost. Passages of several turns
+    """Exact match by the answer's position in the dialogue, a panel a budget: whether the middle is lost. Passages of several turns
     are left out."""
     budgets = [name for name in dict.fromkeys(rows["budget"]) if name != "full"] or ["full"]
     margins = Margins(0.6, 1.6, 0.25)

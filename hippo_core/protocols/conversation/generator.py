@@ -3,7 +3,7 @@
 A third of the questions ask in the words of the turn, a third in other words, a third for what a later turn corrected. Salience and
 position are crossed: question j of dialogue i has cell (5 i + j + i // 9) mod 9 of their table, so that each cell has as many questions as
 any other, give or take one; the kind of question changes after every round of the nine. In 27 dialogues each cell meets each category
-alike.
+equally often.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from hippo_core.suites.episodic import EpisodicSettings, make_events, make_quest
 from hippo_core.suites.types import Split, WorldSpec
 
 CATEGORIES = ("identity", "technical", "multi-topic")
-EVENTS = {"identity": 0.0, "technical": 1.0, "multi-topic": 0.5}  # share of what is told that is an event
+EVENTS = {"identity": 0.0, "technical": 1.0, "multi-topic": 0.5}  # share of the statements that are events
 LENGTHS = (16, 32, 48, 64, 80, 96, 120)  # turns
 QUESTIONS, KINDS = 5, ("fact", "paraphrase", "correction")
-FACT_SHARE = 0.6  # share of the turns that tell something
+FACT_SHARE = 0.6  # share of the turns that state something
 STRESS: dict[Salience, str] = {"high": "Please remember this: {fact}", "medium": "{fact}", "low": "By the way: {fact}"}
 PREFERENCES = ("color", "drink", "food", "music")  # relations that say what somebody likes
 FILLERS = {
@@ -37,7 +37,7 @@ FILLERS = {
 
 @dataclass(frozen=True)
 class DialogueEvent:
-    """Something to be told: its sentence, what kind of information it is."""
+    """A statement: its sentence, and what kind of information it is."""
 
     text: str
     key: KeyType
@@ -45,7 +45,7 @@ class DialogueEvent:
 
 @dataclass(frozen=True)
 class DialogueProbe:
-    """What is asked about: where and how stressed it is told, the question, and what is told before and corrected."""
+    """What a question is about: its position and stress, the question, and the earlier statement that it corrects."""
 
     position: Position
     salience: Salience
@@ -110,7 +110,7 @@ def _turn(random: Random, index: int, fact: tuple[DialogueEvent, Salience | None
 
 
 def _turn_indices(random: Random, asked: Sequence[DialogueProbe], length: int) -> list[tuple[int, int]]:
-    """Where each is told, in the third of the dialogue that is its position, and where what it corrects is (-1: nothing)."""
+    """The turn of each, within the third of its position, and the turn of what it corrects (-1: nothing)."""
     while True:
         used: set[int] = set()
         pairs = []
@@ -126,7 +126,7 @@ def _turn_indices(random: Random, asked: Sequence[DialogueProbe], length: int) -
 
 
 def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tuple[list[DialogueProbe], list[DialogueEvent]]:
-    """What is asked about, and what else is told. Drawn again where an event cannot be asked for."""
+    """What is asked about, and the other statements. Drawn again where an event cannot be asked for."""
     cells = [cell_of(spec.index, number) for number in range(QUESTIONS)]
     of_events = [kind != "correction" and _is_event(category, number) for number, (_, _, kind) in enumerate(cells)]
     others = round(FACT_SHARE * length) - QUESTIONS

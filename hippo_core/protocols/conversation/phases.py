@@ -28,7 +28,7 @@ ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
 
 
 def key_of(row: Mapping[str, Any]) -> str:
-    """What says that two rows are of the same call: 16 hexadecimal digits."""
+    """What identifies the call of a row: 16 hexadecimal digits."""
     return sha256(json.dumps([row[name] for name in KEY]).encode()).hexdigest()[:16]
 
 
@@ -57,7 +57,7 @@ def execute(
 
 
 def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
-    """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
+    """The answers to many prompts; where the provider fails over them, each alone, so that the failing one is known."""
     try:
         return provider.answers(prompts, max_tokens=max_tokens)
     except Exception as error:
@@ -85,7 +85,7 @@ def execute_into(
     log: Callable[[str], None] = lambda line: None,
 ) -> Executed:
     """Ask, call by call, what has no answer in `out` yet, and append it; what failed is asked again. A line holds no text of the dialogue,
-    but the SHA-256 of the prompt, so that an answer to another prompt is never taken for one to this."""
+    but the SHA-256 of the prompt, so that an answer to another prompt never counts as one to this."""
     asked = failed = kept = cut = 0
     planned = calls(chosen, provider, max_tokens, temperature)
     with appending(out) as append:

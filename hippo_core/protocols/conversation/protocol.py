@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
-    """The cell with these parameters, with a label that says what is not as usual."""
+    """The cell with these parameters, with a label that names what is not as usual."""
     cell, usual = planned(experiment, parameters), ConversationParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name != "threads"}
     labels = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
@@ -54,7 +54,7 @@ def figure(parameters: ConversationParameters, rows: "pd.DataFrame") -> bytes:
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: techniques side by side, the curve, positions, breakdowns, pairs."""
+    """The sections of a report: techniques side by side, the curve, positions, breakdowns, pairs."""
     from hippo_core.protocols.conversation.report import sections
 
     return sections(tables)

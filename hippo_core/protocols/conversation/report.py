@@ -1,4 +1,4 @@
-"""What a report says of conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
+"""The report on conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.effect import bonferroni, cohens_d
 from hippo_core.results.statistics.paired import compare, holm, paired
 
-AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it is said to help
+AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {
     "em": "exact match",
     "presence": "answer in the prompt",

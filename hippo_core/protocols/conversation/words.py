@@ -14,7 +14,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _inside(text: str) -> tuple[str, frozenset[int]]:
-    """A text for comparison, and the places in it that are inside a word; beside an apostrophe is not ("Lea" occurs in "Lea's")."""
+    """A text for comparison, and the offsets in it that are inside a word, not beside an apostrophe ("Lea" occurs in "Lea's")."""
     folded_text = folded(text)
     offsets = (offset for word in WORD.finditer(folded_text) for offset in range(word.start() + 1, word.end()))
     return folded_text, frozenset(offset for offset in offsets if "'" not in folded_text[offset - 1 : offset + 1])

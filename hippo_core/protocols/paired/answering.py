@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hippo_core.models.language_model import LanguageModel
 
-Similarity = Callable[[str, Sequence[str]], list[float]]  # how alike a question and each text are
+Similarity = Callable[[str, Sequence[str]], list[float]]  # how similar a question and each text are
 UNKNOWN = "unknown"
 LEAST_SHARED, LEAST_COSINE = 0.6, 0.35  # for a passage to be quoted: chosen on validation worlds (benchmarks/paired/threshold.py)
 TOKENS, BRIEFING_TOKENS = 24, 96  # of an answer and of a briefing at most
@@ -29,8 +29,8 @@ CITED = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Prompt:
-    """What an answerer gets. `passages` in order of telling; `best`: the one that a memory ranks first, None where nothing is ranked;
-    `confidence`: of the memory that it holds the answer; `briefing`: whether all that was brought is wanted, not one answer."""
+    """What an answerer gets. `passages` in order of statement; `best`: the one that a memory ranks first, None where nothing is ranked;
+    `confidence`: of the memory that it holds the answer; `briefing`: whether all that was retrieved is wanted, not one answer."""
 
     question: str
     passages: tuple[Passage, ...] = ()
@@ -84,7 +84,7 @@ class Reader:
         self._similarity, self.least = similarity, least
 
     def answer(self, prompt: Prompt) -> ItemAnswer:
-        """A quotation, all that was brought where a briefing is wanted, or "unknown"."""
+        """A quotation, all that was retrieved where a briefing is wanted, or "unknown"."""
         begin = time.perf_counter()
         read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
         if prompt.briefing:
@@ -165,7 +165,7 @@ def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class FromProvider:
-    """A model somewhere, at temperature 0. It gets `Prompt.text`; of the passages those that its limit holds, the last told first."""
+    """A model somewhere, at temperature 0. It gets `Prompt.text`; of the passages those that its limit holds, the latest first."""
 
     provider: Provider
 
@@ -184,7 +184,7 @@ Answerer = Reader | LocalModel | FromProvider
 
 
 def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
-    """The one that a run's settings name. LabError where its provider is unknown or not there."""
+    """The answerer that a run's settings name. LabError where its provider is unknown or not there."""
     if not settings.by_model:
         return reader(settings.encoder)
     if settings.provider:

@@ -16,7 +16,7 @@ DENIED_AFTER = re.compile(
 )
 CLAUSE = re.compile(r"[.:](?!\d)|(?<!\d)[.:]|[;!?,()\n]|\bbut\b|\bhowever\b| - | -- ")
 UNIT = re.compile(rf"(?<=\d)\s?[%\u2030{CURRENCY}](?!\w)|[{CURRENCY}](?=\s?\d)")  # an assertion may leave the unit out
-GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" is told as "5 km" is
+GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" reads as "5 km"
 HEDGES = {"unknown", "not known", "i don't know", "i do not know", "no answer"}
 
 

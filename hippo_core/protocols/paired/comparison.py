@@ -18,7 +18,7 @@ from hippo_core.results.statistics.interval import numbered
 from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, mcnemar_mid, of_numbered_pairs
 from hippo_core.results.statistics.paired import paired as pair_up
 
-DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
+DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is reported
 GROUPED = ("world", "type", "tags")
 PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
 
@@ -34,7 +34,7 @@ class RunCondition:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """The items of a tag or a type: success of both sides, and p (by permutation) after Holm's correction over all groups."""
+    """The items of a tag or a type: success of both conditions, and p (by permutation) after Holm's correction over all groups."""
 
     name: str
     result: Comparison
@@ -43,7 +43,7 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
+    """What a condition cost on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
     `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
     none did."""
 
@@ -96,7 +96,7 @@ def run_condition(run: PairedRun, condition: str) -> RunCondition:
 
 
 def compare_conditions(baseline: RunCondition, candidate: RunCondition) -> Paired:
-    """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
+    """Compare two conditions. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
     left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
     won, had = succeeded(left), succeeded(right)
@@ -131,7 +131,7 @@ def require_same(a: PairedRun, b: PairedRun) -> None:
 
 
 def by_item(rows: Frame) -> Frame:
-    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the place of its first row, of which the
+    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the index of its first row, of which the
     texts are, `cluster` the number of its world."""
     codes, items = pd.factorize(rows["item"], sort=True)
     first = np.full(len(items), len(rows))
@@ -163,7 +163,7 @@ def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
 
 
 def compared(candidate: Frame, baseline: Frame, metric: str) -> Comparison:
-    """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
+    """A metric of two tables of items, paired; worlds are the clusters. Items to which either gives no value are left out."""
     left, right = aligned(candidate, baseline)
     return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy())
 

@@ -1,6 +1,6 @@
 """Conditions: what stands between the notes and the question. Each opens a store of its own for each world, and none sees another's.
 
-no-memory      nothing is brought
+no-memory      nothing is retrieved
 lexical        BM25 over words
 semantic       vectors of sentences
 graph          a walk over notes and the names in them
@@ -8,7 +8,7 @@ full-memory    the memory under test
 full-context   all notes of the world: no memory is needed
 random-memory  other notes than the expected ones
 oracle-memory  the expected notes and no others: the ceiling of any recall
-human-note     what a person wrote down about the world, a line a passage, no longer in all than what a memory brings
+human-note     what a person wrote down about the world, a line a passage, no longer in all than what a memory retrieves
 """
 
 from collections.abc import Callable, Sequence

@@ -45,7 +45,7 @@ class Policy(StrictModel):
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """A rule of a policy: what was asked, what was found, and whether that is enough. What cannot be said is not enough."""
+    """A rule of a policy: what was asked, what was observed, and whether it suffices. What is unknown does not suffice."""
 
     name: str
     asked: str

@@ -14,7 +14,7 @@ from hippo_core.text import in_markdown
 
 
 def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
-    """All comparisons of a candidate, one below the other; at most so many items on which the sides differ, of each."""
+    """All comparisons of a candidate, one below the other; at most so many items on which the two differ, of each."""
     return "\n\n".join(_comparison(pair, most) for pair in pairs) + "\n"
 
 

@@ -53,7 +53,7 @@ def figure(parameters: PairedParameters, rows: "pd.DataFrame") -> bytes:
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: conditions side by side, the memory against each of them, groups."""
+    """The sections of a report: conditions side by side, the memory against each of them, groups."""
     from hippo_core.protocols.paired.report import sections
 
     return sections(tables)

@@ -1,4 +1,4 @@
-"""What a report says of a paired run: its conditions side by side, the memory against each of them, and groups of items."""
+"""The report on a paired run: its conditions side by side, the memory against each of them, and groups of items."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def in_words(metrics: Mapping[str, Any]) -> str:
 
 
 def comparison_sentences(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What pairs of the memory under test and another condition say, in sentences: against word search, then ahead of which, behind which,
+    """Sentences about pairs of the memory under test and another condition: against word search, then ahead of which, behind which,
     and where no difference is clear (p by permutation of worlds after Holm's correction, .05)."""
     sentences = [in_words({"pairs": pairs})] if any(pair["baseline"] == "lexical" for pair in pairs) else []
     clear = [pair for pair in pairs if pair["p_holm"] is not None and pair["p_holm"] <= CLEAR]

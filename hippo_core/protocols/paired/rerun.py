@@ -1,7 +1,7 @@
 """Run a run again, from what it says of itself, and see whether every answer is the same.
 
 A record may come from anybody. So nothing in it chooses a program, a module, a URL, a variable of the environment or a folder of weights:
-whoever runs it again allows each of these anew, and is told of all that are missing before anything is opened.
+whoever runs it again allows each of these anew, and gets a list of all that are missing before anything is opened.
 """
 
 import shlex

@@ -127,7 +127,7 @@ def write_run(folder: Path, suite: PairedSuite, settings: RunSettings, rows: Seq
 
 
 def read_run(source: str | Path) -> PairedRun:
-    """The run in a folder, or the one below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
+    """The run in a folder, or below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
     where its results are not those that were written."""
     folder = next(
         (candidate for candidate in (Path(source), home() / RUNS / source, home() / RUNS / "paired" / source) if candidate.is_dir()), None

@@ -42,7 +42,7 @@ def ndcg(ranking: Sequence[str], wanted: Collection[str], k: int) -> float | Non
 
 
 def covered(retrieved: Collection[str], wanted: Collection[str]) -> float | None:
-    """The share of wanted tags or files that the notes found have, letters of either case alike."""
+    """The share of wanted tags or files that the retrieved notes have, in either case of letters."""
     known, asked = ({name.strip().lower() for name in names} for names in (retrieved, wanted))
     return len(known & asked) / len(asked) if asked else None
 

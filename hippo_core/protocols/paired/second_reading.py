@@ -24,7 +24,7 @@ FILE = "second_reading.jsonl"
 
 
 class SecondReading(StrictModel):
-    """What a reader holds for right."""
+    """What a reader thinks right."""
 
     id: Id
     notes: list[Text] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a run is told besides its suite."""
+"""The settings of a run besides its suite."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ LONGEST = 86_400.0  # seconds that a program may have for a message
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is told besides its suite.
+    """The settings of a run besides its suite.
 
     Args:
         conditions: by name, those of conditions.py.
@@ -77,7 +77,7 @@ class RunSettings:
 
 
 def settings_of(parameters: Any, default_repeats: int) -> RunSettings:
-    """What a run is told in the cell with these parameters; a dry run has few items."""
+    """The settings of a run in the cell with these parameters; a dry run has few items."""
     return RunSettings(
         conditions=tuple(parameters.conditions),
         memory=parameters.memory,

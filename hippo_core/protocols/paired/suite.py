@@ -63,7 +63,7 @@ class Manifest(StrictModel):
 
 
 class SuiteNote(StrictModel):
-    """What the memory of its world is told, in the order of the file."""
+    """What the memory of its world is taught, in the order of the file."""
 
     id: Id
     world: World = "main"
@@ -152,7 +152,7 @@ def inside(folder: Path, path: str) -> Path:
 
 
 def within(folder: Path, path: str) -> Path:
-    """A place in the suite, whether something is there or not; LabError where the path leaves it or goes over a link."""
+    """A path in the suite, whether something is there or not; LabError where the path leaves it or goes over a link."""
     if leaves(path):
         raise LabError(f"{folder}: expected a path within the suite, without '..', got {path!r}")
     target = folder
@@ -176,7 +176,7 @@ def tree_sha256(folder: Path) -> str:
 
 
 def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line's place and values; ids must differ, within the same value of a `field` alone."""
+    """Each line's location and values; ids must differ, within the same value of a `field` alone."""
     seen: dict[tuple[str, str], int] = {}
     for number, raw in enumerate(raw_lines(path), 1):
         if not raw.strip() or raw.lstrip().startswith(b"#"):

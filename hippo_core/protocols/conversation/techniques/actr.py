@@ -2,7 +2,7 @@
 
     A_i = B_i + sum_j (W / m) S_ji + noise         B_i = ln sum_k t_k^-d         S_ji = S - ln fan_j
 
-Time is counted in turns; the question comes one turn after the last. A use of a turn is its telling, and every later turn that mentions a
+Time is counted in turns; the question comes one turn after the last. Uses of a turn are itself and every later turn that mentions a
 name of it. The m sources j are the content words of the question that some turn holds; fan_j is how many turns hold j, and S_ji is 0 where
 turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3.
 """
@@ -51,7 +51,7 @@ def logistic(random: Random, scale: float) -> float:
 
 
 def uses_of(turns: Sequence[Sequence[Turn]]) -> list[list[float]]:
-    """For each passage the times at which it was told or a name of it was mentioned, in turns."""
+    """For each passage the times at which it or a name of it was mentioned, in turns."""
     starts = [0, *accumulate(map(len, turns))][:-1]
     named = [[names(turn.text) for turn in part] for part in turns]
     times = [[start + offset for offset in range(len(part))] for start, part in zip(starts, turns, strict=True)]

@@ -1,4 +1,4 @@
-"""What every technique is: given a dialogue and a question, it chooses lines within a room."""
+"""What every technique is: given a dialogue and a question, it chooses lines within a budget."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 
 @dataclass(frozen=True)
 class TurnQuery:
-    """A question as a technique sees it. `evidence`: places of the turns that tell the answer, which the oracle alone may read."""
+    """A question as a technique sees it. `evidence`: indices of the turns that state the answer, which the oracle alone may read."""
 
     text: str
     key: str = ""
@@ -24,7 +24,7 @@ class Chosen:
 
     Args:
         lines: in the order in which they stand in the prompt.
-        places: turns that these are, or are made of, in order; lines of no one turn stand before them.
+        indices: the turns of these lines, in order; lines that are of no single turn stand before them.
         ranking: turns, best first; None where nothing is ranked by the question.
     """
 

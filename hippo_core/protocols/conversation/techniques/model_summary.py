@@ -1,10 +1,10 @@
 """model_summary: a rolling summary in the model's own words; model_window_summary: the same of what has left a window of the last turns.
 
 After every EVERY turns the model reads its last summary and the new turns, and is asked for a summary of both (as MemGPT's recursive one:
-Packer et al. 2023, section 2.2). It has as many tokens as the room, but no more than a PART of what the model reads at once, since a step
-holds the last summary, the new turns and the next summary; a room counted in turns has as many tokens as these have on average. What was
+Packer et al. 2023, section 2.2). It has as many tokens as the budget, but no more than a PART of what the model reads at once, since a step
+holds the last summary, the new turns and the next summary; a budget in turns has as many tokens as these have on average. What was
 made of the same turns in the same length is kept: a dialogue costs its summary once, whatever is asked of it, and one that grows its new
-turns alone. The question has no say in it.
+turns alone. The question does not matter.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class ModelSummary(Technique):
         return choose
 
     def _fitting(self, lines: tuple[str, ...], budget: ContextBudget) -> str:
-        """The summary of these turns, cut at a word to what the room holds; "" where it holds none."""
+        """The summary of these turns, cut at a word to the budget; "" where nothing fits."""
         tokens = budget.tokens if budget.tokens is not None else round((budget.turns or len(budget.cost)) * fmean(budget.cost))
         tokens = min(tokens, self.setting.lm.spec.context_limit // PART)
         own = tokens - budget.count(HEAD)
@@ -78,7 +78,7 @@ class ModelSummary(Technique):
 
 
 class ModelWindowSummary(ModelSummary):
-    """Shows the last turns in half of the room, and before them what the model wrote of all others."""
+    """Shows the last turns in half of the budget, and before them what the model wrote of all others."""
 
     name = "model_window_summary"
     window = WINDOW

@@ -27,7 +27,7 @@ class Full(Technique):
 
 
 class Oracle(Technique):
-    """Shows the turns that tell the answer, and no other; the upper bound of every choice."""
+    """Shows the turns that state the answer, and no other; the upper bound of every choice."""
 
     name = "oracle"
 
@@ -84,7 +84,7 @@ class Compression(Technique):
 
 
 def newest(budget: ContextBudget, indices: range) -> tuple[int, ...]:
-    """The longest row of turns up to the last that has room."""
+    """The longest row of turns up to the last that fits."""
     for first in indices:
         row = indices[first - indices.start :]
         if len(budget.fill(reversed(row))) == len(row):

@@ -2,7 +2,7 @@
 
 After every EVERY turns the summary is made anew of the last summary and the new turns, so that what was once left out does not come back.
 It keeps the turns that together hold most content words for their tokens: greedily, each time that with most new ones a token (maximum
-coverage: Lin and Bilmes 2011, section 3). The question has no say in it.
+coverage: Lin and Bilmes 2011, section 3). The question does not matter.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Te
 from hippo_core.protocols.conversation.techniques.plain import newest
 
 EVERY = 10  # turns
-WINDOW = 0.5  # share of the room that the last turns have
+WINDOW = 0.5  # share of the budget that the last turns get
 
 
 def cover(candidates: Sequence[int], words: Sequence[frozenset[str]], budget: ContextBudget) -> tuple[int, ...]:
-    """Places in order that fit the room, chosen by new content words a token; of equals the newer."""
+    """Turns in order that fit the budget, chosen by new content words a token; of equals the newer."""
     chosen: list[int] = []
     covered: set[str] = set()
     left = list(candidates)
@@ -66,7 +66,7 @@ class Summary(Technique):
 
 
 class WindowSummary(Summary):
-    """Shows the last turns in half of the room, and before them a rolling summary of all others."""
+    """Shows the last turns in half of the budget, and before them a rolling summary of all others."""
 
     name = "window_summary"
     window = WINDOW

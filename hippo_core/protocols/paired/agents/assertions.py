@@ -1,4 +1,4 @@
-"""What must hold of a workspace after a step: files there and not there, and what they hold. Deterministic; each failure is said."""
+"""What must hold of a workspace after a step: files there and not there, and what they hold. Deterministic; each failure is reported."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def failures(step: Built, workspace: Path) -> Iterator[str]:
 
 
 def count(step: Built) -> int:
-    """How many things are asserted."""
+    """The number of assertions."""
     return len(step.required_files) + len(step.forbidden_files) + len(step.required_content)
 
 

@@ -1,6 +1,6 @@
 """Containment of commands that suites and agents bring: what this machine grants, and one workspace in which commands run by it.
 
-Three ways, best first. `uid+namespaces` (as root): an unprivileged user id of its own, and new mount, process-id, network, IPC and UTS
+Three modes, best first. `uid+namespaces` (as root): an unprivileged user id of its own, and new mount, process-id, network, IPC and UTS
 namespaces; the command sees a root folder that holds the system read-only, its workspace and what is named for it, nothing else.
 `user-namespaces` (as anybody): the same, by the kernel's user namespaces. `uid` (as root, where namespaces are refused, as in most
 containers): a user id of its own and limits; Landlock shows it the same files, and it can reach the network. All three limit processes,
@@ -46,7 +46,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Grant:
-    """Whether a way of containment works here, and why not."""
+    """Whether a mode of containment works here, and why not."""
 
     mode: ContainmentMode
     works: bool
@@ -55,12 +55,12 @@ class Grant:
 
 @cache
 def grants() -> tuple[Grant, ...]:
-    """Each way, tried: a command that must end with 0, as somebody else than root."""
+    """Each mode, tried: a command that must end with 0, as somebody else than root."""
     return tuple(_tried(mode) for mode in NAMESPACES)
 
 
 def best() -> ContainmentMode:
-    """The best way that works; LabError, with the reasons, where none does."""
+    """The best mode that works; LabError, with the reasons, where none does."""
     for grant in grants():
         if grant.works:
             return grant.mode

@@ -54,7 +54,7 @@ def run_item(
         recall: the memory under test, a question -> what it finds; None: a run without memory.
         agent: "claude", "codex" or "gemini", in place of the item's own agent command.
         passed: names of environment variables that the caller lets agents have; a task gets those of them that it lists.
-        way: of containment; the machine's best unless given.
+        mode: of containment; the machine's best unless given.
     Raises:
         LabError: where shell commands are not allowed, or the machine grants no containment. What goes wrong with the item is its
             result.
@@ -84,7 +84,7 @@ def run_item(
                     steps.append(run_step(task, step, sandbox, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
         except LabError as error:
             faults.append(in_a_line(error))
-        except Exception as error:  # whatever an agent brings about is its item's fault, and the run goes on
+        except Exception as error:  # whatever an agent causes is its item's fault, and the run goes on
             faults.append(f"{type(error).__name__}: {in_a_line(error)}")
         faults = [ascii(fault)[1:-1] if not fault.isprintable() else fault for fault in faults]
         notes = [*faults, *(f"{step.item_id}: {note}" for step in steps for note in step.notes)]

@@ -1,4 +1,4 @@
-"""The temporary place of one task: its workspace, what its commands see beside it, and each command run contained, its output kept.
+"""The temporary sandbox of one task: its workspace, what its commands see beside it, and each command run contained, its output kept.
 
 Everything is copied here first, so that commands see nothing of the suite but what is meant for them: `scripts/` always, `score/` in setup
 and score commands only, `/task/prompt.md`, and the memory's socket while the agent runs.
@@ -42,7 +42,7 @@ class TaskSandbox:
     def open(
         cls, suite: Path, fixture: str, target: Path, mode: ContainmentMode, limits: Limits, network: bool, secrets: Mapping[str, str]
     ) -> Iterator["TaskSandbox"]:
-        """A place with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
+        """A sandbox with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
         holds a secret."""
         with temporary("hippo-task.") as folder:
             sandbox = cls(folder, mode, limits, network, secrets)
@@ -118,7 +118,7 @@ class TaskSandbox:
         return self._clean(text.encode("utf-8", errors="backslashreplace")).decode("utf-8", errors="replace")
 
     def _clean(self, raw: bytes) -> bytes:
-        """These bytes with the name of each secret in the place of its value."""
+        """These bytes with the name of each secret for its value."""
         for name, value in self.secrets.items():
             for form in forms(value):
                 raw = raw.replace(form, f"[{name}]".encode())

@@ -121,7 +121,7 @@ def names(workspace: Path) -> list[str]:
 
 
 def extents(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Where a file holds data: from, to. What lies between is a hole, which takes no place and reads as zeros."""
+    """Where a file holds data: from, to. What lies between is a hole, which takes no space and reads as zeros."""
     end, size = 0, os.fstat(file.fileno()).st_size
     while end < size:
         try:
