@@ -71,7 +71,7 @@ def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
 def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[Row, str]]:
     """Every call: what is known of it before, with the `lines` that are shown, and its prompt. Lines that the model's limit does not hold
     are not shown. Where a technique failed, or the question alone is too long, `error` says why, and it is not to be asked."""
-    technique_members = []
+    planned = []
     for choice in chosen:
         lines, too_long = _tried(lambda: provider.fitting(choice.chosen.lines, choice.question.question, max_tokens))  # noqa: B023
         failed, lines = choice.error or too_long, lines or ()
@@ -96,8 +96,8 @@ def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int
             "index_ms": choice.index_ms,
             "error": failed,
         }
-        technique_members.append((known, text))
-    return technique_members
+        planned.append((known, text))
+    return planned
 
 
 def prompt(lines: Sequence[str], question: str, instructed: bool) -> str:

@@ -29,7 +29,7 @@ CITED = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Prompt:
-    """What an answerer gets. `passages` in order of statement; `best`: the one that a memory ranks first, None where nothing is ranked;
+    """What an answerer gets. `passages` in the order of the notes; `best`: the one that a memory ranks first, None where nothing is ranked;
     `confidence`: of the memory that it holds the answer; `briefing`: whether all that was retrieved is wanted, not one answer."""
 
     question: str

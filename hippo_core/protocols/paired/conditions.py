@@ -38,10 +38,10 @@ CONDITIONS = ("no-memory", *RETRIEVAL, MEMORY, *CONTROLS)
 
 @dataclass(frozen=True)
 class OpenCondition:
-    """A condition in one world; `bring` gets an item and the number of the repeat."""
+    """A condition in one world; `retrieve` gets an item and the number of the repeat."""
 
     name: str
-    bring: Callable[[Asking, int], Retrieved]
+    retrieve: Callable[[Asking, int], Retrieved]
     close: Callable[[], None] = lambda: None
 
 

@@ -20,7 +20,7 @@ class Retrieved:
     """What was retrieved for one question.
 
     Args:
-        shown: passages that the answerer reads, in order of statement.
+        shown: passages that the answerer reads, in the order of the notes.
         ranking: ids of notes, best first; empty where nothing matched; None where a condition ranks nothing, so that recall has no value.
         best: the passage that was ranked first; None where nothing is ranked.
         confidence: how confident a memory is that it holds the answer, 0 to 1; None where it does not say.
@@ -55,7 +55,7 @@ class MemoryUnderTest(Protocol):
 
 
 def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> Retrieved:
-    """A ranking of a world's notes, of which the k best are shown, in order of statement."""
+    """A ranking of a world's notes, of which the k best are shown, in the order of the notes."""
     texts = {note.id: note.text for note in notes}
     shown = tuple(Passage(note_id, text) for note_id, text in texts.items() if note_id in ids[:k])
     return Retrieved(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)

@@ -99,7 +99,7 @@ def _world(
 def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[SuiteNote]) -> dict[str, Any]:
     """The row of one item under one condition."""
     begin = time.perf_counter()
-    retrieved = condition.bring(item, repeat)
+    retrieved = condition.retrieve(item, repeat)
     recall_s = retrieved.seconds or time.perf_counter() - begin
     answer = None if item.type == "retrieval" or retrieved.error else _answer(item, retrieved, answering)
     result = score(item, retrieved, answer, notes)

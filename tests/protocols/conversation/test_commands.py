@@ -33,7 +33,7 @@ def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
     assert len(evaluate(raw, dialogues, tmp_path / "scored.jsonl")) == 48
 
 
-def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_path):
+def test_a_killed_run_goes_on_behind_the_last_complete_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
     execute_into(raw, choices(dialogues, BOTH), parrot)
     complete = raw.read_bytes()
@@ -64,7 +64,7 @@ def test_no_text_of_a_dialogue_is_recorded(dialogues, tmp_path):
 
 
 @pytest.mark.parametrize(("text", "em"), [("unknown", 1), ("Unknown.", 1), ("Ben", 0)])
-def test_unknown_is_right_where_nothing_was_said(dialogues, text, em):
+def test_unknown_is_right_where_nothing_was_stated(dialogues, text, em):
     question = dialogues[0].questions[0].model_copy(update={"answerable": False, "answer": "unknown", "entities": ()})
     assert score(text, question, dialogues[0])["em"] == em and score(text, question, dialogues[0])["entity_recall"] is None
 
@@ -100,7 +100,7 @@ def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
     assert (full["tokens in"], full["tokens out"]) == ("– (0 of 24 known)", "–")
 
 
-def test_mistakes_are_said_with_file_and_line(dialogues, parrot, tmp_path):
+def test_mistakes_are_reported_with_file_and_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
     execute_into(raw, choices(dialogues, ["full"]), parrot)
     with pytest.raises(LabError, match=r"raw.jsonl:3: no question 'owner' in a dialogue 'talk-1'"):

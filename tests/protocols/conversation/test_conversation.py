@@ -84,7 +84,7 @@ def test_a_wrong_parameter_is_one_line(values, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
-def test_the_plan_says_what_is_not_usual():
+def test_the_plan_names_what_is_not_usual():
     experiment = load_experiment("conversation")
     plan = experiment.plan(experiment.check({"techniques": ["bm25@3"], "n": 3}, "here"))
     assert plan.label == "conversation n=3 techniques=bm25@3"
@@ -105,7 +105,7 @@ def test_a_cell_rests_on_its_techniques_alone_and_on_the_presets_that_they_show(
 
 
 @pytest.mark.parametrize(("own", "most"), [(False, 8), (True, 32)])
-def test_an_answer_about_ones_own_dialogues_has_more_room(tmp_path, monkeypatch, own, most):
+def test_an_answer_about_own_dialogues_has_more_tokens(tmp_path, monkeypatch, own, most):
     (tmp_path / "d.json").write_text(generate(1, lengths=(16,))[0].model_dump_json())
     given = {}
     monkeypatch.setattr(run, "execute", lambda *_, max_tokens: given.update(room=max_tokens) or [])

@@ -87,7 +87,7 @@ def test_a_line_of_a_file_ends_at_a_line_feed_alone(tmp_path):
     assert len(read(written(tmp_path, f"{text}\r\n\n", "a.jsonl"))[0].turns) == 1
 
 
-def test_in_lines_the_line_of_the_file_is_said(tmp_path):
+def test_in_lines_the_line_of_the_file_is_reported(tmp_path):
     good = json.dumps(json.loads(SPECIFIED))
     path = written(tmp_path, good + "\n\n" + good.replace('"role": "user", ', "") + "\n", "a.jsonl")
     with pytest.raises(LabError, match=f"{path}:3: turns.0.speaker"):
@@ -106,7 +106,7 @@ def test_an_answer_in_other_words_is_read_where_that_is_allowed(tmp_path):
     assert read(path, verbatim=False)[0].questions[0].answer == "nobody"
 
 
-def test_nothing_to_read_is_said(tmp_path):
+def test_nothing_to_read_is_reported(tmp_path):
     for path in (tmp_path / "no.json", tmp_path):
         with pytest.raises(LabError, match="dialogues"):
             read(path)

@@ -49,7 +49,7 @@ def test_chunks_cross_no_session_and_count_their_own_turns(dialogue):
     assert world.items[3].gold_facts == ("d/t3",) and world.items[5].slices == ("no_gold",)
 
 
-def test_what_is_told_decides_what_is_found(dialogue):
+def test_the_statements_decide_the_evidence_retrieved(dialogue):
     rows = evidence_rows(dialogue, 1, 3)
     assert len(rows) == 22 and rows["hit_1"].all() and "q5" not in set(rows["question"])
     assert not {"text", "answer"} & set(rows.columns)

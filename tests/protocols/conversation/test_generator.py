@@ -21,7 +21,7 @@ def test_salience_and_position_are_crossed_in_balance(dialogues):
 
 
 @pytest.mark.parametrize("column", ["kind", "category"])
-def test_each_cell_has_each_kind_and_category_alike(dialogues, column):
+def test_each_cell_has_each_kind_and_category_equally_often(dialogues, column):
     dialogues = dialogues[:54]
     counts = Counter(
         (question.salience, question.position, question.kind if column == "kind" else dialogue.category)
@@ -53,7 +53,7 @@ def test_a_correction_comes_after_what_it_corrects(dialogues):
         )
 
 
-def test_only_the_evidence_and_what_it_corrects_tell_of_a_person_and_a_relation(dialogues):
+def test_only_the_evidence_and_what_it_corrects_state_a_person_and_a_relation(dialogues):
     for dialogue in dialogues:
         texts = Counter(turn.text for turn in dialogue.turns if turn.key)
         assert max(texts.values()) == 1
@@ -71,6 +71,6 @@ def test_lengths_categories_and_seeds(dialogues):
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 1, "lengths": [8]}, {"n": 1, "lengths": []}])
-def test_what_cannot_be_drawn_is_said(wrong):
+def test_what_cannot_be_drawn_is_reported(wrong):
     with pytest.raises(LabError, match="16 turns"):
         generate(**wrong)

@@ -53,7 +53,7 @@ def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dial
 @pytest.mark.parametrize(
     ("name", "budget"), [*product(("model_summary", "model_window_summary"), ("turns", 6, 12, 40)), ("model_summary", "full")]
 )
-def test_it_is_cut_to_the_room(name, budget, talk, asked):
+def test_it_is_cut_to_the_budget(name, budget, talk, asked):
     chosen = choose(name, talk, budget, limit=400)
     tokens = sum(map(count, chosen.lines))
     assert chosen.lines[0].startswith("Summary: ") and chosen.indices == tuple(range(LONG - len(chosen.indices), LONG))

@@ -121,7 +121,7 @@ class Talks(LastWord):
 
 
 @pytest.mark.parametrize(("most", "cut"), [(8, 2), (32, 0)])
-def test_answers_that_the_limit_has_cut_are_counted_and_said(tmp_path, dialogue, setting, most, cut):
+def test_answers_that_the_limit_has_cut_are_counted_and_reported(tmp_path, dialogue, setting, most, cut):
     messages = []
     raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Talks(), messages.append, most)
     write_lines(tmp_path / "raw.jsonl", raw)
@@ -136,7 +136,7 @@ def test_answers_of_before_cut_ones_were_counted_are_read(dialogue, setting):
 
 
 @pytest.mark.parametrize("change", [{"text": 3}, {"seconds": "long"}, {"ranking": 1}, {"places": 1}, {"dialogue": ["d"]}])
-def test_a_line_that_is_no_whole_answer_is_told_in_a_line(dialogue, setting, change):
+def test_a_line_that_is_no_complete_answer_is_reported_in_a_line(dialogue, setting, change):
     [row, _] = asked(dialogue, setting, "bm25")
     with pytest.raises(LabError, match=r"^raw.jsonl:1: no (whole answer|question)"):
         evaluate([row | change], [dialogue])
@@ -168,7 +168,7 @@ def test_what_the_limit_does_not_hold_was_not_shown(lm):
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
 
 
-def test_a_model_that_summarises_is_held_to_the_tokens_and_reads_no_more_than_its_limit(lm):
+def test_a_model_that_summarises_keeps_to_the_tokens_and_reads_no_more_than_its_limit(lm):
     [dialogue] = generate(1, split="val", lengths=(16,))
     lines = [turn.line for turn in dialogue.turns]
     assert 0 < len(lm.encode(write(lm, lines[:5], 12))) <= 13
@@ -179,7 +179,7 @@ def test_the_prompt_of_the_specification():
     assert prompt(["user: a", "assistant: b"], "Who?", False).split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
 
 
-def test_a_row_of_another_kind_is_said_with_its_line(dialogue):
+def test_a_row_of_another_kind_is_reported_with_its_line(dialogue):
     with pytest.raises(LabError, match=r"a/raw.jsonl:1: a row without provider; run the phase before"):
         evaluate([{"dialogue": "d", "question": "0"}], [dialogue], "a/raw.jsonl")
 

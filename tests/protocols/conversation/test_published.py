@@ -123,12 +123,12 @@ def without(values, *path):
         ([without(LONG, "haystack_sessions", 1, 0, "role")], "question 0, turns.2"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(written, values, message):
+def test_what_is_wrong_is_reported_with_its_location(written, values, message):
     with pytest.raises(LabError, match=f"file.json.*{message}"):
         read_published(written(values))
 
 
-def test_no_file_and_no_json_are_said(tmp_path):
+def test_no_file_and_no_json_are_reported(tmp_path):
     with pytest.raises(LabError, match="cannot be read"):
         read_published(tmp_path / "none.json")
     (tmp_path / "page.json").write_text("<html>")
@@ -137,7 +137,7 @@ def test_no_file_and_no_json_are_said(tmp_path):
 
 
 @needs("locomo")
-def test_the_published_conversations_are_whole():
+def test_the_published_conversations_are_complete():
     dialogues = read_published(path_of("locomo"))
     questions = [question for dialogue in dialogues for question in dialogue.questions]
     assert (len(dialogues), sum(len(dialogue.turns) for dialogue in dialogues), len(questions)) == (10, 5_882, 1_986)

@@ -89,12 +89,12 @@ def test_compression_keeps_names_and_drops_function_words(dialogue):
 
 
 @pytest.mark.parametrize("budget", [0, -3, True, "half", 2.5])
-def test_a_budget_that_is_none_is_said(budget):
+def test_a_budget_that_is_none_is_reported(budget):
     with pytest.raises(LabError, match="number of tokens from 1"):
         Budget.of(budget)
 
 
-def test_a_budget_below_one_turn_is_said(dialogue, context_budget):
+def test_a_budget_below_one_turn_is_reported(dialogue, context_budget):
     with pytest.raises(LabError, match="2 tokens is below one turn of dialogue 'd', whose shortest takes 3"):
         context_budget(2)
     short = dialogue.model_copy(update={"turns": dialogue.turns[:1]})

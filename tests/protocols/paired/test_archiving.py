@@ -30,7 +30,7 @@ def packed(target, listed, files, tail=b""):
 
 
 @pytest.mark.parametrize("seals", [SEAL, SUM], ids=["with lengths", "of an earlier version"])
-def test_a_whole_archive_is_verified(tmp_path, seals):
+def test_a_complete_archive_is_verified(tmp_path, seals):
     packed(tmp_path / "x.tar.gz", {FILE[0]: seals}, [FILE])
     assert verify(tmp_path / "x.tar.gz") == {FILE[0]: SUM}
 
@@ -70,7 +70,7 @@ def test_no_more_is_unpacked_than_the_list_says(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"none", gzip.compress(b"none")], ids=["empty", "text", "no tar"])
-def test_what_is_no_archive_is_said(tmp_path, content):
+def test_what_is_no_archive_is_reported(tmp_path, content):
     (tmp_path / "x.tar.gz").write_bytes(content)
     with pytest.raises(LabError, match=r"is no archive|as its first file"):
         verify(tmp_path / "x.tar.gz")

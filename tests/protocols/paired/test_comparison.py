@@ -87,7 +87,7 @@ def test_repeats_add_no_items_and_no_certainty(paired_run, thrice):
     assert often.costs[1].tokens == 3 * once.costs[1].tokens and often.costs[1].per_success == once.costs[1].per_success
 
 
-def test_what_one_side_gives_no_value_to_is_left_out(paired_run):
+def test_what_one_condition_gives_no_value_to_is_left_out(paired_run):
     pair = compare_conditions(run_condition(paired_run, "full-context"), run_condition(paired_run, "lexical"))
     assert (pair.success.n, pair.success.n_unscored, pair.success.difference) == (13, 13, 0.0)
 
@@ -127,7 +127,7 @@ def test_a_run_is_reproduced_answer_by_answer(paired_run, folder):
     assert reproduce(paired_run, read_suite(folder), "hippo-tiny", lambda line: None).differing == ()
 
 
-def test_an_archive_is_whole_or_refused(tmp_path, paired_run, folder):
+def test_an_archive_is_complete_or_refused(tmp_path, paired_run, folder):
     target = tmp_path / "run.tar.gz"
     sums = archiving.archive(paired_run, read_suite(folder), target)
     assert {"run/results.jsonl", "suite/notes.jsonl", "suite/human_notes/amber.md"} <= sums.keys()

@@ -105,7 +105,7 @@ def altered(run, change, seal=False):
         (lambda about: about.update(new="value"), "wrote: new"),
     ],
 )
-def test_an_altered_record_is_told_by_what_was_altered(record, change, says):
+def test_an_altered_record_is_refused_and_what_was_altered_is_named(record, change, says):
     run = record(MODEL)
     altered(run, change)
     for read in (lambda: read_run(run.folder), lambda: read_run_condition(f"{run.folder}:no-memory")):
@@ -123,7 +123,7 @@ def test_an_altered_record_is_told_by_what_was_altered(record, change, says):
         (lambda about: about.pop("checksums"), "checksums: missing"),
     ],
 )
-def test_a_record_that_is_none_is_told_in_a_line(record, change, says):
+def test_a_record_that_is_none_is_reported_in_a_line(record, change, says):
     run = record(MODEL)
     altered(run, change, seal=True)
     with pytest.raises(LabError, match=says):
@@ -147,7 +147,7 @@ def test_a_record_of_an_earlier_lab_has_no_seal_and_opens(record):
         (lambda row: row | {"answer": 7}, "answer: Input should be a valid string"),
     ],
 )
-def test_rows_that_are_none_are_told_by_line(record, line, says):
+def test_rows_that_are_none_are_reported_by_line(record, line, says):
     run = record(MODEL)
     path = run.folder / RESULTS
     first = path.read_text().splitlines()[0]

@@ -198,12 +198,12 @@ def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monke
 
 
 @pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
-def test_a_memory_that_is_not_there_is_told_in_a_line(name):
+def test_a_memory_that_is_not_there_is_reported_in_a_line(name):
     with pytest.raises(LabError, match=r"there is no module|has no .nothing|unknown preset"):
         under_test.check_memory(name, "own")
 
 
-def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
+def test_a_module_that_breaks_is_reported_in_a_line(tmp_path, monkeypatch):
     (tmp_path / "broken_memory.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(LabError, match="its module cannot be imported: ZeroDivisionError"):
@@ -211,7 +211,7 @@ def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "says"), [("'open", "No closing quotation"), ("a\0b", "cannot be started"), ("", "is empty")])
-def test_a_command_that_is_none_is_told_in_a_line(command, says):
+def test_a_command_that_is_none_is_reported_in_a_line(command, says):
     with pytest.raises(LabError, match=says):
         Program(command)
 
@@ -240,4 +240,4 @@ def test_random_memory_brings_no_note_that_any_label_makes_right():
     item = Retrieval(id="q", type="retrieval", question="Which?", top_k=3, expected_notes=["n0"], expected_tags=["key"])
     suite: Any = SimpleNamespace(by_world={"main": notes})
     condition = open_condition("random-memory", suite, "main", lambda name, given: None, 7)  # type: ignore[arg-type, return-value]
-    assert {passage.note for passage in condition.bring(item, 0).shown} == {"n2", "n3"}
+    assert {passage.note for passage in condition.retrieve(item, 0).shown} == {"n2", "n3"}

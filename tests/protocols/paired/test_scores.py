@@ -57,7 +57,7 @@ def test_the_reciprocal_rank_is_of_the_first_right_note():
         ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True),
     ],
 )
-def test_what_is_denied_is_not_said(text, assertion, expected):
+def test_what_is_denied_is_not_stated(text, assertion, expected):
     assert assertions.says(text, assertion) is expected
 
 

@@ -38,7 +38,7 @@ def test_other_notes_and_answers_are_named(tmp_path):
     )
 
 
-def test_what_was_not_read_is_said(tmp_path):
+def test_what_was_not_read_is_reported(tmp_path):
     suite = read(tmp_path / "s")
     assert agreement(read_suite(suites.write(tmp_path / "other"))) is None
     path = suite.folder / FILE
@@ -54,7 +54,7 @@ def test_what_was_not_read_is_said(tmp_path):
         ('{"id": "amber-r", "note": ["n1"]}', "28"),
     ],
 )
-def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+def test_a_mistake_is_reported_with_its_line(tmp_path, line, says):
     suite = read(tmp_path / "s")
     (suite.folder / FILE).open("a").write(line + "\n")
     with pytest.raises(LabError) as error:
@@ -62,7 +62,7 @@ def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
     assert says in str(error.value)
 
 
-def test_the_shipped_suite_was_read_a_second_time_whole():
+def test_the_complete_shipped_suite_was_read_a_second_time():
     suite = read_suite("data/paired/everyday")
     result = agreement(suite)
     assert suite.manifest.label_status == "reviewed" and result.items == len(suite.items)

@@ -49,7 +49,7 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
         ),
     ],
 )
-def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+def test_a_mistake_is_reported_with_its_line(tmp_path, line, says):
     folder = suites.write(tmp_path / "s")
     (folder / "items.jsonl").open("a").write(line + "\n")
     with pytest.raises(LabError) as error:
@@ -79,7 +79,7 @@ def test_a_link_in_a_suite_is_refused(tmp_path):
         read_suite(folder).checksums  # noqa: B018
 
 
-def test_the_doctor_sees_what_no_memory_could_answer(tmp_path):
+def test_the_lint_sees_what_no_memory_could_answer(tmp_path):
     folder = suites.write(tmp_path / "s")
     (folder / "items.jsonl").open("a").write(
         '{"id": "x", "type": "grounded_answer", "world": "amber", "question": "?",'
@@ -131,7 +131,7 @@ def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
         read_suite(folder)
 
 
-def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_said(tmp_path):
+def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_reported(tmp_path):
     suite = read_suite(suites.write(tmp_path / "suite", worlds=["amber"]))
     assert suite.human_note("amber") and [suite.human_note(world) for world in ("birch", "x" * 300, "a/b", "...")] == [""] * 4
     with pytest.raises(LabError, match="expected a path within the suite"):

@@ -96,7 +96,7 @@ def _recall(condition: OpenCondition, world: str, repeat: int) -> Recall:
 
     def ask(question: str) -> Sequence[Mapping[str, Any]]:
         item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=QUERY_TOP_K)
-        retrieved = condition.bring(item, repeat)
+        retrieved = condition.retrieve(item, repeat)
         if retrieved.error:
             raise LabError(retrieved.error)
         return [{"id": passage.note, "text": passage.text} for passage in retrieved.shown]

@@ -117,7 +117,7 @@ def test_the_score_scripts_and_other_runs_are_not_read(mode, suite, tmp_path):
 
 
 @contained
-def test_what_is_left_alive_is_said(monkeypatch):
+def test_what_is_left_alive_is_reported(monkeypatch):
     """A keeper that kills nothing: the harness looks for itself."""
     if "uid" not in MODES:
         pytest.skip("needs root")
@@ -302,7 +302,7 @@ def test_a_run_goes_on_over_a_broken_item_and_counts_it(tmp_path):
     assert summary(run).endswith("1 of 2 answers could not be judged, by what an agent did or left: broken.")
 
 
-def test_an_item_without_notes_is_said_before_anything_runs(tmp_path):
+def test_an_item_without_notes_is_reported_before_anything_runs(tmp_path):
     suite = read_suite(SMOKE)
     lost = suite.items[0].model_copy(update={"world": "nowhere"})
     settings = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")

@@ -89,7 +89,7 @@ def test_a_fork_bomb_stays_small_and_ends(box):
     assert alive(box.uid) == []
 
 
-def test_memory_of_all_processes_together_is_limited(box):
+def test_the_total_memory_of_all_processes_is_limited(box):
     ran = box.run([box.python, "-c", "import os,time; os.fork(); held = bytearray(200 << 20); time.sleep(20)"])
     assert ran.ended == "memory" and "memory" in ran.why and alive(box.uid) == []
 
@@ -111,7 +111,7 @@ def test_bytes_that_are_no_text_survive(box):
     assert box.run(["printf", r"a\377\376\000b"]).stdout == b"a\xff\xfe\0b"
 
 
-def test_a_status_is_what_the_command_said(box):
+def test_a_status_is_what_the_command_returned(box):
     assert box.run(["sh", "-c", "exit 7"]).status == 7
     assert box.run(["sh", "-c", "kill -9 $$"]).status == -signal.SIGKILL
     with pytest.raises(LabError, match=r"could not be contained.*no-such"):

@@ -24,7 +24,7 @@ def test_no_item_runs_unless_commands_are_allowed(item, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_smoke_suite_succeeds_with_memory_by_every_way(mode, tmp_path):
+def test_the_smoke_suite_succeeds_with_memory_in_every_mode(mode, tmp_path):
     result = run_item(ITEMS["fill-port"], "full-memory", SMOKE, tmp_path, recall, allow_shell=True, mode=mode)
     assert result.success and result.containment == mode, result.notes
 
