@@ -1,4 +1,4 @@
-"""How long a comparison of a million paired items takes: `compare_sides`, as `hippo paired compare` calls it once the runs are read.
+"""How long a comparison of a million paired items takes: `compare_conditions`, as `hippo paired compare` calls it once the runs are read.
 
 python benchmarks/paired_items.py [ITEMS]
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hippo_core.protocols.paired.comparison import PER_ITEM, Paired, RunCondition, compare_sides
+from hippo_core.protocols.paired.comparison import PER_ITEM, Paired, RunCondition, compare_conditions
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.protocols.paired.scoring import SCORES
 
@@ -41,7 +41,7 @@ def timed(items: int, repeats: int) -> tuple[float, float, Paired]:
     """Seconds of CPU and by the clock, and the comparison."""
     baseline, candidate = (side(name, items, repeats, seed) for seed, name in enumerate(("baseline", "candidate")))
     cpu, clock = time.process_time(), time.perf_counter()
-    found = compare_sides(baseline, candidate)
+    found = compare_conditions(baseline, candidate)
     return time.process_time() - cpu, time.perf_counter() - clock, found
 
 

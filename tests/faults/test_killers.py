@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from hippo_core.protocols.paired.agents.containment import Containment, Way, free_uid
+from hippo_core.protocols.paired.agents.containment import Containment, ContainmentMode, free_uid
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.sandbox_init import kill_as
 from tests.faults.conftest import LONG
-from tests.protocols.paired.agents.conftest import WAYS, alive
+from tests.protocols.paired.agents.conftest import MODES, alive
 
 TRIALS = 14 if LONG else 2
 KILLER = """
@@ -51,10 +51,10 @@ def test_one_call_kills_a_killer():
         assert victim.wait(5) == -9 and alive(uid) == []
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("code", [KILLER, FORKING, KILLER.replace("os._exit(0)", "while True: os.kill(-1, signal.SIGCONT)", 1)])
-def test_a_killer_is_killed(code: str, way: Way):
+def test_a_killer_is_killed(code: str, mode: ContainmentMode):
     for _ in range(TRIALS):
-        with Containment.open(way=way, limits=Limits(processes=40)) as box:
+        with Containment.open(mode=mode, limits=Limits(processes=40)) as box:
             ran = box.run([box.python, "-c", code], seconds=0.4)
             assert ran.ended in ("exit", "timeout") and ran.seconds < 10 and alive(box.uid) == []

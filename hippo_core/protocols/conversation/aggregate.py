@@ -30,19 +30,19 @@ def aggregate(
     """Write report.md, report.html and report.json below `out`; returns the page. LabError where nothing is scored."""
     if not scored:
         raise LabError("no scored answers; run the phases execute and evaluate first")
-    for number, one in enumerate(scored, 1):
-        if wrong := [name for name in NUMBERS if not isinstance(one.get(name), int | float | None)]:
+    for number, row in enumerate(scored, 1):
+        if wrong := [name for name in NUMBERS if not isinstance(row.get(name), int | float | None)]:
             raise LabError(f"scored answer {number}: {wrong[0]} is no number; run the phase evaluate again")
     rows: Frame = pd.DataFrame(list(scored))
-    if len(judges := {one["judge"] for one in judged}) > 1:
+    if len(judges := {judgement["judge"] for judgement in judged}) > 1:
         raise LabError(f"judgements of {len(judges)} judges ({', '.join(sorted(judges))}); give those of one")
-    last = {one["answer_id"]: one for one in judged}
+    last = {judgement["answer_id"]: judgement for judgement in judged}
     agreements = {aspect: agreement(scored, list(last.values()), ratings, aspect) for aspect in ASPECTS}
     for aspect in ASPECTS:
         ids = rows["answer_id"] if agreements[aspect].shown else []
-        rows[aspect] = [last.get(one, {}).get(aspect) for one in ids] if len(ids) else None
+        rows[aspect] = [last.get(answer_id, {}).get(aspect) for answer_id in ids] if len(ids) else None
     tables = [conditions(rows), differences(rows), *(breakdown(rows, name) for name in ("position", "salience", "kind"))]
-    tables = [one for one in tables if one[2]]
+    tables = [entry for entry in tables if entry[2]]
     notes = [judge_note(aspect, agreements[aspect], bool(judged)) for aspect in ASPECTS]
     parts = [f"## {title}\n\n{table(columns, body)}" for title, columns, body in tables]
     page = "\n\n".join(["# Conversations", *parts, "## The judge", *notes]) + "\n"
@@ -75,50 +75,50 @@ def conditions(rows: Frame) -> Table:
 
 def differences(rows: Frame) -> Table:
     """Every pair of techniques of a provider, on the questions that both answered; p by permutation over dialogues, Holm over all pairs."""
-    found = []
+    pairs = []
     for provider, part in rows.groupby("provider", sort=False):
-        sides = {
-            f"{name} ({budget})": _items(side[side["error"].isna()])
-            for (name, budget), side in part.groupby(["technique", "budget"], sort=False)
+        groups = {
+            f"{name} ({budget})": _items(group[group["error"].isna()])
+            for (name, budget), group in part.groupby(["technique", "budget"], sort=False)
         }
-        for a, b in combinations(sides, 2):
-            both = sorted(set(sides[a]["item"]) & set(sides[b]["item"]))
+        for a, b in combinations(groups, 2):
+            both = sorted(set(groups[a]["item"]) & set(groups[b]["item"]))
             if both:
-                first, second = (sides[one][sides[one]["item"].isin(both)] for one in (a, b))
-                found.append((str(provider), str(a), str(b), compare(first, second, key="item")))
-    adjusted = holm([one.p_permutation for *_, one in found])
+                first, second = (groups[label][groups[label]["item"].isin(both)] for label in (a, b))
+                pairs.append((str(provider), str(a), str(b), compare(first, second, key="item")))
+    adjusted = holm([pair.p_permutation for *_, pair in pairs])
     body = [
-        [provider, f"{a} − {b}", str(one.n), share(one.difference, one.low, one.high, sign=True), span(one.low, one.high, sign=True),
-         f"{one.only_a} / {one.only_b}", probability(one.p_permutation), probability(p)]
-        for (provider, a, b, one), p in zip(found, adjusted, strict=True)
+        [provider, f"{a} − {b}", str(pair.n), share(pair.difference, pair.low, pair.high, sign=True), span(pair.low, pair.high, sign=True),
+         f"{pair.only_a} / {pair.only_b}", probability(pair.p_permutation), probability(p)]
+        for (provider, a, b, pair), p in zip(pairs, adjusted, strict=True)
     ]  # fmt: skip
     return "Differences", ["provider", "techniques", "n", "difference", "95 %", "only the one / the other", "p", "p (Holm)"], body
 
 
-def _items(side: Frame) -> Frame:
-    last = side.drop_duplicates(["dialogue", "question"], keep="last")
+def _items(group: Frame) -> Frame:
+    last = group.drop_duplicates(["dialogue", "question"], keep="last")
     names = last["dialogue"].astype(str) + "/" + last["question"].astype(str)
     return pd.DataFrame({"item": names, "world": last["dialogue"], "score": last["contains"].astype(float)})
 
 
 def breakdown(rows: Frame, name: str) -> Table:
-    """The share of answers that contain the right one, by technique and what is known of the question."""
+    """The share of answers that contain the right one, by technique and by a property of the question."""
     known = rows[rows[name].notna() & (rows[name] != "")]
     values = list(dict.fromkeys(known[name]))
     body = []
     for key, part in known.groupby(KEYS, sort=False):
         cells = [part[(part[name] == value) & part["error"].isna()]["contains"].astype(float) for value in values]
-        body.append([*map(str, key), *(f"{share(_mean(one))} ({len(one)})" for one in cells)])
+        body.append([*map(str, key), *(f"{share(_mean(cell))} ({len(cell)})" for cell in cells)])
     return f"By {name} (n)", [*KEYS, *map(str, values)], body
 
 
-def judge_note(aspect: str, found: JudgeAgreement, judged: bool) -> str:
-    """What is said of a judge's aspect."""
+def judge_note(aspect: str, result: JudgeAgreement, judged: bool) -> str:
+    """A sentence about a judge's aspect."""
     if not judged:
         return f"{aspect}: no judge was asked"
-    kappa = f"weighted kappa {share(found.kappa.mean)} ({span(found.kappa.low, found.kappa.high)}), {found.kappa.n} rated answers"
-    said = "shown" if found.shown else f"not shown: {found.why}"
-    return f"{aspect}: {said}" + (f"; {kappa}" if found.kappa.n else "")
+    kappa = f"weighted kappa {share(result.kappa.mean)} ({span(result.kappa.low, result.kappa.high)}), {result.kappa.n} rated answers"
+    verdict = "shown" if result.shown else f"not shown: {result.why}"
+    return f"{aspect}: {verdict}" + (f"; {kappa}" if result.kappa.n else "")
 
 
 def _mean(values: Any) -> float:

@@ -32,12 +32,12 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Room:
+class ContextBudget:
     """What a budget leaves for the lines of one dialogue.
 
     Args:
         turns, tokens: at most; None: as many as there are.
-        cost: tokens of each turn's line, by its place.
+        cost: tokens of each turn's line, by its index.
         count: tokens of any line.
     """
 
@@ -48,7 +48,7 @@ class Room:
 
     @classmethod
     def of(cls, budget: Budget, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
-        """The room of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
+        """The budget of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
         if budget.name == TURNS:
             turns = min(len(dialogue.turns) // 2, MOST_TURNS)
             if turns < 1:
@@ -64,32 +64,32 @@ class Room:
         return cls(None, tokens, cost, count)
 
     def fill(self, ranking: Iterable[int]) -> tuple[int, ...]:
-        """The places of a ranking that fit, best first; a turn that does not fit is passed over, so that a shorter one may. In order."""
+        """The turns of a ranking that fit, best first, returned in order. It skips a turn that does not fit, so that a shorter one may."""
         chosen: list[int] = []
         left = self.tokens
-        for place in ranking:
+        for index in ranking:
             if self.turns is not None and len(chosen) == self.turns:
                 break
             if left is not None:
-                if self.cost[place] > left:
+                if self.cost[index] > left:
                     continue
-                left -= self.cost[place]
-            chosen.append(place)
+                left -= self.cost[index]
+            chosen.append(index)
         return tuple(sorted(chosen))
 
     def fill_lines(self, lines: Mapping[int, str], ranking: Iterable[int]) -> tuple[int, ...]:
-        """The same of lines that stand for turns in other words."""
-        cost = [self.count(lines[place]) if place in lines else 0 for place in range(len(self.cost))]
-        return Room(self.turns, self.tokens, cost, self.count).fill(place for place in ranking if place in lines)
+        """The same for lines that replace turns."""
+        cost = [self.count(lines[index]) if index in lines else 0 for index in range(len(self.cost))]
+        return ContextBudget(self.turns, self.tokens, cost, self.count).fill(index for index in ranking if index in lines)
 
-    def share(self, part: float) -> "Room":
-        """A part of the room; at least one turn."""
+    def share(self, part: float) -> "ContextBudget":
+        """A part of the budget; at least one turn."""
         turns = None if self.turns is None else max(1, round(part * self.turns))
-        return Room(turns, None if self.tokens is None else int(part * self.tokens), self.cost, self.count)
+        return ContextBudget(turns, None if self.tokens is None else int(part * self.tokens), self.cost, self.count)
 
-    def less(self, places: Iterable[int]) -> "Room":
-        """What these turns leave of it."""
-        taken = list(places)
-        turns = None if self.turns is None else self.turns - len(taken)
-        tokens = None if self.tokens is None else self.tokens - sum(self.cost[place] for place in taken)
-        return Room(turns, tokens, self.cost, self.count)
+    def less(self, indices: Iterable[int]) -> "ContextBudget":
+        """The budget without these turns."""
+        used = list(indices)
+        turns = None if self.turns is None else self.turns - len(used)
+        tokens = None if self.tokens is None else self.tokens - sum(self.cost[index] for index in used)
+        return ContextBudget(turns, tokens, self.cost, self.count)

@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from hippo_core.files import in_a_line
-from hippo_core.protocols.conversation.budget import FULL, Budget, Room
+from hippo_core.protocols.conversation.budget import FULL, Budget, ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
-from hippo_core.protocols.conversation.techniques import found, load_technique
+from hippo_core.protocols.conversation.techniques import load_technique, technique_members
 from hippo_core.protocols.conversation.techniques.base import Chosen, TechniqueContext, TurnQuery, timed
 from hippo_core.providers.base import Provider
 from hippo_core.text import on_one_line
@@ -20,7 +20,7 @@ INSTRUCTION = (
     'Use as few words as it takes; say "unknown" where the conversation does not tell.'
 )
 T = TypeVar("T")
-RANKED = 10  # places of a ranking that are kept
+RANKED = 10  # ranks that are kept
 UNBUDGETED = ("none", "full")  # techniques that show the same under every budget
 Row = dict[str, Any]
 
@@ -45,7 +45,7 @@ def choices(
 ) -> Iterator[SelectedContext]:
     """What each technique shows for each question within each budget; a technique without a budget once, as of the budget "full".
     `setting.lm` counts the tokens of a budget, whoever answers. LabError, before the first, for an unknown technique."""
-    found(techniques)
+    technique_members(techniques)
     count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
     for name in techniques:
         technique = load_technique(name, setting)
@@ -53,15 +53,15 @@ def choices(
             cost = [count(turn.line) for turn in dialogue.turns]
             (choose, broken), index_ms = timed(lambda: _tried(lambda: technique.open(dialogue)))  # noqa: B023 - called at once
             for budget in [Budget(FULL)] if name in UNBUDGETED else budgets:
-                room = Room.of(budget, dialogue, cost, count)
+                context_budget = ContextBudget.of(budget, dialogue, cost, count)
                 for question in dialogue.questions:
-                    asked = TurnQuery(question.question, question.id, tuple(dialogue.places(question.evidence)))
-                    (chosen, error), ms = timed(lambda: _tried(lambda: choose(asked, room)) if choose else (None, broken))  # noqa: B023
+                    asked = TurnQuery(question.question, question.id, tuple(dialogue.indices(question.evidence)))
+                    (chosen, error), ms = timed(lambda: _tried(lambda: choose(asked, context_budget)) if choose else (None, broken))  # noqa: B023
                     yield SelectedContext(dialogue, question, name, budget.name, chosen or Chosen((), ()), ms, index_ms, error)
 
 
 def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
-    """What a call returns, or in one line why it failed: a dialogue that a technique cannot read is no fault of the others."""
+    """What a call returns, or why it failed, in one line. A technique that cannot read a dialogue does not stop the others."""
     try:
         return work(), None
     except Exception as error:
@@ -71,7 +71,7 @@ def _tried(work: Callable[[], T]) -> tuple[T | None, str | None]:
 def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> list[tuple[Row, str]]:
     """Every call: what is known of it before, with the `lines` that are shown, and its prompt. Lines that the model's limit does not hold
     are not shown. Where a technique failed, or the question alone is too long, `error` says why, and it is not to be asked."""
-    found = []
+    planned = []
     for choice in chosen:
         lines, too_long = _tried(lambda: provider.fitting(choice.chosen.lines, choice.question.question, max_tokens))  # noqa: B023
         failed, lines = choice.error or too_long, lines or ()
@@ -90,14 +90,14 @@ def calls(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int
             "prompt_sha256": sha256(text.encode()).hexdigest(),
             "dropped": dropped,
             "lines": None if failed else list(lines),
-            "places": None if failed else list(choice.chosen.places[-len(lines) :]) if lines else [],
+            "places": None if failed else list(choice.chosen.indices[-len(lines) :]) if lines else [],
             "ranking": None if ranking is None else list(ranking[:RANKED]),
             "select_ms": choice.select_ms,
             "index_ms": choice.index_ms,
             "error": failed,
         }
-        found.append((known, text))
-    return found
+        planned.append((known, text))
+    return planned
 
 
 def prompt(lines: Sequence[str], question: str, instructed: bool) -> str:

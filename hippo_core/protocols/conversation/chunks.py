@@ -43,10 +43,20 @@ def world_of(dialogue: Dialogue, chunks: Sequence[Chunk]) -> World:
     facts = tuple(Fact(chunk.id, dialogue.id, chunk.text, {}, time, provenance="conversation") for time, chunk in enumerate(chunks))
     taught = tuple(fact.id for fact in facts)
     items = []
-    for one in dialogue.questions:
-        gold = tuple(dict.fromkeys(holder[turn] for turn in one.evidence))
+    for asked in dialogue.questions:
+        gold = tuple(dict.fromkeys(holder[turn] for turn in asked.evidence))
         slices = () if gold else ("no_gold",)
         items.append(
-            Item(one.id, dialogue.id, one.question, (one.answer or "unknown",), gold, one.kind, "natural", taught=taught, slices=slices)
+            Item(
+                asked.id,
+                dialogue.id,
+                asked.question,
+                (asked.answer or "unknown",),
+                gold,
+                asked.kind,
+                "natural",
+                taught=taught,
+                slices=slices,
+            )
         )
     return World(dialogue.id, facts, tuple(items))

@@ -59,9 +59,9 @@ def execute(
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    rooms = [Budget.of(int(one) if one.isdecimal() else one) for one in budget or ("turns",)]
-    told = _read(dialogues, published, corrections)
-    chosen = choices(told, technique or ("full", "none", "bm25"), rooms, TechniqueContext(load(load_spec(COUNTS))))
+    budgets = [Budget.of(int(value) if value.isdecimal() else value) for value in budget or ("turns",)]
+    loaded = _read(dialogues, published, corrections)
+    chosen = choices(loaded, technique or ("full", "none", "bm25"), budgets, TechniqueContext(load(load_spec(COUNTS))))
     if dry_run:
         print(describe(chosen, model, max_tokens, temperature))
         return
@@ -88,13 +88,13 @@ def evaluate(
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
-    told = _read(dialogues, published, corrections)
+    loaded = _read(dialogues, published, corrections)
     judge_model = load_provider(judge, RetryPolicy(timeout=timeout), key_env) if judge else None
-    scored = phase(read_lines(out / "raw.jsonl"), told, out / "raw.jsonl")
+    scored = phase(read_lines(out / "raw.jsonl"), loaded, out / "raw.jsonl")
     write_lines(out / "scored.jsonl", scored)
-    print(f"{len(scored)} scored, {sum(one['error'] is not None for one in scored)} of them failed calls: {out / 'scored.jsonl'}")
+    print(f"{len(scored)} scored, {sum(row['error'] is not None for row in scored)} of them failed calls: {out / 'scored.jsonl'}")
     if judge_model:
-        failed = judged_by(scored, told, judge_model, out / "judged.jsonl")
+        failed = judged_by(scored, loaded, judge_model, out / "judged.jsonl")
         print(f"judged by {judge_model.identity}, {failed} judgements failed: {out / 'judged.jsonl'}")
 
 
@@ -107,7 +107,7 @@ def aggregate(out: Folder) -> None:
     from hippo_core.protocols.conversation.lines import read_lines
 
     judged = read_lines(out / "judged.jsonl", ("answer_id", "judge", *ASPECTS)) if (out / "judged.jsonl").is_file() else []
-    ratings = [one for path in sorted(out.glob("ratings*.jsonl")) for one in read_lines(path, ("answer_id",))]
+    ratings = [rating for path in sorted(out.glob("ratings*.jsonl")) for rating in read_lines(path, ("answer_id",))]
     print(f"report: {phase(read_lines(out / 'scored.jsonl', NAMES), out, judged, ratings)}")
 
 
@@ -136,11 +136,11 @@ def evidence(
 
     if half not in ("", "choosing", "judging"):
         raise LabError(f"half is choosing or judging, got {half!r}")
-    told = read_published(path or path_of("locomo"), corrections or ())
+    loaded = read_published(path or path_of("locomo"), corrections or ())
     searched = [Searched(size, dated, context) for size in chunk or (1, 3, 6)]
     rows, done = kept(output / "rows.csv" if output else None)
     lm = load(load_spec(model))
-    for part in evidence_parts(lm, told, preset or PRESETS, searched, done, lambda line: print(line, file=sys.stderr, flush=True)):
+    for part in evidence_parts(lm, loaded, preset or PRESETS, searched, done, lambda line: print(line, file=sys.stderr, flush=True)):
         rows = pd.concat([rows, part], ignore_index=True) if len(rows) else part
         if output:
             write_text(output / "rows.csv", rows.to_csv(index=False, float_format="%.6g"))

@@ -12,13 +12,13 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.located import Located, read_located
-from hippo_core.protocols.conversation.words import holds
+from hippo_core.protocols.conversation.words import contains_words
 
 KeyType = Literal["identity", "preference", "fact", "instruction"]
 Salience = Literal["high", "medium", "low"]
 Position = Literal["early", "middle", "recent"]
 KEY_TYPES, SALIENCES, POSITIONS = map(get_args, (KeyType, Salience, Position))
-Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 STRICT = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
@@ -39,8 +39,8 @@ class Turn(BaseModel):
 
     model_config = STRICT
 
-    speaker: Said = _named("speaker", "role")
-    text: Said = _named("text", "content")
+    speaker: Text = _named("speaker", "role")
+    text: Text = _named("text", "content")
     id: str = ""
     session: str = ""
     date: str = ""
@@ -72,13 +72,13 @@ class DialogueQuestion(BaseModel):
         entities: names and things that a full answer names.
         position: where in the dialogue the answer is; salience: how much it was stressed there.
         kind: what kind of question it is.
-        evidence: ids of the turns that tell the answer; refuted: what an earlier turn said and a later one has corrected.
+        evidence: ids of the turns that state the answer; refuted: what an earlier turn stated and a later one corrected.
         answerable: False where "unknown" is right.
     """
 
     model_config = STRICT
 
-    question: Said
+    question: Text
     answer: str = _named("answer", "expectedAnswer")
     id: str = ""
     accepted: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Dialogue(BaseModel):
 
     model_config = STRICT
 
-    id: Said
+    id: Text
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     questions: tuple[DialogueQuestion, ...] = _named("questions", "recallQuestions", default=())
     category: str = ""
@@ -108,14 +108,14 @@ class Dialogue(BaseModel):
             return values
         return {name: _with_ids(value) if isinstance(value, list) else value for name, value in values.items()}
 
-    def places(self, ids: Iterable[str]) -> list[int]:
+    def indices(self, ids: Iterable[str]) -> list[int]:
         """The numbers of the turns with these ids, from 0; ids of no turn are left out."""
         where = {turn.id: number for number, turn in enumerate(self.turns)}
-        return [where[one] for one in ids if one in where]
+        return [where[turn_id] for turn_id in ids if turn_id in where]
 
 
 def _with_ids(parts: list[Any]) -> list[Any]:
-    return [{"id": str(number), **one} if isinstance(one, dict) else one for number, one in enumerate(parts)]
+    return [{"id": str(number), **part} if isinstance(part, dict) else part for number, part in enumerate(parts)]
 
 
 def read(path: str | Path, verbatim: bool = True) -> tuple[Dialogue, ...]:
@@ -125,43 +125,43 @@ def read(path: str | Path, verbatim: bool = True) -> tuple[Dialogue, ...]:
         verbatim: whether the answer to every question that can be answered must occur, word for word, in its dialogue.
 
     Raises:
-        LabError: with file and line: no dialogue, a turn without speaker, two things of one id, an answer that occurs nowhere.
+        LabError: with file and line: no dialogue, a turn without speaker, two with the same id, an answer that occurs nowhere.
     """
-    found: dict[str, tuple[Dialogue, str]] = {}
-    for one in read_located(Path(path)):
-        dialogue = one.validated(Dialogue)
-        check(dialogue, one, verbatim)
-        if dialogue.id in found:
+    known: dict[str, tuple[Dialogue, str]] = {}
+    for located in read_located(Path(path)):
+        dialogue = located.validated(Dialogue)
+        check(dialogue, located, verbatim)
+        if dialogue.id in known:
             raise LabError(
-                f"{one.place('id')}: the id {dialogue.id!r} is that of a dialogue in {found[dialogue.id][1]}; give it one of its own"
+                f"{located.location('id')}: the id {dialogue.id!r} is that of a dialogue in {known[dialogue.id][1]}; give it one of its own"
             )
-        found[dialogue.id] = dialogue, one.place("id")
-    return tuple(dialogue for dialogue, _ in found.values())
+        known[dialogue.id] = dialogue, located.location("id")
+    return tuple(dialogue for dialogue, _ in known.values())
 
 
 def check(dialogue: Dialogue, where: Located | str = "", verbatim: bool = True) -> None:
     """LabError where ids overlap, evidence is no turn, or (`verbatim`) an answer occurs in no turn."""
 
-    def fail(path: Sequence[str | int], said: str) -> LabError:
-        place = where.place(*path) if isinstance(where, Located) else f"{where}dialogue {dialogue.id!r}"
-        return LabError(f"{place}: {said}")
+    def fail(path: Sequence[str | int], message: str) -> LabError:
+        location = where.location(*path) if isinstance(where, Located) else f"{where}dialogue {dialogue.id!r}"
+        return LabError(f"{location}: {message}")
 
     for name, parts in (("turns", dialogue.turns), ("questions", dialogue.questions)):
-        counts = Counter(one.id for one in parts)
-        for number, one in enumerate(parts):
-            if counts[one.id] > 1:
-                raise fail((name, number), f"two {name} of dialogue {dialogue.id!r} have the id {one.id!r}; each needs its own")
+        counts = Counter(part.id for part in parts)
+        for number, part in enumerate(parts):
+            if counts[part.id] > 1:
+                raise fail((name, number), f"two {name} of dialogue {dialogue.id!r} have the id {part.id!r}; each needs its own")
     ids = {turn.id for turn in dialogue.turns}
     text = "\n".join(turn.text for turn in dialogue.turns)
     for number, question in enumerate(dialogue.questions):
         path = ("questions", number)
-        if wrong := [one for one in question.evidence if one not in ids]:
+        if wrong := [turn_id for turn_id in question.evidence if turn_id not in ids]:
             raise fail(path, f"evidence {wrong[0]!r} is the id of no turn of dialogue {dialogue.id!r}")
         if not question.answerable:
             continue
         if not question.answer.strip():
             raise fail(path, "an answer is expected, got none; of a question without one say answerable: false")
-        if verbatim and not any(holds(text, one) for one in (question.answer, *question.accepted)):
+        if verbatim and not any(contains_words(text, answer) for answer in (question.answer, *question.accepted)):
             raise fail(
                 path, f"the answer {question.answer!r} occurs in no turn of dialogue {dialogue.id!r}; answers are said word for word"
             )

@@ -10,7 +10,7 @@ _NAMES = re.compile(r"\b[A-Z][\w'-]*|\b\d[\w.,:-]*\b")
 
 
 def content(text: str) -> list[str]:
-    """The content words of a text, in order, each as often as it is said."""
+    """The content words of a text, in order, each as often as it occurs."""
     return [word for word in words(text) if word not in FUNCTION_WORDS and word not in OPENERS]
 
 

@@ -21,7 +21,7 @@ from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base.parameters import with_settings
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.chunks import chunked, world_of
 from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
 from hippo_core.protocols.conversation.techniques import load_technique
@@ -61,29 +61,29 @@ def evidence_parts(
     presets: Iterable[str],
     searched: Sequence[Searched],
     kept: Collection[tuple[str, Searched]] = (),
-    say: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Frame]:
-    """A frame a preset and way to search, a row a question with evidence; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
-    name without a slash is a technique's that ranks turns. Those that are `kept` already are left out; `say` hears how long each took."""
+    """A frame a preset and search, a row a question with evidence; ids and numbers alone. A preset is NAME or NAME[key=value;...]; a
+    name without a slash is a technique's that ranks turns. Those that are `kept` already are left out; `log` gets how long each took."""
     for name in presets:
-        waiting = [how for how in searched if (name, how) not in kept]
+        waiting = [search for search in searched if (name, search) not in kept]
         method = None
         if "/" in name and waiting:
             preset = load_preset(*with_settings(name))
             method = preset.method(lm, preset.settings)
-        for how in waiting:
+        for search in waiting:
             begin, rows = time.perf_counter(), []
             for dialogue in dialogues:
-                found = _rows(method, dialogue, how) if method else _technique_rows(name, lm, dialogue, how)
-                rows += [{"method": name, **row} for row in found]
+                new_rows = _rows(method, dialogue, search) if method else _technique_rows(name, lm, dialogue, search)
+                rows += [{"method": name, **row} for row in new_rows]
             if method:
                 method.forget()
-            say(f"{name}, {how.size} turns a chunk: {time.perf_counter() - begin:.0f} s")
+            log(f"{name}, {search.size} turns a chunk: {time.perf_counter() - begin:.0f} s")
             yield pd.DataFrame(rows)
 
 
-def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, object]]:
-    chunks = chunked(dialogue, how.size, how.dated, how.context)
+def _rows(method: Method, dialogue: Dialogue, search: Searched) -> list[dict[str, object]]:
+    chunks = chunked(dialogue, search.size, search.dated, search.context)
     world = world_of(dialogue, chunks)
     own = {chunk.id: (set(chunk.turns), chunk.words) for chunk in chunks}
     retrieve, rows = _opened(method, world), []
@@ -92,31 +92,31 @@ def _rows(method: Method, dialogue: Dialogue, how: Searched) -> list[dict[str, o
             continue
         ranking = retrieve(Query(item.question, item.taught)).ranking or ()
         best = [own[trace.source] for trace in ranking[:10]]
-        rows.append({**_about(dialogue, question, how), **score(best, set(question.evidence))})
+        rows.append({**_about(dialogue, question, search), **score(best, set(question.evidence))})
     return rows
 
 
-def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, how: Searched) -> list[dict[str, object]]:
+def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, search: Searched) -> list[dict[str, object]]:
     """The rows of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
-    if how.dated or how.context:
+    if search.dated or search.context:
         raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
-    setting = TechniqueContext(lm, chunk=how.size)
-    choose, turns = load_technique(name if how.size == 1 else f"{name}@{how.size}", setting).open(dialogue), dialogue.turns
-    room = Room(None, None, [0] * len(turns), len)
+    setting = TechniqueContext(lm, chunk=search.size)
+    choose, turns = load_technique(name if search.size == 1 else f"{name}@{search.size}", setting).open(dialogue), dialogue.turns
+    budget = ContextBudget(None, None, [0] * len(turns), len)
     rows = []
     for question in dialogue.questions:
         if question.evidence:
-            ranking = choose(TurnQuery(question.question, question.id), room).ranking or ()
-            firsts = list(dict.fromkeys(place // how.size * how.size for place in ranking))[:10]
-            chunks = [turns[first : first + how.size] for first in firsts]
+            ranking = choose(TurnQuery(question.question, question.id), budget).ranking or ()
+            firsts = list(dict.fromkeys(index // search.size * search.size for index in ranking))[:10]
+            chunks = [turns[first : first + search.size] for first in firsts]
             best = [({turn.id for turn in chunk}, sum(len(turn.line.split()) for turn in chunk)) for chunk in chunks]
-            rows.append({**_about(dialogue, question, how), **score(best, set(question.evidence))})
+            rows.append({**_about(dialogue, question, search), **score(best, set(question.evidence))})
     return rows
 
 
-def _about(dialogue: Dialogue, question: DialogueQuestion, how: Searched) -> dict[str, object]:
+def _about(dialogue: Dialogue, question: DialogueQuestion, search: Searched) -> dict[str, object]:
     known = {"question": question.id, "dialogue": dialogue.id, "category": question.kind, "half": half_of(question.question)}
-    return {**known, "chunk": how.size, "dated": how.dated, "context": how.context}
+    return {**known, "chunk": search.size, "dated": search.dated, "context": search.context}
 
 
 def score(best: Sequence[tuple[set[str], int]], evidence: set[str]) -> dict[str, float]:
@@ -144,23 +144,25 @@ def _opened(method: Method, world: World) -> Retrieve:
 
 
 def kept(path: Path | None) -> tuple[Frame, set[tuple[str, Searched]]]:
-    """The rows that an earlier run has left, and which presets and ways to search they are of."""
+    """The rows that an earlier run has left, and their presets and searches."""
     rows = pd.read_csv(path) if path and path.is_file() else pd.DataFrame()
     done = {(row["method"], Searched(row["chunk"], row["dated"], row["context"])) for row in rows.to_dict("records")}
     return rows, done
 
 
 def by_category(rows: Frame, half: Half | None = None) -> Frame:
-    """Means by method, way to search and category, with n, of INTERVALS with a 95 % interval by conversation (NaN where there are too few);
-    `all` are all but adversarial questions, which ask for what was not said."""
+    """Means by method, search and category, with n, of INTERVALS with a 95 % interval by conversation (NaN where there are too few);
+    `all` are all but adversarial questions, which ask for what was never stated."""
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
     grouped: Frame = pd.concat([kept, every]).groupby(keys, sort=False)
     means: Frame = grouped[list(MEASURES)].mean()
-    low_high = {name: {key: cluster_interval(one[name], one["dialogue"]) for key, one in grouped} for name in INTERVALS}
+    low_high = {name: {key: cluster_interval(group[name], group["dialogue"]) for key, group in grouped} for name in INTERVALS}
     bounds = {
-        f"{name}_{end}": [getattr(found[key], end) for key in means.index] for name, found in low_high.items() for end in ("low", "high")
+        f"{name}_{end}": [getattr(intervals[key], end) for key in means.index]
+        for name, intervals in low_high.items()
+        for end in ("low", "high")
     }
     return means.assign(n=grouped.size(), **bounds).reset_index()
 

@@ -3,7 +3,7 @@
 A third of the questions ask in the words of the turn, a third in other words, a third for what a later turn corrected. Salience and
 position are crossed: question j of dialogue i has cell (5 i + j + i // 9) mod 9 of their table, so that each cell has as many questions as
 any other, give or take one; the kind of question changes after every round of the nine. In 27 dialogues each cell meets each category
-alike.
+equally often.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from hippo_core.suites.episodic import EpisodicSettings, make_events, make_quest
 from hippo_core.suites.types import Split, WorldSpec
 
 CATEGORIES = ("identity", "technical", "multi-topic")
-EVENTS = {"identity": 0.0, "technical": 1.0, "multi-topic": 0.5}  # share of what is told that is an event
+EVENTS = {"identity": 0.0, "technical": 1.0, "multi-topic": 0.5}  # share of the statements that are events
 LENGTHS = (16, 32, 48, 64, 80, 96, 120)  # turns
 QUESTIONS, KINDS = 5, ("fact", "paraphrase", "correction")
-TOLD = 0.6  # share of the turns that tell something
+FACT_SHARE = 0.6  # share of the turns that state something
 STRESS: dict[Salience, str] = {"high": "Please remember this: {fact}", "medium": "{fact}", "low": "By the way: {fact}"}
 PREFERENCES = ("color", "drink", "food", "music")  # relations that say what somebody likes
 FILLERS = {
@@ -37,7 +37,7 @@ FILLERS = {
 
 @dataclass(frozen=True)
 class DialogueEvent:
-    """Something to be told: its sentence, what kind of information it is."""
+    """A statement: its sentence, and what kind of information it is."""
 
     text: str
     key: KeyType
@@ -45,12 +45,12 @@ class DialogueEvent:
 
 @dataclass(frozen=True)
 class DialogueProbe:
-    """What is asked about: where and how stressed it is told, the question, and what is told before and corrected."""
+    """What a question is about: its position and stress, the question, and the earlier statement that it corrects."""
 
     position: Position
     salience: Salience
     kind: str
-    told: DialogueEvent
+    event: DialogueEvent
     question: str
     answer: str
     before: DialogueEvent | None = None
@@ -77,75 +77,75 @@ def _dialogue(index: int, seed: int, split: Split, lengths: Sequence[int]) -> Di
     category = CATEGORIES[index % len(CATEGORIES)]
     length = lengths[index // len(CATEGORIES) % len(lengths)]
     asked, others = _contents(random, category, length, WorldSpec(split, seed, index))
-    places = _places(random, asked, length)
+    turn_indices = _turn_indices(random, asked, length)
     spoken: dict[int, tuple[DialogueEvent, Salience | None]] = {}
     corrects: dict[int, int] = {}
-    for one, (before, place) in zip(asked, places, strict=True):
-        spoken[place] = one.told, one.salience
-        if one.before is not None:
-            spoken[before] = one.before, "medium"
-            corrects[place] = before
-    free = [place for place in range(length) if place not in spoken]
-    for place, told in zip(random.sample(free, min(len(free), len(others))), others, strict=False):
-        spoken[place] = told, random.choice(SALIENCES)
-    turns = tuple(_turn(random, place, spoken.get(place), corrects.get(place), category) for place in range(length))
+    for probe, (before, turn_index) in zip(asked, turn_indices, strict=True):
+        spoken[turn_index] = probe.event, probe.salience
+        if probe.before is not None:
+            spoken[before] = probe.before, "medium"
+            corrects[turn_index] = before
+    free = [turn_index for turn_index in range(length) if turn_index not in spoken]
+    for turn_index, event in zip(random.sample(free, min(len(free), len(others))), others, strict=False):
+        spoken[turn_index] = event, random.choice(SALIENCES)
+    turns = tuple(_turn(random, turn_index, spoken.get(turn_index), corrects.get(turn_index), category) for turn_index in range(length))
     questions = tuple(
         DialogueQuestion(
-            id=str(number), question=one.question, answer=one.answer, entities=(one.answer,), position=one.position, salience=one.salience,
-            kind=one.kind, evidence=(str(place),), refuted=(one.refuted,) if one.refuted else (),
+            id=str(number), question=probe.question, answer=probe.answer, entities=(probe.answer,), position=probe.position,
+            salience=probe.salience, kind=probe.kind, evidence=(str(turn_index),), refuted=(probe.refuted,) if probe.refuted else (),
         )
-        for number, (one, (_, place)) in enumerate(zip(asked, places, strict=True))
+        for number, (probe, (_, turn_index)) in enumerate(zip(asked, turn_indices, strict=True))
     )  # fmt: skip
     return Dialogue(id=f"{split}-{index:03d}", turns=turns, questions=questions, category=category)
 
 
-def _turn(random: Random, place: int, said: tuple[DialogueEvent, Salience | None] | None, corrects: int | None, category: str) -> Turn:
-    speaker = ("user", "assistant")[place % 2]
-    if said is None:
-        return Turn(id=str(place), speaker=speaker, text=random.choice(FILLERS[speaker]))
-    told, salience = said
-    text = STRESS[salience or "medium"].format(fact=told.text)
+def _turn(random: Random, index: int, fact: tuple[DialogueEvent, Salience | None] | None, corrects: int | None, category: str) -> Turn:
+    speaker = ("user", "assistant")[index % 2]
+    if fact is None:
+        return Turn(id=str(index), speaker=speaker, text=random.choice(FILLERS[speaker]))
+    event, salience = fact
+    text = STRESS[salience or "medium"].format(fact=event.text)
     earlier = () if corrects is None else (str(corrects),)
-    return Turn(id=str(place), speaker=speaker, text=text, key=told.key, salience=salience, category=category, corrects=earlier)
+    return Turn(id=str(index), speaker=speaker, text=text, key=event.key, salience=salience, category=category, corrects=earlier)
 
 
-def _places(random: Random, asked: Sequence[DialogueProbe], length: int) -> list[tuple[int, int]]:
-    """Where each is told, in the third of the dialogue that is its position, and where what it corrects is (-1: nothing)."""
+def _turn_indices(random: Random, asked: Sequence[DialogueProbe], length: int) -> list[tuple[int, int]]:
+    """The turn of each, within the third of its position, and the turn of what it corrects (-1: nothing)."""
     while True:
-        taken: set[int] = set()
-        found = []
-        for one in asked:
-            third = POSITIONS.index(one.position)
-            here = [p for p in range(-(-third * length // 3), -(-(third + 1) * length // 3)) if p not in taken]
-            place = random.choice(here[1:] if one.before and third == 0 else here)
-            before = random.choice([p for p in range(place) if p not in taken] or [-1]) if one.before else -1
-            taken |= {place, before} - {-1}
-            found.append((before, place))
-        if all(before >= 0 or one.before is None for one, (before, _) in zip(asked, found, strict=True)):
-            return found
+        used: set[int] = set()
+        pairs = []
+        for probe in asked:
+            third = POSITIONS.index(probe.position)
+            here = [p for p in range(-(-third * length // 3), -(-(third + 1) * length // 3)) if p not in used]
+            index = random.choice(here[1:] if probe.before and third == 0 else here)
+            before = random.choice([p for p in range(index) if p not in used] or [-1]) if probe.before else -1
+            used |= {index, before} - {-1}
+            pairs.append((before, index))
+        if all(before >= 0 or probe.before is None for probe, (before, _) in zip(asked, pairs, strict=True)):
+            return pairs
 
 
 def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tuple[list[DialogueProbe], list[DialogueEvent]]:
-    """What is asked about, and what else is told. Drawn again where an event cannot be asked for."""
+    """What is asked about, and the other statements. Drawn again where an event cannot be asked for."""
     cells = [cell_of(spec.index, number) for number in range(QUESTIONS)]
     of_events = [kind != "correction" and _is_event(category, number) for number, (_, _, kind) in enumerate(cells)]
-    others = round(TOLD * length) - QUESTIONS
+    others = round(FACT_SHARE * length) - QUESTIONS
     n_events = sum(of_events) + round(EVENTS[category] * others)
     while True:
         events = _events(random, spec, n_events, [kind for (_, _, kind), event in zip(cells, of_events, strict=True) if event])
         if events is not None:
             break
-    people = [name for name in lexicon.names(held_out=False) if not any(name in told.text for told, _ in events)]
+    people = [name for name in lexicon.names(held_out=False) if not any(name in event.text for event, _ in events)]
     statements = _statements(random, QUESTIONS + others - n_events, people)
     drawn = (iter(events[: sum(of_events)]), statements)
     asked = []
     for (salience, position, kind), event in zip(cells, of_events, strict=True):
         if event:
-            told, (question, answer) = next(drawn[0])
-            asked.append(DialogueProbe(position, salience, kind, told, question, answer))
+            fact, (question, answer) = next(drawn[0])
+            asked.append(DialogueProbe(position, salience, kind, fact, question, answer))
         else:
             asked.append(_about(random, next(drawn[1]), salience, position, kind))
-    return asked, [*(told for told, _ in events[sum(of_events) :]), *(_stated(random, one) for one in drawn[1])]
+    return asked, [*(event for event, _ in events[sum(of_events) :]), *(_stated(random, pair) for pair in drawn[1])]
 
 
 def _is_event(category: str, number: int) -> bool:
@@ -159,7 +159,7 @@ def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -
     settings = EpisodicSettings(n_facts=max(4, count), held_out=False, n_competitors=min(3, count - 1))
     events = make_events(random, settings, spec, motion=False)[:count]
     words = [wording.choose_words(random, event) for event in events]
-    found = []
+    drawn_events = []
     for number, chosen in enumerate(words):
         answer = question = ""
         if number < len(kinds):
@@ -168,8 +168,8 @@ def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -
             if drawn is None:
                 return None
             question, answer = drawn.question, chosen.slots()[drawn.kind]
-        found.append((DialogueEvent(wording.tell(random, chosen), "fact"), (question, answer)))
-    return found
+        drawn_events.append((DialogueEvent(wording.tell(random, chosen), "fact"), (question, answer)))
+    return drawn_events
 
 
 def _statements(random: Random, count: int, people: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -183,10 +183,10 @@ def _about(random: Random, pair: tuple[str, str], salience: Salience, position: 
     who, relation = pair
     answer, earlier = random.sample(multi.RELATIONS[relation].values, 2)
     corrects = kind == "correction"
-    told = DialogueEvent(multi.tell(random, (who, relation, answer), corrects), _key(relation))
+    event = DialogueEvent(multi.tell(random, (who, relation, answer), corrects), _key(relation))
     question, _ = multi.ask(random, (who, relation, answer), "paraphrase" if kind == "paraphrase" else "exact", training=True)
     before = DialogueEvent(multi.tell(random, (who, relation, earlier), False), _key(relation)) if corrects else None
-    return DialogueProbe(position, salience, kind, told, question, answer, before, earlier if corrects else "")
+    return DialogueProbe(position, salience, kind, event, question, answer, before, earlier if corrects else "")
 
 
 def _stated(random: Random, pair: tuple[str, str]) -> DialogueEvent:

@@ -40,17 +40,17 @@ def judge(scored: Sequence[dict[str, Any]], dialogues: Sequence[Dialogue], provi
     by_id, failed = {dialogue.id: dialogue for dialogue in dialogues}, 0
     with appending(out) as append:
         done = {
-            one["answer_id"]
-            for one in read_lines(out, ("answer_id", "judge", "error"))
-            if one["judge"] == provider.identity and one["error"] is None
+            row["answer_id"]
+            for row in read_lines(out, ("answer_id", "judge", "error"))
+            if row["judge"] == provider.identity and row["error"] is None
         }
         for record in scored:
             if record["error"] is not None or record["answer_id"] in done:
                 continue
             dialogue = by_id[record["dialogue"]]
-            [question] = [one.question for one in dialogue.questions if one.id == record["question"]]
-            said = "\n".join(turn.line for turn in dialogue.turns)
-            answer = provider.answer(PROMPT.format(conversation=said, question=question, answer=record["text"]), max_tokens=64)
+            [question] = [candidate.question for candidate in dialogue.questions if candidate.id == record["question"]]
+            conversation = "\n".join(turn.line for turn in dialogue.turns)
+            answer = provider.answer(PROMPT.format(conversation=conversation, question=question, answer=record["text"]), max_tokens=64)
             ratings = read_ratings(answer.text)
             error = answer.error or (None if ratings else f"no ratings from 1 to 5 in {answer.text[:80]!r}")
             values: Mapping[str, int | None] = ratings or dict.fromkeys(ASPECTS)
@@ -73,7 +73,7 @@ def read_ratings(text: str) -> dict[str, int] | None:
 
 def sample(scored: Sequence[dict[str, Any]], seed: int = 0, share: float = SHARE) -> list[dict[str, Any]]:
     """The answers to rate, in the order in which they are rated: a seeded draw of a share of all answers, at least one."""
-    answered = sorted((one for one in scored if one["error"] is None), key=lambda one: one["answer_id"])
+    answered = sorted((row for row in scored if row["error"] is None), key=lambda row: row["answer_id"])
     return Random(f"calibration/{seed}").sample(answered, min(len(answered), max(1, math.ceil(share * len(answered))))) if answered else []
 
 
@@ -90,10 +90,10 @@ def agreement(
     scored: Sequence[dict[str, Any]], judged: Sequence[dict[str, Any]], ratings: Sequence[dict[str, Any]], aspect: str
 ) -> JudgeAgreement:
     """The weighted kappa of a judge with people, clusters being dialogues. Several people's ratings of an answer count one by one."""
-    dialogue = {one["answer_id"]: one["dialogue"] for one in scored}
-    by_judge = {one["answer_id"]: one[aspect] for one in judged if one[aspect] is not None}
-    both = [(by_judge[one["answer_id"]], one[aspect], dialogue[one["answer_id"]]) for one in ratings
-            if one["answer_id"] in by_judge and one["answer_id"] in dialogue and one.get(aspect) is not None]  # fmt: skip
+    dialogue = {row["answer_id"]: row["dialogue"] for row in scored}
+    by_judge = {judgement["answer_id"]: judgement[aspect] for judgement in judged if judgement[aspect] is not None}
+    both = [(by_judge[rating["answer_id"]], rating[aspect], dialogue[rating["answer_id"]]) for rating in ratings
+            if rating["answer_id"] in by_judge and rating["answer_id"] in dialogue and rating.get(aspect) is not None]  # fmt: skip
     machine, people, clusters = ([row[column] for row in both] for column in range(3))
     kappa = kappa_interval(machine, people, clusters) if both else Interval(math.nan, math.nan, math.nan, 0, 0)
     if not ratings:

@@ -25,7 +25,7 @@ def read_lines(path: Path, names: Iterable[str] = ()) -> list[dict[str, Any]]:
         content = path.read_bytes()
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
-    found = []
+    values = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         try:
             value = parse_json(line, f"{path}:{number}")
@@ -35,8 +35,8 @@ def read_lines(path: Path, names: Iterable[str] = ()) -> list[dict[str, Any]]:
             raise LabError(f"{path}:{number} is not as it was written (its SHA-256 differs); run the phase that writes it again")
         if missing := [name for name in names if name not in value]:
             raise LabError(f"{path}:{number}: a line without {missing[0]}; run the phase that writes it again")
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def write_lines(path: Path, values: list[dict[str, Any]]) -> None:
@@ -65,5 +65,5 @@ def appending(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 
 def _line(value: dict[str, Any]) -> str:
-    value = {name: None if isinstance(one, float) and math.isnan(one) else one for name, one in value.items()}
+    value = {name: None if isinstance(field, float) and math.isnan(field) else field for name, field in value.items()}
     return json.dumps({**value, SEAL: values_sha256(json.loads(json.dumps(value)))}, ensure_ascii=False, allow_nan=False) + "\n"

@@ -15,7 +15,7 @@ from hippo_core.text import normal_values
 
 Form = TypeVar("Form", bound=BaseModel)
 ENDINGS = (".json", ".jsonl")
-ALSO = {"questions": "recallQuestions", "speaker": "role", "text": "content", "answer": "expectedAnswer"}  # names of the specification
+ALIASES = {"questions": "recallQuestions", "speaker": "role", "text": "content", "answer": "expectedAnswer"}  # names of the specification
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Located:
     line: int
     at: int | None = None
 
-    def place(self, *keys: str | int) -> str:
+    def location(self, *keys: str | int) -> str:
         """ "path:line" of the part below these keys, or of the nearest part above it that is there."""
         inner = (*([] if self.at is None else [self.at]), *keys)
         return f"{self.path}:{self.line + _line(self.text, inner)}"
@@ -48,7 +48,7 @@ class Located:
             keys = [key for key in fault["loc"] if not (isinstance(key, str) and key.startswith("function-"))]
             name = ".".join(map(str, keys)) or "value"
             got = "nothing" if fault["type"] == "missing" else f"{fault['input']!r}"[:80]
-            raise LabError(f"{self.place(*keys)}: {name}: {fault['msg']}, got {got}") from None
+            raise LabError(f"{self.location(*keys)}: {name}: {fault['msg']}, got {got}") from None
 
 
 def _line(text: str, keys: tuple[str | int, ...]) -> int:
@@ -70,7 +70,7 @@ def _below(node: Any, key: str | int) -> Any:
         return node.value[key] if key < len(node.value) else None
     if isinstance(node, yaml.MappingNode):
         inner = {name.value: value for name, value in node.value}
-        return inner.get(str(key), inner.get(ALSO.get(str(key), "")))
+        return inner.get(str(key), inner.get(ALIASES.get(str(key), "")))
     return None
 
 
@@ -95,7 +95,7 @@ def _values(file: Path, text: str, line: int) -> Iterator[Located]:
     except (ValueError, RecursionError) as error:  # a key twice, a number of more digits than Python reads, values nested too deep
         raise LabError(f"{file}:{line}: expected JSON, got {in_a_line(error).partition(';')[0]}") from None
     if isinstance(value, list):
-        yield from (Located(one, file, text, line, number) for number, one in enumerate(value))
+        yield from (Located(item, file, text, line, number) for number, item in enumerate(value))
     else:
         yield Located(value, file, text, line)
 
@@ -103,10 +103,10 @@ def _values(file: Path, text: str, line: int) -> Iterator[Located]:
 def files(path: Path) -> list[Path]:
     """The file, or the .json and .jsonl files of a folder, by name; LabError where there are none."""
     if path.is_dir():
-        found = sorted(file for file in path.iterdir() if file.suffix in ENDINGS)
-        if not found:
+        paths = sorted(file for file in path.iterdir() if file.suffix in ENDINGS)
+        if not paths:
             raise LabError(f"{path} holds no .json or .jsonl file; expected files of dialogues")
-        return found
+        return paths
     if not path.is_file():
         raise LabError(f"no such file or folder: {path}; expected dialogues (.json, .jsonl)")
     if path.suffix not in ENDINGS:

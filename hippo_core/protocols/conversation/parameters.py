@@ -1,4 +1,4 @@
-"""What the experiment `conversation` can be told, and what of it is refused."""
+"""The parameters of the experiment `conversation`, and which are refused."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.generator import LENGTHS
-from hippo_core.protocols.conversation.techniques import found
+from hippo_core.protocols.conversation.techniques import technique_members
 
 DRY = 2  # dialogues of a dry run
 
@@ -18,7 +18,7 @@ TECHNIQUES = ["none", "full", "oracle", "random", "recency", "summary", "bm25", 
 
 
 class ConversationParameters(Parameters):
-    """What `07_conversation` can be told."""
+    """The parameters of `07_conversation`."""
 
     n: Positive = 12
     techniques: list[str] = Field(default=TECHNIQUES, min_length=1)
@@ -34,10 +34,10 @@ class ConversationParameters(Parameters):
 
 
 def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
-    """The parameters, if every technique and budget is one and none is named twice; LabError with what is legal otherwise."""
+    """The parameters, if every technique and budget exists and none is named twice; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
-    found(parameters.techniques)
-    budgets = [Budget.of(one) for one in parameters.budgets]
+    technique_members(parameters.techniques)
+    budgets = [Budget.of(budget) for budget in parameters.budgets]
     if len(set(budgets)) < len(budgets):
         raise LabError(f"{where}: budgets names one of {parameters.budgets} twice")
     if min(parameters.lengths) < min(LENGTHS):

@@ -28,7 +28,7 @@ ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
 
 
 def key_of(row: Mapping[str, Any]) -> str:
-    """What says that two rows are of the same call: 16 hexadecimal digits."""
+    """What identifies the call of a row: 16 hexadecimal digits."""
     return sha256(json.dumps([row[name] for name in KEY]).encode()).hexdigest()[:16]
 
 
@@ -38,7 +38,7 @@ def execute(
     budgets: Sequence[Budget],
     setting: TechniqueContext,
     provider: Provider,
-    say: Callable[[str], object] = print,
+    log: Callable[[str], object] = print,
     max_tokens: int = ANSWER_TOKENS,
 ) -> list[Row]:
     """All raw rows at once, with the lines that were shown. `setting.lm` counts the tokens of a budget, whoever answers."""
@@ -51,13 +51,13 @@ def execute(
         failed = [row["error"] for row in made if row["error"]]
         why = f", {len(failed)} failed ({failed[0]})" if failed else ""
         why += f", {count} cut at {max_tokens} tokens" if (count := sum(row["cut"] for row in made)) else ""
-        say(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
+        log(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
         rows += made
     return rows
 
 
 def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
-    """The answers to many prompts; where the provider fails over them, each alone, so that the one it fails over is told from the rest."""
+    """The answers to many prompts; where the provider fails over them, each alone, so that the failing one is known."""
     try:
         return provider.answers(prompts, max_tokens=max_tokens)
     except Exception as error:
@@ -82,10 +82,10 @@ def execute_into(
     provider: Provider,
     max_tokens: int = 64,
     temperature: float = 0.0,
-    say: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Executed:
     """Ask, call by call, what has no answer in `out` yet, and append it; what failed is asked again. A line holds no text of the dialogue,
-    but the SHA-256 of the prompt, so that an answer to another prompt is never taken for one to this."""
+    but the SHA-256 of the prompt, so that an answer to another prompt never counts as one to this."""
     asked = failed = kept = cut = 0
     planned = calls(chosen, provider, max_tokens, temperature)
     with appending(out) as append:
@@ -100,7 +100,7 @@ def execute_into(
             append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
             asked, failed, cut = asked + 1, failed + (answer.error is not None), cut + answer.cut
             label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
-            say(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
+            log(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
     return Executed(asked, kept, failed, cut)
 
 
@@ -117,16 +117,16 @@ def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object =
     """The last row of each call with its scores. LabError, with its line in `source`, for an answer to a question that is not there."""
     known = {(dialogue.id, question.id): (dialogue, question) for dialogue in dialogues for question in dialogue.questions}
     entities = {dialogue.id: known_entities(dialogue) for dialogue in dialogues}
-    found: dict[str, Row] = {}
+    answers: dict[str, Row] = {}
     for number, row in enumerate(raw, 1):
-        place = (row.get("dialogue"), row.get("question"))
-        if not all(isinstance(one, str) for one in place) or place not in known:
-            raise LabError(f"{source}:{number}: no question {place[1]!r} in a dialogue {place[0]!r}; give the dialogues that were asked")
+        key = (row.get("dialogue"), row.get("question"))
+        if not all(isinstance(part, str) for part in key) or key not in known:
+            raise LabError(f"{source}:{number}: no question {key[1]!r} in a dialogue {key[0]!r}; give the dialogues that were asked")
         if missing := [name for name in KEY if name not in row]:
             raise LabError(f"{source}:{number}: a row without {missing[0]}; run the phase before this one again")
-        dialogue, question = known[place]  # type: ignore[index]
+        dialogue, question = known[key]  # type: ignore[index]
         try:
-            found[key_of(row)] = row | {"answer_id": key_of(row)} | scored(row, dialogue, question, entities[dialogue.id])
+            answers[key_of(row)] = row | {"answer_id": key_of(row)} | scored(row, dialogue, question, entities[dialogue.id])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LabError(f"{source}:{number}: no whole answer ({in_a_line(error)}); run the phase before this one again") from None
-    return list(found.values())
+    return list(answers.values())

@@ -13,7 +13,7 @@ from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.conversation.located import files
 from hippo_core.protocols.conversation.parameters import ConversationParameters, check
 from hippo_core.protocols.conversation.table import ROWS
-from hippo_core.protocols.conversation.techniques import found
+from hippo_core.protocols.conversation.techniques import technique_members
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
-    """The cell with these parameters, with a label that says what is not as usual."""
+    """The cell with these parameters, with a label that names what is not as usual."""
     cell, usual = planned(experiment, parameters), ConversationParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name != "threads"}
-    said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
+    labels = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     read = {f"dialogues {path}": sha256(path) for path in files(Path(parameters.dialogues))} if parameters.dialogues else {}
-    techniques = found(parameters.techniques)
-    presets = [load_preset(one.said["preset"]) for one in techniques if "preset" in one.said]
+    techniques = technique_members(parameters.techniques)
+    presets = [load_preset(technique.said["preset"]) for technique in techniques if "preset" in technique.said]
     recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
     rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
-    modules = dict.fromkeys([*cell.modules, *(one.module for one in techniques), *(name for one in presets for name in one.modules)])
-    return replace(cell, label=" ".join(["conversation", *said]), rests_on=rests_on, modules=tuple(modules))
+    modules = dict.fromkeys(
+        [*cell.modules, *(technique.module for technique in techniques), *(name for preset in presets for name in preset.modules)]
+    )
+    return replace(cell, label=" ".join(["conversation", *labels]), rests_on=rests_on, modules=tuple(modules))
 
 
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:
@@ -52,10 +54,10 @@ def figure(parameters: ConversationParameters, rows: "pd.DataFrame") -> bytes:
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: techniques side by side, the curve, positions, breakdowns, pairs."""
-    from hippo_core.protocols.conversation.report import found
+    """The sections of a report: techniques side by side, the curve, positions, breakdowns, pairs."""
+    from hippo_core.protocols.conversation.report import sections
 
-    return found(tables)
+    return sections(tables)
 
 
 CONVERSATION = Experiment(

@@ -43,14 +43,14 @@ def read_published(path: Path, corrections: Sequence[Path] = ()) -> tuple[Dialog
     except (ValueError, RecursionError) as error:
         raise LabError(f"{path} is no JSON: {error}") from None
     values = values if isinstance(values, list) else [values]
-    if not values or not all(isinstance(one, dict) for one in values):
+    if not values or not all(isinstance(value, dict) for value in values):
         raise LabError(f"{path}: expected a list of objects, conversations of LoCoMo or questions of LongMemEval")
-    if all(one.keys() >= LOCOMO for one in values):
+    if all(value.keys() >= LOCOMO for value in values):
         return _locomo(values, str(path), read_corrections(corrections))
-    if all(one.keys() >= LONGMEMEVAL for one in values):
+    if all(value.keys() >= LONGMEMEVAL for value in values):
         if corrections:
             raise LabError("a list of wrong questions is one of LoCoMo's; leave it out for LongMemEval")
-        return tuple(_parsed(values, str(path), "question", "LongMemEval question", lambda _, one: _history(one)))
+        return tuple(_parsed(values, str(path), "question", "LongMemEval question", lambda _, value: _history(value)))
     due = [", ".join(sorted(keys)) for keys in (LOCOMO, LONGMEMEVAL)]
     raise LabError(f"{path}: expected objects with {due[0]} (LoCoMo) or {due[1]} (LongMemEval), got {', '.join(sorted(values[0])[:6])}")
 
@@ -59,9 +59,9 @@ def _parsed(
     values: Values, where: str, part: str, what: str, made: Callable[[int, Mapping[str, Any]], dict[str, Any]]
 ) -> Iterator[Dialogue]:
     """The dialogues that parts of a file are made into; LabError, with the number of the part, where something is missing or wrong."""
-    for number, one in enumerate(values):
+    for number, value in enumerate(values):
         try:
-            dialogue = Dialogue.model_validate(made(number, one))
+            dialogue = Dialogue.model_validate(made(number, value))
         except ValidationError as error:
             fault = error.errors()[0]
             raise LabError(f"{where}, {part} {number}, {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
@@ -75,13 +75,13 @@ def _locomo(values: Values, where: str, corrections: Mapping[str, Mapping[str, A
     """The dialogues of LoCoMo's JSON. LabError, too, where a correction is of another question."""
     unused = dict(corrections)
 
-    def made(number: int, one: Mapping[str, Any]) -> dict[str, Any]:
-        name = str(one.get("sample_id", f"conversation-{number}"))
-        turns = list(_turns(one["conversation"]))
+    def made(number: int, sample: Mapping[str, Any]) -> dict[str, Any]:
+        name = str(sample.get("sample_id", f"conversation-{number}"))
+        turns = list(_turns(sample["conversation"]))
         ids = {turn["id"] for turn in turns}
-        questions = [_question(f"{name}.q{place}", asked, ids) for place, asked in enumerate(one["qa"])]
-        for place, question in enumerate(questions):
-            if correction := unused.pop(f"locomo_{number}_qa{place}", None):
+        questions = [_question(f"{name}.q{index}", asked, ids) for index, asked in enumerate(sample["qa"])]
+        for index, question in enumerate(questions):
+            if correction := unused.pop(f"locomo_{number}_qa{index}", None):
                 question |= _corrected(question, correction, ids, where)
         return {"id": name, "turns": turns, "questions": questions}
 
@@ -93,18 +93,18 @@ def _locomo(values: Values, where: str, corrections: Mapping[str, Mapping[str, A
 
 def read_corrections(paths: Sequence[Path]) -> dict[str, Mapping[str, Any]]:
     """The wrong questions of such lists, by question_id; a folder stands for its errors_*.json."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for path in (file for one in paths for file in (sorted(one.glob("errors_*.json")) if one.is_dir() else [one])):
+    corrections: dict[str, Mapping[str, Any]] = {}
+    for path in (file for entry in paths for file in (sorted(entry.glob("errors_*.json")) if entry.is_dir() else [entry])):
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise LabError(f"{path}: expected a JSON list of wrong questions ({error})") from None
         if not isinstance(values, list) or not all(
-            isinstance(one, dict) and NUMBERED.fullmatch(str(one.get("question_id"))) for one in values
+            isinstance(correction, dict) and NUMBERED.fullmatch(str(correction.get("question_id"))) for correction in values
         ):
             raise LabError(f"{path}: expected a list of objects with question_id locomo_<conversation>_qa<question>")
-        found |= {one["question_id"]: one for one in values}
-    return found
+        corrections |= {correction["question_id"]: correction for correction in values}
+    return corrections
 
 
 def _turns(sessions: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -118,7 +118,7 @@ def _turns(sessions: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _question(name: str, asked: Mapping[str, Any], ids: set[str]) -> dict[str, Any]:
-    named = dict.fromkeys(turn for one in asked.get("evidence", ()) for turn in TURN.findall(str(one)))
+    named = dict.fromkeys(turn for text in asked.get("evidence", ()) for turn in TURN.findall(str(text)))
     kind = CATEGORIES[asked["category"]]
     known = {"answer": "unknown", "answerable": False} if kind == "adversarial" else {"answer": str(asked["answer"])}
     evidence = tuple(turn for turn in named if turn in ids)  # the file names a few turns that it does not have
@@ -133,28 +133,28 @@ def _corrected(question: Mapping[str, Any], correction: Mapping[str, Any], ids: 
     return {"evidence": evidence or question["evidence"], "answer": str(answer)}
 
 
-def _history(one: Mapping[str, Any]) -> dict[str, Any]:
+def _history(sample: Mapping[str, Any]) -> dict[str, Any]:
     """A question of LongMemEval and its history as a dialogue."""
-    name = str(one["question_id"])
+    name = str(sample["question_id"])
     absent = name.endswith("_abs")
-    turns = list(_history_turns(one))
+    turns = list(_history_turns(sample))
     question = {
         "id": name,
-        "question": one["question"],
-        "kind": "abstention" if absent else str(one.get("question_type", "")),
+        "question": sample["question"],
+        "kind": "abstention" if absent else str(sample.get("question_type", "")),
         "evidence": tuple(turn["id"] for turn in turns if turn.pop("answers")),
-        "answer": "unknown" if absent else str(one["answer"]),
+        "answer": "unknown" if absent else str(sample["answer"]),
         "answerable": not absent,
     }
     return {"id": name, "turns": turns, "questions": [question]}
 
 
-def _history_turns(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    sessions = one["haystack_sessions"]
-    names = one.get("haystack_session_ids") or [str(place) for place in range(len(sessions))]
-    dates = one.get("haystack_dates") or [""] * len(sessions)
-    for place, (name, date, said) in enumerate(zip(names, dates, sessions, strict=True)):
-        session = f"{place}.{name}"  # a history may hold a session twice
-        for number, turn in enumerate(turn for turn in said if str(turn["content"]).strip()):
+def _history_turns(sample: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    sessions = sample["haystack_sessions"]
+    names = sample.get("haystack_session_ids") or [str(index) for index in range(len(sessions))]
+    dates = sample.get("haystack_dates") or [""] * len(sessions)
+    for index, (name, date, session_turns) in enumerate(zip(names, dates, sessions, strict=True)):
+        session = f"{index}.{name}"  # a history may hold a session twice
+        for number, turn in enumerate(turn for turn in session_turns if str(turn["content"]).strip()):
             known = {"session": session, "date": str(date), "speaker": turn.get("role", ""), "text": turn["content"]}
             yield {"id": f"{session}:{number}", "answers": bool(turn.get("has_answer")), **known}

@@ -35,13 +35,13 @@ class RatingPage(ipywidgets.VBox):
         self._dialogues = {dialogue.id: dialogue for dialogue in dialogues}
         self._path, self._rater = path, rater
         self.ratings = read_lines(path) if path.is_file() else []
-        rated = {one["answer_id"] for one in self.ratings}
-        self.waiting = [one for one in answers if one["answer_id"] not in rated]
+        rated = {rating["answer_id"] for rating in self.ratings}
+        self.waiting = [answer for answer in answers if answer["answer_id"] not in rated]
         self._count, self._text = len(answers), ipywidgets.HTML()
         self.scales = {aspect: ipywidgets.ToggleButtons(options=SCALE, value=None, description=aspect) for aspect in ASPECTS}
         self.save = ipywidgets.Button(description="Save and next", button_style="primary", disabled=True)
         for scale in self.scales.values():
-            scale.observe(self._look, "value")
+            scale.observe(self._update_button, "value")
         self.save.on_click(self._save)
         super().__init__([self._text, *self.scales.values(), self.save], layout={"max_width": "860px"})
         self._show()
@@ -51,7 +51,7 @@ class RatingPage(ipywidgets.VBox):
         """What the page shows, as HTML."""
         return self._text.value
 
-    def _look(self, change: object = None) -> None:
+    def _update_button(self, change: object = None) -> None:
         self.save.disabled = not self.waiting or any(scale.value is None for scale in self.scales.values())
 
     def _save(self, button: object = None) -> None:
@@ -66,13 +66,13 @@ class RatingPage(ipywidgets.VBox):
     def _show(self) -> None:
         for scale in self.scales.values():
             scale.value = None
-        self._look()
+        self._update_button()
         if not self.waiting:
             self._text.value = f"<b>All {self._count} answers are rated.</b> Run <code>hippo converse aggregate</code> again."
             return
         answer = self.waiting[0]
         dialogue = self._dialogues.get(answer["dialogue"])
-        questions = [one.question for one in dialogue.questions if one.id == answer["question"]] if dialogue else []
+        questions = [question.question for question in dialogue.questions if question.id == answer["question"]] if dialogue else []
         if not dialogue or not questions:
             raise LabError(
                 f"no question {answer['question']!r} in a dialogue {answer['dialogue']!r}; give the dialogues that were executed"

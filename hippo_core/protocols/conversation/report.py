@@ -1,4 +1,4 @@
-"""What a report says of conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
+"""The report on conversations: techniques side by side, the curve over tokens, positions, groups, and pairs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.effect import bonferroni, cohens_d
 from hippo_core.results.statistics.paired import compare, holm, paired
 
-AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it is said to help
+AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {
     "em": "exact match",
     "presence": "answer in the prompt",
@@ -34,29 +34,29 @@ NEAR = (10, 40)  # turns behind the evidence: near, between, far
 def in_words(model: str, techniques: Sequence[Mapping[str, Any]]) -> str:
     """The best technique of each budget beside the bounds."""
     means = {(line["technique"], line["budget"]): line["em"]["mean"] for line in techniques}
-    said = []
+    parts = []
     for budget in dict.fromkeys(line["budget"] for line in techniques):
         own = {name: mean for (name, of), mean in means.items() if of == budget and name not in EVERYWHERE and mean is not None}
         if own:
             best = max(own, key=lambda name: own[name])
-            said.append(f"{_budget(budget)} {best} {own[best]:.2f}")
+            parts.append(f"{_budget(budget)} {best} {own[best]:.2f}")
     bounds = [f"{name} {mean:.2f}" for name in EVERYWHERE for (of, _), mean in list(means.items())[::-1] if of == name and mean is not None]
     failed = sum(line.get("failed", 0) for line in techniques)  # records of before do not count them
     cut = sum(line.get("cut", 0) for line in techniques)
     faults = (f"; {failed} failed" if failed else "") + (f"; {cut} cut by the limit of new tokens" if cut else "")
-    return f"{model} answers: {'; '.join(said) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}{faults}."
+    return f"{model} answers: {'; '.join(parts) or NONE}; bounds: {', '.join(dict.fromkeys(bounds))}{faults}."
 
 
-def found(tables: Sequence[TableRows]) -> list[Section]:
+def sections(tables: Sequence[TableRows]) -> list[Section]:
     """The sections of each model's rows; the cells of a model are pooled where they asked the same questions."""
-    sections = []
+    collected = []
     for table in tables:
         models = list(dict.fromkeys(table.rows["model"])) if "model" in table.rows else [""]
         for model in models:
             own = table.rows[table.rows["model"] == model] if model else table.rows
             name = f": {model}" if len(models) > 1 else ""
-            sections += _of_model(name, pooled(own))
-    return sections
+            collected += _of_model(name, pooled(own))
+    return collected
 
 
 def pooled(rows: Frame) -> Frame:
@@ -69,16 +69,16 @@ def pooled(rows: Frame) -> Frame:
 
 def _of_model(name: str, rows: Frame) -> list[Section]:
     return [
-        _side_by_side(name, rows),
-        Section(f"What is answered, by tokens{name}", _curve_said(rows), drawing.png(conversation.curve(rows))),
+        _technique_table(name, rows),
+        Section(f"What is answered, by tokens{name}", _curve_sentence(rows), drawing.png(conversation.curve(rows))),
         Section(f"Lost in the middle{name}", "Exact match by where in the dialogue the answer was told last.",
-                drawing.png(conversation.positions(_whole(rows)))),
+                drawing.png(conversation.positions(_common_budgets(rows)))),
         *(_groups(name, rows, column) for column in (*GROUPS, "distance")),
         _pairs(name, rows),
     ]  # fmt: skip
 
 
-def _whole(rows: Frame) -> Frame:
+def _common_budgets(rows: Frame) -> Frame:
     """Rows of the budgets under which most techniques were asked."""
     counts = rows.groupby("budget")["technique"].nunique()
     most = max([counts[name] for name in counts.index if name != "full"], default=0)
@@ -89,7 +89,7 @@ def _budget(name: str) -> str:
     return {"turns": "half of the turns (20 at most)", "full": "everything"}.get(name, f"{name} tokens")
 
 
-def _side_by_side(name: str, rows: Frame) -> Section:
+def _technique_table(name: str, rows: Frame) -> Section:
     lines = []
     for line in sorted(by_technique(rows), key=lambda line: (_order(line["budget"]), -(line["em"]["mean"] or 0))):
         shown: dict[str, Any] = {"budget": _budget(line["budget"]), "technique": line["technique"]}
@@ -119,9 +119,9 @@ def _order(budget: str) -> tuple[int, int]:
     return (1, int(budget)) if budget.isdecimal() else (0 if budget == "full" else 2, 0)
 
 
-def _curve_said(rows: Frame) -> str:
-    said = "Means over the questions; none, full and oracle do not depend on the budget."
-    return f"{said} Half of the turns is another budget and stands in the table." if "turns" in set(rows["budget"]) else said
+def _curve_sentence(rows: Frame) -> str:
+    sentence = "Means over the questions; none, full and oracle do not depend on the budget."
+    return f"{sentence} Half of the turns is another budget and stands in the table." if "turns" in set(rows["budget"]) else sentence
 
 
 def _groups(name: str, rows: Frame, column: str) -> Section:
@@ -142,9 +142,9 @@ def _groups(name: str, rows: Frame, column: str) -> Section:
             part = mean_score(own[own[column] == value], "em")
             line[str(value)] = share(part["mean"]) + ("" if part["low"] is None else f" ({span(part['low'], part['high'])})")
         lines.append(line)
-    said = "turns behind the last evidence" if column == "distance" else column
+    label = "turns behind the last evidence" if column == "distance" else column
     sentence = f"Exact match (95% interval by dialogue), {_budget(budget)}."
-    return Section(f"By {said}{name}", sentence, table=pd.DataFrame(lines))
+    return Section(f"By {label}{name}", sentence, table=pd.DataFrame(lines))
 
 
 def comparisons(rows: Frame) -> Frame:
@@ -164,7 +164,7 @@ def comparisons(rows: Frame) -> Frame:
 
 
 def _pair(a: Frame, b: Frame, budget: str, technique: str, other: str) -> dict[str, Any]:
-    a, b = (side[["item", "dialogue", "em"]] for side in (a, b))
+    a, b = (group[["item", "dialogue", "em"]] for group in (a, b))
     known = compare(a, b, metric="em", key="item", cluster="dialogue")
     pairs = paired(a, b, "em", "item", "dialogue").dropna()
     effect = cohens_d(pairs["a"] - pairs["b"], pairs["cluster"])

@@ -18,19 +18,25 @@ DIALOGUES = "dialogues.jsonl"
 
 def dialogues_of(cell: RunningCell) -> tuple[Dialogue, ...]:
     """The dialogues of a cell: those of its path, or drawn; kept in the record. LabError with file and line for one that is wrong."""
-    told = cell.parameters
-    found = read(told.dialogues)[: told.count] if told.dialogues else generate(told.count, told.seed, told.split, told.lengths)
-    lines = (one.model_dump_json(exclude_defaults=True) + "\n" for one in found)
+    parameters = cell.parameters
+    dialogues = (
+        read(parameters.dialogues)[: parameters.count]
+        if parameters.dialogues
+        else generate(parameters.count, parameters.seed, parameters.split, parameters.lengths)
+    )
+    lines = (dialogue.model_dump_json(exclude_defaults=True) + "\n" for dialogue in dialogues)
     write_text(cell.record / DIALOGUES, "".join(lines))
-    return found
+    return dialogues
 
 
 def converse(cell: RunningCell) -> Frame:
     """Execute, evaluate and aggregate."""
-    told, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
-    budgets = [Budget.of(one) for one in told.budgets]
-    room = OWN_ANSWER_TOKENS if told.dialogues else ANSWER_TOKENS
-    raw = execute(dialogues, told.techniques, budgets, TechniqueContext(lm, told.seed), LocalProvider(lm), max_tokens=room)
+    parameters, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
+    budgets = [Budget.of(budget) for budget in parameters.budgets]
+    max_tokens = OWN_ANSWER_TOKENS if parameters.dialogues else ANSWER_TOKENS
+    raw = execute(
+        dialogues, parameters.techniques, budgets, TechniqueContext(lm, parameters.seed), LocalProvider(lm), max_tokens=max_tokens
+    )
     write_lines(cell.record / RAW, raw)
     scored = evaluate(raw, dialogues)
     write_lines(cell.record / SCORED, scored)

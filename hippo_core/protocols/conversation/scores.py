@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
-from hippo_core.protocols.conversation.words import holds
+from hippo_core.protocols.conversation.words import contains_words
 from hippo_core.text import words
 
 ARTICLES = frozenset({"a", "an", "the"})
@@ -14,36 +14,36 @@ ARTICLES = frozenset({"a", "an", "the"})
 
 def plain(text: str) -> list[str]:
     """A text's words in lower case without articles, unless there is nothing else."""
-    said = [part for word in words(text) for part in word.split("'")]
-    return [word for word in said if word not in ARTICLES] or said
+    parts = [part for word in words(text) for part in word.split("'")]
+    return [word for word in parts if word not in ARTICLES] or parts
 
 
 def exact(response: str, accepted: Sequence[str]) -> float:
     """1 where the response is an accepted answer, but for case, punctuation and articles."""
-    said = plain(response)
-    return float(bool(said) and any(said == plain(answer) for answer in accepted))
+    tokens = plain(response)
+    return float(bool(tokens) and any(tokens == plain(answer) for answer in accepted))
 
 
 def entity_recall(response: str, entities: Sequence[str]) -> float:
     """Share of the expected entities that the response names as whole words; NaN where none is expected."""
-    return sum(holds(response, one) for one in entities) / len(entities) if entities else math.nan
+    return sum(contains_words(response, entity) for entity in entities) / len(entities) if entities else math.nan
 
 
 def entity_precision(response: str, entities: Sequence[str], known: Sequence[str]) -> float:
     """Of the known entities that the response names, the share that is expected; NaN where it names none. One inside another that is named
     (glass in looking glass) does not count."""
-    named = [one for one in known if holds(response, one)]
-    whole = [one for one in named if not any(one != other and holds(other, one) for other in named)]
-    expected = {one.lower() for one in entities}
-    return sum(one.lower() in expected for one in whole) / len(whole) if whole else math.nan
+    named = [entity for entity in known if contains_words(response, entity)]
+    longest = [entity for entity in named if not any(entity != other and contains_words(other, entity) for other in named)]
+    expected = {entity.lower() for entity in entities}
+    return sum(entity.lower() in expected for entity in longest) / len(longest) if longest else math.nan
 
 
 def known_entities(dialogue: Dialogue) -> tuple[str, ...]:
     """Entities that an answer about this dialogue may name: those of its questions, what was corrected, and names in its turns."""
-    found = {one for question in dialogue.questions for one in (*question.entities, *question.refuted)}
+    entities = {entity for question in dialogue.questions for entity in (*question.entities, *question.refuted)}
     for turn in dialogue.turns:
-        found |= set(re.findall(r"(?<=[\w,] )[A-Z]\w+", turn.text))
-    return tuple(sorted(found))
+        entities |= set(re.findall(r"(?<=[\w,] )[A-Z]\w+", turn.text))
+    return tuple(sorted(entities))
 
 
 def hit(ranking: Sequence[int] | None, evidence: Sequence[int], k: int) -> float:
@@ -65,10 +65,10 @@ def answer_scores(response: str, question: DialogueQuestion, known: Sequence[str
     accepted = _accepted(question)
     return {
         "em": exact(response, accepted),
-        "contains": float(any(holds(response, one) for one in accepted)),
+        "contains": float(any(contains_words(response, text) for text in accepted)),
         "entity_recall": entity_recall(response, question.entities),
         "entity_precision": entity_precision(response, question.entities, known) if question.entities else math.nan,
-        "stale": float(any(holds(response, one) for one in question.refuted)) if question.refuted else math.nan,
+        "stale": float(any(contains_words(response, text) for text in question.refuted)) if question.refuted else math.nan,
     }
 
 
@@ -82,12 +82,12 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: DialogueQuestio
     presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
     evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence.
     """
-    evidence, ranking, lines = dialogue.places(question.evidence), row["ranking"], row.get("lines")
+    evidence, ranking, lines = dialogue.indices(question.evidence), row["ranking"], row.get("lines")
     answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
     text = None if lines is None or not question.answerable else "\n".join(lines)
     return {
         **{name: math.nan if row["error"] else value for name, value in answered.items()},
-        "presence": math.nan if text is None else float(any(holds(text, one) for one in accepted)),
+        "presence": math.nan if text is None else float(any(contains_words(text, answer) for answer in accepted)),
         "shown": recall(row["places"], evidence, len(row["places"] or ())),
         "hit_1": hit(ranking, evidence, 1),
         "recall_5": recall(ranking, evidence, 5),

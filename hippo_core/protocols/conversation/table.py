@@ -31,15 +31,15 @@ def table_of(scored: list[dict[str, Any]]) -> Frame:
 def by_technique(rows: Frame) -> list[dict[str, Any]]:
     """Of each technique and budget the mean of each score with its interval by dialogue, what it costs, and how many answers failed or were
     cut by the limit of new tokens."""
-    found = []
+    lines = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
         line: dict[str, Any] = {"technique": technique, "budget": budget}
         line |= {name: mean_score(own, name) for name in SCORES}
         line |= {name: _mean(own[name]) for name in COSTS}
         line["failed"] = int(own["em"].isna().sum())  # every other answer has an exact match, 0 or 1
         line["cut"] = int((own["cut"] > 0).sum()) if "cut" in own else 0  # records of before do not say
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def mean_score(rows: Frame, name: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def _mean(values: "pd.Series") -> float | None:
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     """The means of each technique and budget."""
-    whole = {f"{line['technique']}, {line['budget']}": line["em"] for line in by_technique(rows)}
-    return {"metrics": whole, "techniques": by_technique(rows), "runtime_s": round(seconds, 3)}
+    em = {f"{line['technique']}, {line['budget']}": line["em"] for line in by_technique(rows)}
+    return {"metrics": em, "techniques": by_technique(rows), "runtime_s": round(seconds, 3)}
 
 
 ROWS = Table(

@@ -14,15 +14,15 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _inside(text: str) -> tuple[str, frozenset[int]]:
-    """A text for comparison, and the places in it that are inside a word; beside an apostrophe is not ("Lea" occurs in "Lea's")."""
-    said = folded(text)
-    places = (place for word in WORD.finditer(said) for place in range(word.start() + 1, word.end()))
-    return said, frozenset(place for place in places if "'" not in said[place - 1 : place + 1])
+    """A text for comparison, and the offsets in it that are inside a word, not beside an apostrophe ("Lea" occurs in "Lea's")."""
+    folded_text = folded(text)
+    offsets = (offset for word in WORD.finditer(folded_text) for offset in range(word.start() + 1, word.end()))
+    return folded_text, frozenset(offset for offset in offsets if "'" not in folded_text[offset - 1 : offset + 1])
 
 
-def holds(text: str, phrase: str) -> bool:
+def contains_words(text: str, phrase: str) -> bool:
     """Whether a phrase occurs in a text as whole words, in any case; an empty phrase occurs in none."""
     if not phrase.strip():
         return False
-    said, inside = _inside(text)
-    return any(not {hit.start(1), hit.end(1)} & inside for hit in _pattern(phrase).finditer(said))
+    folded_text, inside = _inside(text)
+    return any(not {hit.start(1), hit.end(1)} & inside for hit in _pattern(phrase).finditer(folded_text))

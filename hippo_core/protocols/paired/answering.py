@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hippo_core.models.language_model import LanguageModel
 
-Alike = Callable[[str, Sequence[str]], list[float]]  # how alike a question and each text are
+Similarity = Callable[[str, Sequence[str]], list[float]]  # how similar a question and each text are
 UNKNOWN = "unknown"
 LEAST_SHARED, LEAST_COSINE = 0.6, 0.35  # for a passage to be quoted: chosen on validation worlds (benchmarks/paired/threshold.py)
 TOKENS, BRIEFING_TOKENS = 24, 96  # of an answer and of a briefing at most
@@ -29,8 +29,8 @@ CITED = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Prompt:
-    """What an answerer gets. `passages` in order of telling; `best`: the one that a memory ranks first, None where nothing is ranked;
-    `confidence`: of the memory that it holds the answer; `briefing`: whether all that was brought is wanted, not one answer."""
+    """What an answerer gets. `passages` in the order of the notes; `best`: the one that a memory ranks first, None where nothing is ranked;
+    `confidence`: of the memory that it holds the answer; `briefing`: whether all that was retrieved is wanted, not one answer."""
 
     question: str
     passages: tuple[Passage, ...] = ()
@@ -80,11 +80,11 @@ class Reader:
     It answers "unknown" where that passage is less like the question than `least`. Tokens are words. No model writes: the same prompt has
     the same answer everywhere."""
 
-    def __init__(self, alike: Alike, least: float) -> None:
-        self._alike, self.least = alike, least
+    def __init__(self, similarity: Similarity, least: float) -> None:
+        self._similarity, self.least = similarity, least
 
     def answer(self, prompt: Prompt) -> ItemAnswer:
-        """A quotation, all that was brought where a briefing is wanted, or "unknown"."""
+        """A quotation, all that was retrieved where a briefing is wanted, or "unknown"."""
         begin = time.perf_counter()
         read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
         if prompt.briefing:
@@ -99,9 +99,9 @@ class Reader:
         passages = (prompt.best,) if prompt.best else tuple(reversed(prompt.passages))
         if not passages:
             return None
-        alike = self._alike(prompt.question, [passage.text for passage in passages])
-        best = max(range(len(passages)), key=lambda place: alike[place])
-        return passages[best] if alike[best] >= self.least else None
+        scores = self._similarity(prompt.question, [passage.text for passage in passages])
+        best = max(range(len(passages)), key=lambda index: scores[index])
+        return passages[best] if scores[best] >= self.least else None
 
 
 def reader(encoder: str) -> Reader:
@@ -120,8 +120,8 @@ def by_vectors(question: str, texts: Sequence[str]) -> list[float]:
     """The cosine of MiniLM's vectors of the question and each text, to six decimals."""
     import numpy as np
 
-    asked, *said = (_vector(text) for text in (question, *texts))
-    return [round(float(np.dot(asked, one)), 6) for one in said]
+    asked, *vectors = (_vector(text) for text in (question, *texts))
+    return [round(float(np.dot(asked, vector)), 6) for vector in vectors]
 
 
 @lru_cache(maxsize=20_000)
@@ -165,7 +165,7 @@ def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class FromProvider:
-    """A model somewhere, at temperature 0. It gets `Prompt.text`; of the passages those that its limit holds, the last told first."""
+    """A model somewhere, at temperature 0. It gets `Prompt.text`; of the passages those that its limit holds, the latest first."""
 
     provider: Provider
 
@@ -174,17 +174,17 @@ class FromProvider:
         most = BRIEFING_TOKENS if prompt.briefing else TOKENS
         fitting = self.provider.fitting([passage.text for passage in prompt.passages], prompt.text_without_notes, most)
         kept = prompt.with_last(len(fitting))
-        found = self.provider.answer(kept.text, max_tokens=most)
-        cited = cited_in(found.text, kept.passages)
-        costs = found.tokens_in, found.tokens_out, found.seconds
-        return ItemAnswer(found.text.strip(), *costs, found.error or "", found.cached_tokens, cited, kept.read)
+        completion = self.provider.answer(kept.text, max_tokens=most)
+        cited = cited_in(completion.text, kept.passages)
+        costs = completion.tokens_in, completion.tokens_out, completion.seconds
+        return ItemAnswer(completion.text.strip(), *costs, completion.error or "", completion.cached_tokens, cited, kept.read)
 
 
 Answerer = Reader | LocalModel | FromProvider
 
 
 def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
-    """The one that a run's settings name. LabError where its provider is unknown or not there."""
+    """The answerer that a run's settings name. LabError where its provider is unknown or not there."""
     if not settings.by_model:
         return reader(settings.encoder)
     if settings.provider:

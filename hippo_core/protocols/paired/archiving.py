@@ -40,30 +40,30 @@ def archive(run: PairedRun, suite: PairedSuite, target: Path) -> dict[str, str]:
         for name, path in sorted(files.items()):
             _add(tar, name, path.read_bytes())
     write_bytes(target, content.getvalue())
-    return {name: str(one["sha256"]) for name, one in seals.items()}
+    return {name: str(about["sha256"]) for name, about in seals.items()}
 
 
 def verify(target: Path) -> dict[str, str]:
     """The SHA-256 of each file of an archive; LabError where one is not as its list says, or where it holds anything but plain files."""
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     try:
         with gzip.open(target) as packed, tarfile.open(fileobj=(content := _Unpacked(target, packed)), mode="r|") as tar:  # type: ignore[call-overload]
             listed = _list_of(target, tar)
-            lengths = [one["bytes"] for one in listed.values() if "bytes" in one]
+            lengths = [about["bytes"] for about in listed.values() if "bytes" in about]
             content.left = sum(lengths) + HEADERS * len(listed) if len(lengths) == len(listed) else UNLISTED
             while (entry := tar.next()) is not None:
-                if entry.name not in listed or entry.name in found or not entry.isreg():
-                    raise LabError(f"{target}: {entry.name!r} {_why_refused(entry, found)}")
+                if entry.name not in listed or entry.name in sums or not entry.isreg():
+                    raise LabError(f"{target}: {entry.name!r} {_why_refused(entry, sums)}")
                 if entry.size != (size := listed[entry.name].get("bytes", entry.size)):
                     raise LabError(f"{target}: {entry.name!r} would unpack to {entry.size:,} bytes; its list says {size:,}")
-                found[entry.name] = _sum_of(tar, entry)
+                sums[entry.name] = _sum_of(tar, entry)
             while content.read(HEADERS):  # to the end, where gzip says whether all was right
                 pass
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise LabError(f"{target} is no archive, or cut off: {in_a_line(error)}") from None
-    if wrong := [name for name, one in listed.items() if one["sha256"] != found.get(name)]:
+    if wrong := [name for name, about in listed.items() if about["sha256"] != sums.get(name)]:
         raise LabError(f"{target}: not as its list says: {', '.join(wrong)}")
-    return found
+    return sums
 
 
 class _Unpacked:
@@ -87,21 +87,23 @@ def _list_of(target: Path, tar: tarfile.TarFile) -> dict[str, dict[str, Any]]:
     if entry is None or entry.name != CONTENTS or not entry.isreg() or entry.size > LONGEST_LIST:
         raise LabError(f"{target}: expected the list of its files, {CONTENTS}, as its first file; write it with `paired archive`")
     file = tar.extractfile(entry)
-    told = parse_json(file.read() if file else b"", f"{target}: {CONTENTS}")
-    listed = {name: {"sha256": one} if isinstance(one, str) else one for name, one in told.items()}  # an older list has the sums alone
+    parsed = parse_json(file.read() if file else b"", f"{target}: {CONTENTS}")
+    listed = {
+        name: {"sha256": value} if isinstance(value, str) else value for name, value in parsed.items()
+    }  # an older list has the sums alone
     if not listed:
         raise LabError(f"{target}: its list names no file; there is nothing to verify")
-    for name, one in listed.items():
-        size = one.get("bytes", 0) if isinstance(one, dict) else None
-        if {"", ".", ".."} & {*name.split("/")} or not isinstance(size, int) or size < 0 or not isinstance(one.get("sha256"), str):
+    for name, value in listed.items():
+        size = value.get("bytes", 0) if isinstance(value, dict) else None
+        if {"", ".", ".."} & {*name.split("/")} or not isinstance(size, int) or size < 0 or not isinstance(value.get("sha256"), str):
             raise LabError(f"{target}: its list says of {name!r} no length and SHA-256 of a file inside the archive")
     return listed
 
 
-def _why_refused(entry: tarfile.TarInfo, found: Container[str]) -> str:
+def _why_refused(entry: tarfile.TarInfo, seen: Container[str]) -> str:
     if not entry.isreg():
         return "is no plain file; an archive holds no links, folders or devices"
-    return "is in it twice" if entry.name in found else "is not in its list"
+    return "is in it twice" if entry.name in seen else "is not in its list"
 
 
 def _sum_of(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> str:

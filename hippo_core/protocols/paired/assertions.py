@@ -16,7 +16,7 @@ DENIED_AFTER = re.compile(
 )
 CLAUSE = re.compile(r"[.:](?!\d)|(?<!\d)[.:]|[;!?,()\n]|\bbut\b|\bhowever\b| - | -- ")
 UNIT = re.compile(rf"(?<=\d)\s?[%\u2030{CURRENCY}](?!\w)|[{CURRENCY}](?=\s?\d)")  # an assertion may leave the unit out
-GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" is told as "5 km" is
+GLUED = re.compile(r"(?<=\d)(?=[^\W\d_])|_")  # "5km" reads as "5 km"
 HEDGES = {"unknown", "not known", "i don't know", "i do not know", "no answer"}
 
 
@@ -28,17 +28,17 @@ def tokens(text: str) -> list[str]:
 def says(text: str, assertion: Assertion) -> bool:
     """Whether a text says an assertion, or one of a list of them, somewhere without denying it. An assertion that denies something itself
     is looked for as it stands."""
-    return any(_says(text, one) for one in ([assertion] if isinstance(assertion, str) else assertion))
+    return any(_says(text, alternative) for alternative in ([assertion] if isinstance(assertion, str) else assertion))
 
 
 def recall(text: str, assertions: Sequence[Assertion]) -> float | None:
     """The share of assertions that a text says; None where there are none."""
-    return sum(says(text, one) for one in assertions) / len(assertions) if assertions else None
+    return sum(says(text, assertion) for assertion in assertions) / len(assertions) if assertions else None
 
 
 def hits(text: str, assertions: Sequence[Assertion]) -> int:
     """How many of the assertions a text says."""
-    return sum(says(text, one) for one in assertions)
+    return sum(says(text, assertion) for assertion in assertions)
 
 
 def refuses(text: str) -> bool:
@@ -49,16 +49,16 @@ def refuses(text: str) -> bool:
 def _says(text: str, assertion: str) -> bool:
     wanted = tokens(assertion)
     denies = bool(DENIED_BEFORE.search(_plain(assertion)))
-    return bool(wanted) and any(denies or not _denied(before, after) for before, after in _places(text, wanted))
+    return bool(wanted) and any(denies or not _denied(before, after) for before, after in _occurrences(text, wanted))
 
 
-def _places(text: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
+def _occurrences(text: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
     """What stands before and behind each occurrence, within its clause. The words may go on over a comma."""
     plain = _plain(text)
-    found = [(match.group(), match.start(), match.end()) for match in WORD.finditer(plain)]
-    for at in range(len(found) - len(wanted) + 1):
-        if [word for word, _, _ in found[at : at + len(wanted)]] == wanted:
-            begin, end = found[at][1], found[at + len(wanted) - 1][2]
+    matches = [(match.group(), match.start(), match.end()) for match in WORD.finditer(plain)]
+    for at in range(len(matches) - len(wanted) + 1):
+        if [word for word, _, _ in matches[at : at + len(wanted)]] == wanted:
+            begin, end = matches[at][1], matches[at + len(wanted) - 1][2]
             before, after = CLAUSE.split(plain[:begin])[-1], CLAUSE.split(plain[end:])[0]
             yield " ".join(WORD.findall(before)[-BEFORE:]), " ".join(WORD.findall(after)[:AFTER])
 

@@ -12,7 +12,7 @@ app = typer.Typer(name="paired", no_args_is_help=True, help="Ask a memory and it
 
 Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
 Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]
-Side = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
+ConditionName = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
 Form = Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")]
 Output = Annotated[Path | None, typer.Option(help="write it to a file instead")]
 PassEnv = Annotated[list[str] | None, typer.Option("--pass-env", help="a variable that agents may have; may be repeated")]
@@ -36,13 +36,13 @@ def doctor(suite: Suite) -> None:
     read = read_suite(suite)
     findings = examined(read)
     for finding in findings:
-        _say(finding)
+        _print(finding)
     failed = sum(finding.level == "fail" for finding in findings)
     if read.runs_commands:
         from hippo_core.protocols.paired.agents.containment import grants
 
-        print("contained by: " + "; ".join(f"{one.way} {'works' if one.works else f'does not: {one.why}'}" for one in grants()))
-        failed += not any(one.works for one in grants())
+        print("contained by: " + "; ".join(f"{grant.mode} {'works' if grant.works else f'does not: {grant.why}'}" for grant in grants()))
+        failed += not any(grant.works for grant in grants())
     print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
     raise typer.Exit(int(failed > 0))
 
@@ -85,7 +85,7 @@ def run_suite(
     """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
     from hippo_core.protocols.paired import page
     from hippo_core.protocols.paired.agents.run_suite import CONDITIONS as OF_TASKS
-    from hippo_core.protocols.paired.agents.run_suite import Permissions, run_whole, told
+    from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions, run_all_items
     from hippo_core.protocols.paired.conditions import CONDITIONS
     from hippo_core.protocols.paired.run_files import new_group_id, read_run, write_run
     from hippo_core.protocols.paired.settings import RunSettings
@@ -111,27 +111,27 @@ def run_suite(
     settings.require()
     named = model or ("smollm2-135m" if settings.by_model and not provider else "hippo-tiny")
     allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
-    rows = run_whole(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _say)
+    rows = run_all_items(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _print)
     if dry_run:
         return
-    of_agents = {"agents": told(allowed)} if read.runs_commands else {}
+    of_agents = {"agents": recorded_permissions(allowed)} if read.runs_commands else {}
     write_run(target, read, settings, rows, {"model": named, **of_agents, **_origin()})
-    _say(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
+    _print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
 
 
 @app.command()
 def compare(
-    baseline: Side,
-    candidate: Side,
+    baseline: ConditionName,
+    candidate: ConditionName,
     form: Form = "markdown",
     most: Annotated[int, typer.Option(min=0, help="items on which they differ that are listed, a side")] = 20,
     output: Output = None,
 ) -> None:
     """Compare two conditions item by item: success, scores, costs, groups."""
-    from hippo_core.protocols.paired.comparison import compare_sides, read_side
+    from hippo_core.protocols.paired.comparison import compare_conditions, read_run_condition
     from hippo_core.protocols.paired.page import markdown
 
-    pair = compare_sides(read_side(baseline), read_side(candidate))
+    pair = compare_conditions(read_run_condition(baseline), read_run_condition(candidate))
     _write_page(markdown([pair], most), f"{candidate} against {baseline}", form, output)
 
 
@@ -155,13 +155,17 @@ def report(
 
 
 @app.command()
-def gate(baseline: Side, candidate: Side, policy: Annotated[Path, typer.Option(help="a YAML file, as params/gates/paired.yaml")]) -> None:
+def gate(
+    baseline: ConditionName,
+    candidate: ConditionName,
+    policy: Annotated[Path, typer.Option(help="a YAML file, as params/gates/paired.yaml")],
+) -> None:
     """Judge a comparison by a policy, rule by rule. Exit 1 where a rule is not met."""
-    from hippo_core.protocols.paired.comparison import compare_sides, read_side
+    from hippo_core.protocols.paired.comparison import compare_conditions, read_run_condition
     from hippo_core.protocols.paired.gate import judged, read_policy
 
-    rules = judged(compare_sides(read_side(baseline), read_side(candidate)), read_policy(policy))
-    _say("\n".join(map(str, rules)))
+    rules = judged(compare_conditions(read_run_condition(baseline), read_run_condition(candidate)), read_policy(policy))
+    _print("\n".join(map(str, rules)))
     raise typer.Exit(int(not all(rule.passed for rule in rules)))
 
 
@@ -190,11 +194,11 @@ def reproduce(
     allowed = Allowed(allow_shell, allow_import, tuple(allow_url or ()), variables, tuple(model or ()))
     read = read_suite(suite or old.about["suite"]["folder"])
     require_allowed(old, read, allowed)  # before the model is loaded
-    found = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _say, allowed)
-    for entry, condition, column in found.differing[:20]:
-        _say(f"differs: {entry}, {condition}: {column}")
-    print(f"{found.rows} rows, {len(found.differing)} differences")
-    raise typer.Exit(int(bool(found.differing)))
+    result = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _print, allowed)
+    for entry, condition, column in result.differing[:20]:
+        _print(f"differs: {entry}, {condition}: {column}")
+    print(f"{result.rows} rows, {len(result.differing)} differences")
+    raise typer.Exit(int(bool(result.differing)))
 
 
 @app.command()
@@ -217,7 +221,7 @@ def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
     print(f"whole: {len(checked(target))} files")
 
 
-def _say(line: object, end: str = "\n") -> None:
+def _print(line: object, end: str = "\n") -> None:
     """Print what may hold another's text."""
     from hippo_core.text import printable
 
@@ -243,7 +247,7 @@ def _write_page(page: str, title: str, form: str, output: Path | None) -> None:
 
     text = html(page, title) if form == "html" else page
     if output is None:
-        _say(text, end="")
+        _print(text, end="")
     else:
         write_text(output, printable(text))
         print(f"written: {output}")

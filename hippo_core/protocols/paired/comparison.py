@@ -18,7 +18,7 @@ from hippo_core.results.statistics.interval import numbered
 from hippo_core.results.statistics.paired import Comparison, holm, mcnemar, mcnemar_mid, of_numbered_pairs
 from hippo_core.results.statistics.paired import paired as pair_up
 
-DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is said
+DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is reported
 GROUPED = ("world", "type", "tags")
 PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
 
@@ -34,7 +34,7 @@ class RunCondition:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """The items of a tag or a type: success of both sides, and p (by permutation) after Holm's correction over all groups."""
+    """The items of a tag or a type: success of both conditions, and p (by permutation) after Holm's correction over all groups."""
 
     name: str
     result: Comparison
@@ -43,7 +43,7 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a side spent on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
+    """What a condition cost on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
     `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
     none did."""
 
@@ -73,21 +73,21 @@ class Paired:
     gained: int
     lost: int
     metrics: dict[str, Comparison]
-    spent: tuple[Cost, Cost]
+    costs: tuple[Cost, Cost]
     groups: list[ItemGroup]
     differs: dict[str, tuple[Any, Any]]
     discordant: Frame
 
 
-def read_side(place: str) -> RunCondition:
+def read_run_condition(name: str) -> RunCondition:
     """`RUN:CONDITION`: a condition of a run. LabError where the run has no such one."""
-    run_place, _, condition = place.rpartition(":")
-    if not run_place:
-        raise LabError(f"expected RUN:CONDITION, as paired:full-memory, got {place!r}")
-    return side(read_run(run_place), condition)
+    run_name, _, condition = name.rpartition(":")
+    if not run_name:
+        raise LabError(f"expected RUN:CONDITION, as paired:full-memory, got {name!r}")
+    return run_condition(read_run(run_name), condition)
 
 
-def side(run: PairedRun, condition: str) -> RunCondition:
+def run_condition(run: PairedRun, condition: str) -> RunCondition:
     """A condition of a run."""
     rows: Frame = run.rows[run.rows["condition"] == condition]
     if rows.empty:
@@ -95,8 +95,8 @@ def side(run: PairedRun, condition: str) -> RunCondition:
     return RunCondition(condition, run, rows.reset_index(drop=True))
 
 
-def compare_sides(baseline: RunCondition, candidate: RunCondition) -> Paired:
-    """Compare two sides. LabError where their suites are not the same, byte by byte, or the items are not."""
+def compare_conditions(baseline: RunCondition, candidate: RunCondition) -> Paired:
+    """Compare two conditions. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
     left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
     won, had = succeeded(left), succeeded(right)
@@ -131,7 +131,7 @@ def require_same(a: PairedRun, b: PairedRun) -> None:
 
 
 def by_item(rows: Frame) -> Frame:
-    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the place of its first row, of which the
+    """A line an item, in the order of their ids: numbers are means over its repeats; `first` is the index of its first row, of which the
     texts are, `cluster` the number of its world."""
     codes, items = pd.factorize(rows["item"], sort=True)
     first = np.full(len(items), len(rows))
@@ -158,12 +158,12 @@ def succeeded(rows: Frame) -> NDArray[np.float64]:
 
 def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
     """How many items the candidate alone succeeds at, and the baseline alone."""
-    both = [succeeded(one) for one in aligned(candidate, baseline)]
+    both = [succeeded(rows) for rows in aligned(candidate, baseline)]
     return int((both[0] > both[1]).sum()), int((both[1] > both[0]).sum())
 
 
 def compared(candidate: Frame, baseline: Frame, metric: str) -> Comparison:
-    """A metric of two tables of items, paired; worlds are the clusters. Items to which either side gives no value are left out."""
+    """A metric of two tables of items, paired; worlds are the clusters. Items to which either gives no value are left out."""
     left, right = aligned(candidate, baseline)
     return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy())
 
@@ -172,12 +172,12 @@ def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
     """Success by type and by tag, p corrected over all groups by Holm."""
     left, right = aligned(candidate, baseline)
     codes, sets = pd.factorize(left["tags"])
-    tags = [set(one.split(";")) - {""} for one in sets]  # of each set that an item has
-    groups = {f"type:{one}": (left["type"] == one).to_numpy() for one in sorted(left["type"].unique())}
-    groups |= {f"tag:{tag}": np.array([tag in one for one in tags])[codes] for tag in sorted(set().union(*tags))}
-    columns = [one.to_numpy() for one in (left["success"], right["success"], left["cluster"])]
+    tags = [set(tag_set.split(";")) - {""} for tag_set in sets]  # of each set that an item has
+    groups = {f"type:{kind}": (left["type"] == kind).to_numpy() for kind in sorted(left["type"].unique())}
+    groups |= {f"tag:{tag}": np.array([tag in tag_set for tag_set in tags])[codes] for tag in sorted(set().union(*tags))}
+    columns = [column.to_numpy() for column in (left["success"], right["success"], left["cluster"])]
     results = [of_numbered_pairs(*(column[own] for column in columns)) for own in groups.values()]
-    corrected = holm([one.p_permutation for one in results])
+    corrected = holm([result.p_permutation for result in results])
     return [ItemGroup(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
 
@@ -196,7 +196,7 @@ def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
 
 def against(run: PairedRun, candidate: str, others: Sequence[str]) -> list[Paired]:
     """One condition against each of several, of one run."""
-    return [compare_sides(side(run, other), side(run, candidate)) for other in others if other != candidate]
+    return [compare_conditions(run_condition(run, other), run_condition(run, candidate)) for other in others if other != candidate]
 
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:
@@ -204,15 +204,15 @@ def pairs_of(rows: Frame) -> list[dict[str, Any]]:
     conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
     if MEMORY not in conditions:
         return []
-    sides = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
+    by_condition = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
     pairs = []
-    for name in [one for one in conditions if one != MEMORY]:
-        found = compared(sides[MEMORY], sides[name], "success")
-        gained, lost = item_counts(sides[MEMORY], sides[name])
-        told = {key: _known(value) for key, value in asdict(found).items()}
+    for name in [condition for condition in conditions if condition != MEMORY]:
+        result = compared(by_condition[MEMORY], by_condition[name], "success")
+        gained, lost = item_counts(by_condition[MEMORY], by_condition[name])
+        values = {key: _known(value) for key, value in asdict(result).items()}
         tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
-        pairs.append({"baseline": name, **told, "gained": gained, "lost": lost, **tests})
-    for pair, corrected in zip(pairs, holm([one["p_permutation"] for one in pairs]), strict=True):
+        pairs.append({"baseline": name, **values, "gained": gained, "lost": lost, **tests})
+    for pair, corrected in zip(pairs, holm([pair["p_permutation"] for pair in pairs]), strict=True):
         pair["p_holm"] = _known(corrected)
     return pairs
 

@@ -1,6 +1,6 @@
 """Conditions: what stands between the notes and the question. Each opens a store of its own for each world, and none sees another's.
 
-no-memory      nothing is brought
+no-memory      nothing is retrieved
 lexical        BM25 over words
 semantic       vectors of sentences
 graph          a walk over notes and the names in them
@@ -8,7 +8,7 @@ full-memory    the memory under test
 full-context   all notes of the world: no memory is needed
 random-memory  other notes than the expected ones
 oracle-memory  the expected notes and no others: the ceiling of any recall
-human-note     what a person wrote down about the world, a line a passage, no longer in all than what a memory brings
+human-note     what a person wrote down about the world, a line a passage, no longer in all than what a memory retrieves
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from statistics import fmean
 
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.items import Asking
-from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, Passage, best_of
+from hippo_core.protocols.paired.retrieval import MemoryUnderTest, Passage, Retrieved, best_of
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 SCORES = (
@@ -38,10 +38,10 @@ CONDITIONS = ("no-memory", *RETRIEVAL, MEMORY, *CONTROLS)
 
 @dataclass(frozen=True)
 class OpenCondition:
-    """A condition in one world; `bring` gets an item and the number of the repeat."""
+    """A condition in one world; `retrieve` gets an item and the number of the repeat."""
 
     name: str
-    bring: Callable[[Asking, int], Brought]
+    retrieve: Callable[[Asking, int], Retrieved]
     close: Callable[[], None] = lambda: None
 
 
@@ -55,10 +55,10 @@ def open_condition(
         memory = opened(RETRIEVAL.get(name, name), notes)
         return OpenCondition(name, lambda item, repeat: memory.recall(asked(item), item.top_k), memory.close)
     if name == "no-memory":
-        return OpenCondition(name, lambda item, repeat: Brought())
+        return OpenCondition(name, lambda item, repeat: Retrieved())
     if name == "full-context":
         everything = tuple(Passage(note.id, note.text) for note in notes)
-        return OpenCondition(name, lambda item, repeat: Brought(everything, None))
+        return OpenCondition(name, lambda item, repeat: Retrieved(everything, None))
     if name == "random-memory":
         return OpenCondition(name, lambda item, repeat: _random(item, notes, Random(f"{seed}/{repeat}/{world}/{item.id}")))
     if name == "oracle-memory":
@@ -69,7 +69,7 @@ def open_condition(
             raise LabError(
                 f"{suite.folder}: no human_notes/{world}.md, which the condition human-note needs; write it, or leave the condition out"
             )
-        return OpenCondition(name, lambda item, repeat: Brought(shortened(text, budget(notes, item.top_k)), None))
+        return OpenCondition(name, lambda item, repeat: Retrieved(shortened(text, budget(notes, item.top_k)), None))
     raise unknown("condition", name, CONDITIONS)
 
 
@@ -98,14 +98,14 @@ def shortened(text: str, words: int) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> Brought:
+def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> Retrieved:
     right = {*expected(item), *_by_label(item, notes)}
     others = [note for note in notes if note.id not in right]
     drawn = random.sample(others, min(item.top_k, len(others)))
     return best_of([note.id for note in drawn], notes, len(drawn))
 
 
-def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> Brought:
+def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> Retrieved:
     right = {*expected(item)} or _by_label(item, notes)
     return best_of([note.id for note in notes if note.id in right], notes, len(notes))
 

@@ -20,8 +20,8 @@ def picture(rows: Frame) -> bytes:
     margins = drawing.Margins(drawing.room(names, 11) + 0.35, 0.5, head=0.05)
     figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
     with rc_context(drawing.STYLE):
-        for place, name in enumerate(names):
-            drawing.bars(panel, [place], means[place : place + 1], MINE if name == MEMORY else OTHER, across=True)
+        for index, name in enumerate(names):
+            drawing.bars(panel, [index], means[index : index + 1], MINE if name == MEMORY else OTHER, across=True)
         panel.set_yticks(range(len(names)), names, fontsize=11)
         panel.set(
             xlim=(min(-0.03, means["low"].min() - 0.02), 1.03),

@@ -45,35 +45,35 @@ class Policy(StrictModel):
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """A rule of a policy: what was asked, what was found, and whether that is enough. What cannot be said is not enough."""
+    """A rule of a policy: what was asked, what was observed, and whether it suffices. What is unknown does not suffice."""
 
     name: str
     asked: str
-    found: str
+    observed: str
     passed: bool
 
     def __str__(self) -> str:
-        return f"{'pass' if self.passed else 'FAIL'}  {self.name}: asked {self.asked}, found {self.found}"
+        return f"{'pass' if self.passed else 'FAIL'}  {self.name}: asked {self.asked}, found {self.observed}"
 
 
 def read_policy(path: Path) -> Policy:
     """A policy from a YAML file, from here or from the lab; LabError where it is not of its form."""
-    there = path if path.is_file() else next((one for one in (home() / path, root() / path) if one.is_file()), path)
+    there = path if path.is_file() else next((candidate for candidate in (home() / path, root() / path) if candidate.is_file()), path)
     return validated(Policy, read_mapping(there), str(there))
 
 
 def judged(pair: Paired, policy: Policy) -> list[PolicyRule]:
     """Every rule of the policy, judged."""
-    found, (before, after) = pair.success, pair.spent
+    success, (before, after) = pair.success, pair.costs
     status = pair.candidate.run.about["suite"]["label_status"]
-    rules = [PolicyRule("paired items", f">= {policy.min_paired_items}", str(found.n), found.n >= policy.min_paired_items)]
+    rules = [PolicyRule("paired items", f">= {policy.min_paired_items}", str(success.n), success.n >= policy.min_paired_items)]
     if policy.reviewed_labels:
         rules.append(PolicyRule("labels", "reviewed", status, status == "reviewed"))
-    rules += _floor("candidate's success", policy.min_candidate_success, found.mean_a)
-    rules += _floor("success, difference", policy.min_success_delta, found.difference)
-    rules += _floor("success, difference, lower end", policy.min_success_delta_low, found.low)
+    rules += _floor("candidate's success", policy.min_candidate_success, success.mean_a)
+    rules += _floor("success, difference", policy.min_success_delta, success.difference)
+    rules += _floor("success, difference, lower end", policy.min_success_delta_low, success.low)
     rules += _ceiling("McNemar's exact p", policy.max_mcnemar_p, pair.p_mcnemar)
-    rules += _ceiling("p, worlds permuted", policy.max_permutation_p, found.p_permutation)
+    rules += _ceiling("p, worlds permuted", policy.max_permutation_p, success.p_permutation)
     if (most := policy.max_tokens_per_success_ratio) is not None:
         ratio = after.per_success / before.per_success if before.per_success else float("nan")
         rules.append(PolicyRule("tokens a success, candidate / baseline", f"<= {most:g}", quantity(ratio), ratio <= most))

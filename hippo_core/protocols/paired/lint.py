@@ -27,7 +27,7 @@ class LintFinding:
 
 def examined(suite: PairedSuite) -> list[LintFinding]:
     """All findings, failures first."""
-    return sorted([*_of_suite(suite), *_of_items(suite)], key=lambda one: one.level)
+    return sorted([*_of_suite(suite), *_of_items(suite)], key=lambda finding: finding.level)
 
 
 def _of_suite(suite: PairedSuite) -> Iterator[LintFinding]:
@@ -65,12 +65,12 @@ def _of_second_reading(suite: PairedSuite) -> Iterator[LintFinding]:
 def _of_items(suite: PairedSuite) -> Iterator[LintFinding]:
     for item in suite.asking:
         texts = {note.id: note.text for note in suite.by_world.get(item.world, ())}
-        told = "\n".join(texts[one] for one in expected(item))
-        for what in _of_item(item, told):
+        notes_text = "\n".join(texts[note_id] for note_id in expected(item))
+        for what in _of_item(item, notes_text):
             yield LintFinding("fail", f"item {item.id}: {what}")
 
 
-def _of_item(item: Asking, told: str) -> Iterator[str]:
+def _of_item(item: Asking, notes_text: str) -> Iterator[str]:
     """What no memory could get right. Assertions must stand in the expected notes, so that an oracle can find them there."""
     if isinstance(item, Retrieval) and not (item.expected_notes or item.expected_tags or item.expected_files):
         yield "it expects no note, tag or file, so that nothing can be scored"
@@ -80,12 +80,12 @@ def _of_item(item: Asking, told: str) -> Iterator[str]:
         required, forbidden = item.fresh_assertions, item.stale_assertions
     else:
         return
-    if told:
-        for one in required:
-            if not assertions.says(told, one):
-                yield f"the expected notes do not say {one!r}"
-        for one in forbidden:
-            if assertions.says(told, one) and item.type == "adversarial_stale":
-                yield f"the fresh notes say {one!r} too, which is forbidden"
+    if notes_text:
+        for assertion in required:
+            if not assertions.says(notes_text, assertion):
+                yield f"the expected notes do not say {assertion!r}"
+        for assertion in forbidden:
+            if assertions.says(notes_text, assertion) and item.type == "adversarial_stale":
+                yield f"the fresh notes say {assertion!r} too, which is forbidden"
     elif required:
         yield "it expects assertions and no note; name the notes that say them"

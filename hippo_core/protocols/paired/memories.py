@@ -18,7 +18,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import imported, is_path, located, source_of
 from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.retrieval import Brought, MemoryUnderTest, best_of
+from hippo_core.protocols.paired.retrieval import MemoryUnderTest, Retrieved, best_of
 from hippo_core.protocols.paired.settings import COMMAND, RunSettings
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
@@ -32,24 +32,24 @@ class PresetUnderTest:
 
     def __init__(self, lm: "str | LanguageModel", preset: str, settings: Mapping[str, Any], notes: Sequence[SuiteNote]) -> None:
         self._notes = notes
-        with ExitStack() as held:
-            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-paired-"))
-            self._memory = held.enter_context(LiveMemory(lm, preset, settings).open(folder))
-            told = [Observation(Statement("", "", note.text, 0), teller=note.who, context_key=note.when) for note in notes]
-            for _block in self._memory.tell(told):
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hippo-paired-"))
+            self._memory = stack.enter_context(LiveMemory(lm, preset, settings).open(folder))
+            observations = [Observation(Statement("", "", note.text, 0), teller=note.who, context_key=note.when) for note in notes]
+            for _block in self._memory.tell(observations):
                 pass
-            self._held = held.pop_all()
+            self._stack = stack.pop_all()
 
-    def recall(self, question: str, k: int) -> Brought:
+    def recall(self, question: str, k: int) -> Retrieved:
         """The k best notes for a question, the rest of the ranking behind them."""
-        found = self._memory.recall(question, len(self._notes))
-        ids = list(dict.fromkeys(self._notes[trace.id - 1].id for trace in found.traces))
-        seconds = (found.ms.get("recall", 0.0) + found.ms.get("completion", 0.0)) / 1e3
-        return replace(best_of(ids, self._notes, k), confidence=found.confidence, seconds=seconds)
+        result = self._memory.recall(question, len(self._notes))
+        ids = list(dict.fromkeys(self._notes[trace.id - 1].id for trace in result.traces))
+        seconds = (result.ms.get("recall", 0.0) + result.ms.get("completion", 0.0)) / 1e3
+        return replace(best_of(ids, self._notes, k), confidence=result.confidence, seconds=seconds)
 
     def close(self) -> None:
         """Its folder goes."""
-        self._held.close()
+        self._stack.close()
 
 
 class OwnMemory:
@@ -63,26 +63,26 @@ class OwnMemory:
         except LabError:
             raise
         except Exception as error:  # anything at all: it is another's code, and the other conditions go on
-            self._broken = self._said(error)
+            self._broken = self._error_text(error)
 
-    def recall(self, question: str, k: int) -> Brought:
+    def recall(self, question: str, k: int) -> Retrieved:
         """What its `recall` returns, checked; what it raises is the item's error."""
         if self._broken:
-            return Brought(error=self._broken)
+            return Retrieved(error=self._broken)
         begin = time.perf_counter()
         try:
             returned = list(self._memory.recall(question, k))  # pyright: ignore[reportOptionalMemberAccess] - it is broken otherwise
             seconds = time.perf_counter() - begin
-            ids = [str(one if isinstance(one, str) else one[0]) for one in returned]
+            ids = [str(entry if isinstance(entry, str) else entry[0]) for entry in returned]
         except Exception as error:
-            return Brought(error=self._said(error))
+            return Retrieved(error=self._error_text(error))
         return ranked(self._where, ids, self._notes, k, seconds)
 
     def close(self) -> None:
         """Its own `close`, where it has one."""
         getattr(self._memory, "close", lambda: None)()
 
-    def _said(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         return f"{self._where}: {type(error).__name__}: {in_a_line(error)}"
 
 
@@ -90,15 +90,15 @@ def memory_class(path: str) -> type[Any]:
     """The class that `package.module:NAME` names. LabError for anything that is no class with a method `recall`: it is never called."""
     where = f"memory {path}"
     try:
-        found = imported(path, where)
+        loaded = imported(path, where)
     except LabError:
         raise
     except Exception as error:
         raise LabError(f"{where}: its module cannot be imported: {type(error).__name__}: {in_a_line(error)}") from None
-    if not (isinstance(found, type) and callable(getattr(found, "recall", None))):
-        got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+    if not (isinstance(loaded, type) and callable(getattr(loaded, "recall", None))):
+        got = f"the class {loaded.__name__}" if isinstance(loaded, type) else type(loaded).__name__
         raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
-    return found
+    return loaded
 
 
 def check_memory(name: str, encoder: str) -> None:
@@ -138,30 +138,30 @@ class ProgramMemory:
             self._program.close()
             raise
 
-    def recall(self, question: str, k: int) -> Brought:
+    def recall(self, question: str, k: int) -> Retrieved:
         """What the program returns, checked; a broken message is the item's error."""
         begin = time.perf_counter()
         try:
             reply = self._program.recall(question, k)
         except LabError as error:
-            return Brought(error=str(error))
-        spent = time.perf_counter() - begin
-        found = ranked(self._program.name, [one.id for one in reply.results], self._notes, k, spent)
+            return Retrieved(error=str(error))
+        seconds = time.perf_counter() - begin
+        result = ranked(self._program.name, [hit.id for hit in reply.results], self._notes, k, seconds)
         own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
-        return replace(found, **own, answer=reply.answer, confidence=reply.confidence)
+        return replace(result, **own, answer=reply.answer, confidence=reply.confidence)
 
     def close(self) -> None:
         """The program and all that it started end."""
         self._program.close()
 
 
-def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> Brought:
+def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> Retrieved:
     """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
     known = {note.id for note in notes}
-    if strange := next((one for one in ids if one not in known), None):
-        return Brought(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
+    if strange := next((note_id for note_id in ids if note_id not in known), None):
+        return Retrieved(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
     if len(set(ids)) < len(ids):
-        return Brought(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
+        return Retrieved(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
     return replace(best_of(ids, notes, k), seconds=seconds)
 
 

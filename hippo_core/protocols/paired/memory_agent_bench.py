@@ -25,14 +25,14 @@ FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
 WORDS = 120  # of a note at most, where a context is no list of facts
 
 
-def _said(text: str) -> str:
+def _normalised(text: str) -> str:
     try:
         return normal(text)
     except LabError as error:
         raise ValueError(str(error)) from None
 
 
-Words = Annotated[str, Field(min_length=1), AfterValidator(_said)]
+Words = Annotated[str, Field(min_length=1), AfterValidator(_normalised)]
 
 
 class Source(BaseModel):
@@ -76,12 +76,12 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
         if row.competence is None:
             continue
         world = f"context-{number}"
-        notes += [{"id": f"n{place}", "world": world, "text": text} for place, text in enumerate(_notes(row.context), start=1)]
-        for place, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
-            if not questions or place <= questions:
-                told = {"question": question, "required_assertions": [list(dict.fromkeys(answers))]}
+        notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context), start=1)]
+        for index, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
+            if not questions or index <= questions:
+                fields = {"question": question, "required_assertions": [list(dict.fromkeys(answers))]}
                 tags = [row.competence, row.metadata.source]
-                items.append({"id": f"{world}-q{place}", "type": "grounded_answer", "world": world, "tags": tags, **told})
+                items.append({"id": f"{world}-q{index}", "type": "grounded_answer", "world": world, "tags": tags, **fields})
     if not items:
         legal = ", ".join(f"{begin}*" for begin in COMPETENCES)
         raise LabError(f"{file}: expected rows of sources {legal}, got {', '.join(sorted(set(seen))) or 'none'}")
@@ -111,7 +111,7 @@ def _notes(context: str) -> Iterator[str]:
     """The facts of a numbered list, one a note, each with its number, which says what is later; paragraphs cut into notes otherwise."""
     begins = [match.start() for match in FACT.finditer(context)]
     if len(begins) > 1:
-        yield from (" ".join(context[one:end].split()) for one, end in zip(begins, [*begins[1:], len(context)], strict=True))
+        yield from (" ".join(context[begin:end].split()) for begin, end in zip(begins, [*begins[1:], len(context)], strict=True))
         return
     for paragraph in context.split("\n\n"):
         words = paragraph.split()

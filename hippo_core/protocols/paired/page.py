@@ -14,8 +14,8 @@ from hippo_core.text import in_markdown
 
 
 def markdown(pairs: Sequence[Paired], most: int = 20) -> str:
-    """All comparisons of a candidate, one below the other; at most so many items on which the sides differ, of each."""
-    return "\n\n".join(_one(pair, most) for pair in pairs) + "\n"
+    """All comparisons of a candidate, one below the other; at most so many items on which the two differ, of each."""
+    return "\n\n".join(_comparison(pair, most) for pair in pairs) + "\n"
 
 
 def summary(run: PairedRun) -> str:
@@ -23,7 +23,7 @@ def summary(run: PairedRun) -> str:
     from hippo_core.protocols.paired.summary import by_condition, scores_by_condition
 
     tables = [by_condition(run.rows), scores_by_condition(run.rows)]
-    parts = [table(tuple(one.columns), [tuple(line) for line in one.itertuples(index=False, name=None)]) for one in tables]
+    parts = [table(tuple(frame.columns), [tuple(line) for line in frame.itertuples(index=False, name=None)]) for frame in tables]
     broken = run.rows[run.rows["answer"].astype(str).str.startswith(NOT_JUDGED)]
     if len(broken):
         items = ", ".join(sorted(set(broken["item"])))
@@ -31,30 +31,30 @@ def summary(run: PairedRun) -> str:
     return "\n\n".join(parts)
 
 
-def _one(pair: Paired, most: int) -> str:
-    found, manifest = pair.success, pair.baseline.run.about["suite"]
+def _comparison(pair: Paired, most: int) -> str:
+    result, manifest = pair.success, pair.baseline.run.about["suite"]
     names = [pair.baseline.name, pair.candidate.name]
     baseline, candidate = map(in_markdown, names)
     suite = in_markdown(
         f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs "
-        + ", ".join(dict.fromkeys(one.run.about["run_group_id"] for one in (pair.baseline, pair.candidate)))
+        + ", ".join(dict.fromkeys(condition.run.about["run_group_id"] for condition in (pair.baseline, pair.candidate)))
     )
     parts = [
         f"## {candidate} against {baseline}",
         suite + ".",
         table(
             ("", "n", *names, "difference", "95% interval", "p, worlds permuted", "harmed"),
-            [_line("success", found), *(_line(name, one) for name, one in pair.metrics.items())],
+            [_line("success", result), *(_line(name, comparison) for name, comparison in pair.metrics.items())],
         ),
         f"McNemar's exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: {candidate} alone succeeds at {pair.gained} "
         f"items, {baseline} alone at {pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which "
-        f"there are {found.n_worlds}." + _remarks(pair),
+        f"there are {result.n_worlds}." + _remarks(pair),
         "### What it cost",
-        table(("", *names), _costs(pair.spent)),
+        table(("", *names), _costs(pair.costs)),
         "### By group",
         table(
             ("group", "n", *names, "difference", "p", "p after Holm", "harmed"),
-            [_group(one) for one in pair.groups],
+            [_group(group) for group in pair.groups],
         ),
         *_discordant(pair, most),
     ]
@@ -64,33 +64,33 @@ def _one(pair: Paired, most: int) -> str:
     return "\n\n".join(parts)
 
 
-def _line(name: str, one: Comparison) -> tuple[str, ...]:
-    shown = (share(one.mean_b), share(one.mean_a), share(one.difference, sign=True), span(one.low, one.high, sign=True))
-    return (name, str(one.n), *shown, probability(one.p_permutation), _harmed(one) if name == "success" else NONE)
+def _line(name: str, result: Comparison) -> tuple[str, ...]:
+    shown = (share(result.mean_b), share(result.mean_a), share(result.difference, sign=True), span(result.low, result.high, sign=True))
+    return (name, str(result.n), *shown, probability(result.p_permutation), _harmed(result) if name == "success" else NONE)
 
 
-def _group(one: ItemGroup) -> tuple[str, ...]:
-    found = one.result
-    shown = (share(found.mean_b), share(found.mean_a), share(found.difference, sign=True))
-    return (one.name, str(found.n), *shown, probability(found.p_permutation), probability(one.p_holm), _harmed(found))
+def _group(group: ItemGroup) -> tuple[str, ...]:
+    result = group.result
+    shown = (share(result.mean_b), share(result.mean_a), share(result.difference, sign=True))
+    return (group.name, str(result.n), *shown, probability(result.p_permutation), probability(group.p_holm), _harmed(result))
 
 
-def _harmed(one: Comparison) -> str:
-    return share_and_span(one.harmed, one.harmed_low, one.harmed_high)
+def _harmed(result: Comparison) -> str:
+    return share_and_span(result.harmed, result.harmed_low, result.harmed_high)
 
 
 def _remarks(pair: Paired) -> str:
-    found, said = pair.success, [f"Harmed: the share of items that {in_markdown(pair.baseline.name)} does better."]
-    if found.n_worlds < LEAST_WORLDS:
-        said.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
-    if found.n_unscored:
-        said.append(f"{found.n_unscored} items are left out, at which one side can neither succeed nor fail.")
-    return "".join(f" {one}" for one in said)
+    result, remarks = pair.success, [f"Harmed: the share of items that {in_markdown(pair.baseline.name)} does better."]
+    if result.n_worlds < LEAST_WORLDS:
+        remarks.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
+    if result.n_unscored:
+        remarks.append(f"{result.n_unscored} items are left out, at which one side can neither succeed nor fail.")
+    return "".join(f" {remark}" for remark in remarks)
 
 
-def _costs(spent: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
+def _costs(costs: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
     names = ("tokens, in and out", "of these cached", "answers that state no tokens", "seconds", "successes", "tokens a success")
-    of_each = [(one.tokens, one.cached, one.unstated, one.seconds, one.successes, one.per_success) for one in spent]
+    of_each = [(cost.tokens, cost.cached, cost.unstated, cost.seconds, cost.successes, cost.per_success) for cost in costs]
     return [(name, *(_quantity(value) for value in values)) for name, *values in zip(names, *of_each, strict=True)]
 
 
@@ -104,7 +104,7 @@ def _discordant(pair: Paired, most: int) -> list[str]:
         lines = pair.discordant[pair.discordant["gained"] == gained]
         if len(lines):
             shown = "" if len(lines) <= most else f", {most} of them"
-            rows = [(one["item"], one["question"], one["answer_b"], one["answer"]) for one in lines.head(most).to_dict("records")]
+            rows = [(row["item"], row["question"], row["answer_b"], row["answer"]) for row in lines.head(most).to_dict("records")]
             heads = ("item", "question", pair.baseline.name, pair.candidate.name)
             parts += [f"### {in_markdown(name)} alone: {len(lines)}{shown}", table(heads, rows)]
     return parts

@@ -1,4 +1,4 @@
-"""What the experiment `paired` can be told, and what of it is refused."""
+"""The parameters of the experiment `paired`, and which are refused."""
 
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ ANSWERS = "smollm2-135m"  # the model of the profile llm where none is named
 
 
 class PairedParameters(Parameters):
-    """What `09_paired_evaluation` can be told."""
+    """The parameters of `09_paired_evaluation`."""
 
     suite: str = "data/paired/everyday"
     conditions: list[str] = Field(default=list(CONDITIONS), min_length=1)

@@ -160,19 +160,19 @@ class Program:
                     try:
                         line = line[os.write(to, line) :]
                     except BrokenPipeError:
-                        raise self._break(f"it ended before {what}{self._said()}") from None
+                        raise self._break(f"it ended before {what}{self._last_words()}") from None
                 if not line and to in waiting.get_map():
                     waiting.unregister(to)
                 if answer in ready:
                     if not (read := os.read(answer, 2**16)):
-                        raise self._break(f"it ended before {what}{self._said()}")
+                        raise self._break(f"it ended before {what}{self._last_words()}")
                     self._buffer += read
                     if len(self._buffer) > LONGEST:
                         raise self._break(f"{what} is longer than {LONGEST:,} bytes")
         raw, _, self._buffer = self._buffer.partition(b"\n")
         return raw
 
-    def _said(self) -> str:
+    def _last_words(self) -> str:
         """The last line of its standard error."""
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 2000))
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()

@@ -26,10 +26,10 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     suite = read_suite(parameters.suite)
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "dry_run")}
     encoded = parameters.encoder == "minilm" and {"semantic", "graph", MEMORY} & set(parameters.conditions)
-    said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
+    labels = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     return replace(
         cell,
-        label=" ".join(["paired", suite.manifest.name, *said]),
+        label=" ".join(["paired", suite.manifest.name, *labels]),
         kind="paired",
         folder=("paired", suite.manifest.name, f"{parameters.model.replace('/', '-')}_{parameters.seed}"),
         modules=(experiment.run, *modules_of(parameters)),
@@ -53,10 +53,10 @@ def figure(parameters: PairedParameters, rows: "pd.DataFrame") -> bytes:
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: conditions side by side, the memory against each of them, groups."""
-    from hippo_core.protocols.paired.report import found
+    """The sections of a report: conditions side by side, the memory against each of them, groups."""
+    from hippo_core.protocols.paired.report import sections
 
-    return found(tables)
+    return sections(tables)
 
 
 PAIRED = Experiment(

@@ -1,7 +1,7 @@
 """Run a run again, from what it says of itself, and see whether every answer is the same.
 
 A record may come from anybody. So nothing in it chooses a program, a module, a URL, a variable of the environment or a folder of weights:
-whoever runs it again allows each of these anew, and is told of all that are missing before anything is opened.
+whoever runs it again allows each of these anew, and gets a list of all that are missing before anything is opened.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from hippo_core.errors import LabError
 from hippo_core.models.spec import model_names
 from hippo_core.plugins import is_path
-from hippo_core.protocols.paired.agents.run_suite import permissions, run_whole
+from hippo_core.protocols.paired.agents.run_suite import permissions, run_all_items
 from hippo_core.protocols.paired.comparison import require_same
 from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.run_files import PairedRun
@@ -51,7 +51,7 @@ class Reproduced:
 
 
 def reproduce(
-    old: PairedRun, suite: PairedSuite, lm: "str | LanguageModel", say: Callable[[str], None] = print, allowed: Allowed | None = None
+    old: PairedRun, suite: PairedSuite, lm: "str | LanguageModel", log: Callable[[str], None] = print, allowed: Allowed | None = None
 ) -> Reproduced:
     """Run it again with its settings; what agents leave is thrown away. LabError where the suite is no longer the same, or the run asks for
     what is not allowed."""
@@ -59,7 +59,7 @@ def reproduce(
     require_allowed(old, suite, allowed)
     require_same(old, PairedRun(old.folder, {"checksums": suite.checksums}, old.rows))
     with tempfile.TemporaryDirectory(prefix="hippo-paired-") as folder:
-        rows = run_whole(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permissions(old.about, allowed.shell), say)
+        rows = run_all_items(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permissions(old.about, allowed.shell), log)
     before = {(row["entry"], row["condition"]): row for row in old.rows.to_dict("records")}
     after = {(row["entry"], row["condition"]): row for row in rows}
     differing = [(*key, "there once") for key in before.keys() ^ after.keys()]
@@ -87,14 +87,14 @@ def _asked_for(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> Iterator
     if agents.get("agent"):
         yield f"the agent {agents['agent']!r}", "--allow-shell", allowed.shell
     if settings.provider:
-        place = reached(settings.provider, settings.key_env)
-        if place.program:
-            yield f"the program {place.program!r}", "--allow-shell", allowed.shell
-        if place.url:
-            granted = {place.url, urlsplit(place.url).netloc} & {url.rstrip("/") for url in allowed.urls}
-            yield f"the URL {place.url!r}", f"--allow-url {shlex.quote(place.url)}", bool(granted)
-        models.append(place.model)
-        variables.append(place.key_env)
+        endpoint = reached(settings.provider, settings.key_env)
+        if endpoint.program:
+            yield f"the program {endpoint.program!r}", "--allow-shell", allowed.shell
+        if endpoint.url:
+            granted = {endpoint.url, urlsplit(endpoint.url).netloc} & {url.rstrip("/") for url in allowed.urls}
+            yield f"the URL {endpoint.url!r}", f"--allow-url {shlex.quote(endpoint.url)}", bool(granted)
+        models.append(endpoint.model)
+        variables.append(endpoint.key_env)
     for name in filter(None, variables):
         yield f"the variable {name!r}", f"--key-env or --pass-env {shlex.quote(name)}", name in allowed.variables
     for name in filter(None, models):
@@ -102,5 +102,5 @@ def _asked_for(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> Iterator
 
 
 def _equal(a: object, b: object) -> bool:
-    missing = [one is None or one != one for one in (a, b)]
+    missing = [value is None or value != value for value in (a, b)]
     return all(missing) or (not any(missing) and a == b)

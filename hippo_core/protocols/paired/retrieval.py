@@ -16,14 +16,14 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What was brought for one question.
+class Retrieved:
+    """What was retrieved for one question.
 
     Args:
-        shown: passages that the answerer reads, in order of telling.
-        ranking: ids of notes, best first; empty where nothing was found; None where a condition ranks nothing, so that recall has no value.
+        shown: passages that the answerer reads, in the order of the notes.
+        ranking: ids of notes, best first; empty where nothing matched; None where a condition ranks nothing, so that recall has no value.
         best: the passage that was ranked first; None where nothing is ranked.
-        confidence: how sure a memory is that it holds the answer, 0 to 1; None where it does not say.
+        confidence: how confident a memory is that it holds the answer, 0 to 1; None where it does not say.
         answer: of a memory that answers itself; None elsewhere.
         seconds: of recall.
         tokens_in, tokens_out, tokens_cached: what recall and answer of the memory itself cost; cached ones are part of `tokens_in`.
@@ -45,17 +45,17 @@ class Brought:
 class MemoryUnderTest(Protocol):
     """A memory of one world, which was taught its notes when it was opened."""
 
-    def recall(self, question: str, k: int) -> Brought:
+    def recall(self, question: str, k: int) -> Retrieved:
         """The k best notes for a question."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Free what it holds."""
         ...
 
 
-def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> Brought:
-    """A ranking of a world's notes, of which the k best are shown, in order of telling."""
+def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> Retrieved:
+    """A ranking of a world's notes, of which the k best are shown, in the order of the notes."""
     texts = {note.id: note.text for note in notes}
-    shown = tuple(Passage(one, text) for one, text in texts.items() if one in ids[:k])
-    return Brought(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)
+    shown = tuple(Passage(note_id, text) for note_id, text in texts.items() if note_id in ids[:k])
+    return Retrieved(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)

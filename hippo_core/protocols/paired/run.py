@@ -17,7 +17,7 @@ from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt, 
 from hippo_core.protocols.paired.conditions import COLUMNS, OpenCondition, asked, open_condition
 from hippo_core.protocols.paired.items import ASKING, Asking
 from hippo_core.protocols.paired.memories import memory_opener
-from hippo_core.protocols.paired.retrieval import Brought
+from hippo_core.protocols.paired.retrieval import Retrieved
 from hippo_core.protocols.paired.run_files import write_into
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.settings import RunSettings, settings_of
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
 
-def evaluate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
+def evaluate(cell: Any, log: Callable[[str], None] = print) -> pd.DataFrame:
     """The rows of all conditions, in the order in which they were asked."""
     parameters = cell.parameters
     suite = read_suite(parameters.suite)
     settings = settings_of(parameters, suite.manifest.default_repeats)
-    rows = run(suite, settings, cell.language_model, say=say)
+    rows = run(suite, settings, cell.language_model, log=log)
     write_into(cell.record, suite, settings, rows, {"model": parameters.model})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -41,7 +41,7 @@ def run(
     suite: PairedSuite,
     settings: RunSettings,
     lm: "str | LanguageModel",
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """The rows of all repeats, in the order in which they were asked. `lm`: the model of the memories, and of the answers where a model
     answers. LabError for settings that are none, and where an item runs commands."""
@@ -55,7 +55,7 @@ def run(
         worlds = sorted({item.world for item in items})
         random.shuffle(worlds)
         for number, world in enumerate(worlds, start=1):
-            say(f"repeat {repeat} of {settings.repeats}, world {number} of {len(worlds)}: {world}")
+            log(f"repeat {repeat} of {settings.repeats}, world {number} of {len(worlds)}: {world}")
             mine = [item for item in items if item.world == world]
             for row in _world(suite, settings, mine, repeat, random, open_memory, answering):
                 rows.append({**row, "place": len(rows) + 1})
@@ -85,11 +85,11 @@ def _world(
 ) -> Iterator[dict[str, Any]]:
     world, order = items[0].world, list(items)
     random.shuffle(order)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         conditions = []
         for name in settings.conditions:
-            conditions.append(one := open_condition(name, suite, world, open_memory, settings.seed))
-            held.callback(one.close)
+            conditions.append(opened := open_condition(name, suite, world, open_memory, settings.seed))
+            stack.callback(opened.close)
         for item in order:
             random.shuffle(conditions)
             for condition in conditions:
@@ -99,11 +99,11 @@ def _world(
 def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[SuiteNote]) -> dict[str, Any]:
     """The row of one item under one condition."""
     begin = time.perf_counter()
-    brought = condition.bring(item, repeat)
-    recall_s = brought.seconds or time.perf_counter() - begin
-    answer = None if item.type == "retrieval" or brought.error else _answer(item, brought, answering)
-    found = score(item, brought, answer, notes)
-    spent = answer or ItemAnswer("")
+    retrieved = condition.retrieve(item, repeat)
+    recall_s = retrieved.seconds or time.perf_counter() - begin
+    answer = None if item.type == "retrieval" or retrieved.error else _answer(item, retrieved, answering)
+    result = score(item, retrieved, answer, notes)
+    usage = answer or ItemAnswer("")
     return {
         "entry": f"{item.id}/{repeat}",
         "item": item.id,
@@ -112,18 +112,18 @@ def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: A
         "tags": ";".join(item.tags),
         "condition": condition.name,
         "repeat": repeat,
-        "success": None if found.success is None else float(found.success),
-        **found.scores,
-        "tokens_in": _sum(spent.tokens_in, brought.tokens_in),
-        "tokens_out": _sum(spent.tokens_out, brought.tokens_out),
-        "tokens_cached": _sum(spent.tokens_cached, brought.tokens_cached),
+        "success": None if result.success is None else float(result.success),
+        **result.scores,
+        "tokens_in": _sum(usage.tokens_in, retrieved.tokens_in),
+        "tokens_out": _sum(usage.tokens_out, retrieved.tokens_out),
+        "tokens_cached": _sum(usage.tokens_cached, retrieved.tokens_cached),
         "recall_s": recall_s,
-        "answer_s": spent.seconds,
+        "answer_s": usage.seconds,
         "question": asked(item),
-        "answer": spent.text,
-        "read": json.dumps(spent.read, ensure_ascii=False),
-        "ranking": " ".join((brought.ranking or ())[: item.top_k]),
-        "error": brought.error or spent.error,
+        "answer": usage.text,
+        "read": json.dumps(usage.read, ensure_ascii=False),
+        "ranking": " ".join((retrieved.ranking or ())[: item.top_k]),
+        "error": retrieved.error or usage.error,
     }
 
 
@@ -131,7 +131,9 @@ def _sum(stated: int | None, more: int) -> int | None:
     return None if stated is None else stated + more
 
 
-def _answer(item: Asking, brought: Brought, answering: Answerer) -> ItemAnswer:
-    if brought.answer is not None:
-        return ItemAnswer(brought.answer)
-    return answering.answer(Prompt(asked(item), brought.shown, brought.best, brought.confidence, briefing=item.type == "resume_quality"))
+def _answer(item: Asking, retrieved: Retrieved, answering: Answerer) -> ItemAnswer:
+    if retrieved.answer is not None:
+        return ItemAnswer(retrieved.answer)
+    return answering.answer(
+        Prompt(asked(item), retrieved.shown, retrieved.best, retrieved.confidence, briefing=item.type == "resume_quality")
+    )

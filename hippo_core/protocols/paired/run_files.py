@@ -102,7 +102,7 @@ def write_into(
     lines = [json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False, allow_nan=False) for row in rows]
     write_text(folder / RESULTS, "\n".join(lines) + "\n")
     manifest = suite.manifest
-    told = {
+    record = {
         "schema_version": SCHEMA,
         "kind": KIND,
         "run_group_id": about.get("run_group_id") or new_group_id(),
@@ -114,7 +114,7 @@ def write_into(
         "rows": len(rows),
         "results_sha256": sha256(folder / RESULTS),
     }
-    write_json(folder / RUN, told | {SEALED: _sums(told)})
+    write_json(folder / RUN, record | {SEALED: _sums(record)})
 
 
 def write_run(folder: Path, suite: PairedSuite, settings: RunSettings, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> Path:
@@ -126,15 +126,17 @@ def write_run(folder: Path, suite: PairedSuite, settings: RunSettings, rows: Seq
     return folder
 
 
-def read_run(place: str | Path) -> PairedRun:
-    """The run in a folder, or the one below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
+def read_run(source: str | Path) -> PairedRun:
+    """The run in a folder, or below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
     where its results are not those that were written."""
-    folder = next((one for one in (Path(place), home() / RUNS / place, home() / RUNS / "paired" / place) if one.is_dir()), None)
-    found = sorted(path.parent for path in folder.rglob(RUN)) if folder else []
-    if len(found) != 1:
-        listed = "; it holds " + ", ".join(str(one.relative_to(folder)) for one in found[:6]) if folder and found else ""
-        raise LabError(f"no paired run at {place}: expected a folder with {RUN}, or one that holds one such{listed}")
-    [folder] = found
+    folder = next(
+        (candidate for candidate in (Path(source), home() / RUNS / source, home() / RUNS / "paired" / source) if candidate.is_dir()), None
+    )
+    folders = sorted(path.parent for path in folder.rglob(RUN)) if folder else []
+    if len(folders) != 1:
+        listed = "; it holds " + ", ".join(str(match.relative_to(folder)) for match in folders[:6]) if folder and folders else ""
+        raise LabError(f"no paired run at {source}: expected a folder with {RUN}, or one that holds one such{listed}")
+    [folder] = folders
     about = read_object(folder / RUN)
     if about.get("kind") != KIND or about.get("schema_version") != SCHEMA:
         got = f"kind {about.get('kind')!r}, schema_version {about.get('schema_version')!r}"
@@ -153,10 +155,10 @@ def _check(path: Path, about: Mapping[str, Any]) -> None:
     validated(_About, dict(about), str(path))
     restored(about["settings"])
     if SEALED in about:
-        known, found = about[SEALED], _sums(about)
+        known, actual = about[SEALED], _sums(about)
         if not isinstance(known, dict):
             raise LabError(f"{path}: {SEALED} is no object; {RESTORE}")
-        if altered := [name for name in dict.fromkeys((*known, *found)) if known.get(name) != found.get(name)]:
+        if altered := [name for name in dict.fromkeys((*known, *actual)) if known.get(name) != actual.get(name)]:
             raise LabError(f"{path} is not what the run wrote: {', '.join(altered)} (SHA-256); {RESTORE}")
 
 

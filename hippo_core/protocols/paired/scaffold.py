@@ -34,12 +34,12 @@ ITEMS = """\
 HUMAN = "The ledger's backup runs at 04:30 (02:00 is old). Inga has the spare key.\n"
 
 
-def new_suite(place: str | Path) -> Path:
+def new_suite(location: str | Path) -> Path:
     """Make a folder with a manifest, notes, items of each type and a human note, at a path from the current folder or an absolute one.
     LabError where there is something already."""
-    if "\0" in str(place):
-        raise LabError(f"the name of a folder has no NUL character, got {str(place)!r}")
-    folder = Path(place).expanduser().resolve()
+    if "\0" in str(location):
+        raise LabError(f"the name of a folder has no NUL character, got {str(location)!r}")
+    folder = Path(location).expanduser().resolve()
     if folder.exists():
         raise LabError(f"{folder} is there already; name a new folder")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-._") or "suite"

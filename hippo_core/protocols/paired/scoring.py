@@ -8,7 +8,7 @@ from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.conditions import SCORES, expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
-from hippo_core.protocols.paired.retrieval import Brought
+from hippo_core.protocols.paired.retrieval import Retrieved
 from hippo_core.protocols.paired.suite import SuiteNote
 
 
@@ -29,7 +29,7 @@ def reciprocal_rank(ranking: Sequence[str], wanted: Collection[str]) -> float | 
     """One over the rank of the first wanted note; 0 where none was ranked."""
     if not wanted:
         return None
-    return next((1 / rank for rank, one in enumerate(ranking, start=1) if one in wanted), 0.0)
+    return next((1 / rank for rank, note_id in enumerate(ranking, start=1) if note_id in wanted), 0.0)
 
 
 def ndcg(ranking: Sequence[str], wanted: Collection[str], k: int) -> float | None:
@@ -37,24 +37,24 @@ def ndcg(ranking: Sequence[str], wanted: Collection[str], k: int) -> float | Non
     all of them first, as many as k holds, whatever was returned."""
     if not wanted:
         return None
-    gained = sum(1 / math.log2(rank + 1) for rank, one in enumerate(ranking[:k], start=1) if one in wanted)
+    gained = sum(1 / math.log2(rank + 1) for rank, note_id in enumerate(ranking[:k], start=1) if note_id in wanted)
     return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(set(wanted))) + 1))
 
 
-def covered(found: Collection[str], wanted: Collection[str]) -> float | None:
-    """The share of wanted tags or files that the notes found have, letters of either case alike."""
-    known, asked = ({one.strip().lower() for one in names} for names in (found, wanted))
+def covered(retrieved: Collection[str], wanted: Collection[str]) -> float | None:
+    """The share of wanted tags or files that the retrieved notes have, in either case of letters."""
+    known, asked = ({name.strip().lower() for name in names} for names in (retrieved, wanted))
     return len(known & asked) / len(asked) if asked else None
 
 
-def score(item: Asking, brought: Brought, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
+def score(item: Asking, retrieved: Retrieved, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
     """The scores of an item. `notes`: of its world. An error in recall or answer is a failure."""
-    scores = _of_ranking(item, brought, notes) | _of_citations(item, brought, answer)
-    if brought.error or (answer and answer.error):
+    scores = _of_ranking(item, retrieved, notes) | _of_citations(item, retrieved, answer)
+    if retrieved.error or (answer and answer.error):
         return Scored(False, scores)
     if isinstance(item, Retrieval):
         wanted = [scores[name] for name in ("recall_at_k", "tag_recall", "file_recall") if scores[name] is not None]
-        return Scored(None if brought.ranking is None else all(value == 1 for value in wanted), scores)
+        return Scored(None if retrieved.ranking is None else all(value == 1 for value in wanted), scores)
     text = answer.text if answer else ""
     scores["refused"] = float(assertions.refuses(text))
     if isinstance(item, GroundedAnswer):
@@ -77,14 +77,14 @@ def _stale(item: AdversarialStale, text: str, scores: dict[str, float | None]) -
     return Scored(not scores["refused"] and scores["assertion_recall"] == 1 and not scores["forbidden_hits"], scores)
 
 
-def _of_ranking(item: Asking, brought: Brought, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
+def _of_ranking(item: Asking, retrieved: Retrieved, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
     scores: dict[str, float | None] = dict.fromkeys(SCORES)
-    if brought.ranking is None:
+    if retrieved.ranking is None:
         return scores
-    wanted, best = expected(item), set(brought.ranking[: item.top_k])
-    scores["recall_at_k"] = recall_at_k(brought.ranking, wanted, item.top_k)
-    scores["mrr"] = reciprocal_rank(brought.ranking, wanted)
-    scores["ndcg"] = ndcg(brought.ranking, wanted, item.top_k)
+    wanted, best = expected(item), set(retrieved.ranking[: item.top_k])
+    scores["recall_at_k"] = recall_at_k(retrieved.ranking, wanted, item.top_k)
+    scores["mrr"] = reciprocal_rank(retrieved.ranking, wanted)
+    scores["ndcg"] = ndcg(retrieved.ranking, wanted, item.top_k)
     if isinstance(item, Retrieval):
         there = [note for note in notes if note.id in best]
         scores["tag_recall"] = covered([tag for note in there for tag in note.tags], item.expected_tags)
@@ -92,7 +92,7 @@ def _of_ranking(item: Asking, brought: Brought, notes: Sequence[SuiteNote]) -> d
     return scores
 
 
-def _of_citations(item: Asking, brought: Brought, answer: ItemAnswer | None) -> dict[str, float | None]:
+def _of_citations(item: Asking, retrieved: Retrieved, answer: ItemAnswer | None) -> dict[str, float | None]:
     """The share of cited notes that were expected; None where nothing was cited or expected."""
     cited, wanted = set(answer.cited or ()) if answer else set(), set(expected(item))
     return {"citation_precision": len(cited & wanted) / len(cited)} if cited and wanted else {}

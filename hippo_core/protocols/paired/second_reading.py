@@ -14,7 +14,7 @@ from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.conditions import expected
 from hippo_core.protocols.paired.items import Id, StrictModel, Text
-from hippo_core.protocols.paired.retrieval import Brought
+from hippo_core.protocols.paired.retrieval import Retrieved
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.suite import PairedSuite, numbered_lines, within
 from hippo_core.results.statistics.interval import Interval
@@ -24,7 +24,7 @@ FILE = "second_reading.jsonl"
 
 
 class SecondReading(StrictModel):
-    """What a reader holds for right."""
+    """What a reader thinks right."""
 
     id: Id
     notes: list[Text] = Field(default_factory=list)
@@ -63,14 +63,14 @@ def agreement(suite: PairedSuite) -> LabelAgreement | None:
             raise unknown(f"item in {where}", reading.id, items)
         item, notes = items[reading.id], suite.by_world[items[reading.id].world]
         texts = {note.id: note.text for note in notes}
-        for one in (*reading.notes, *reading.stale_notes):
-            if one not in texts:
-                raise unknown(f"note in {where}", one, texts)
-        pairs += [(one in reading.notes, one in expected(item), item.world) for one in texts]
+        for note_id in (*reading.notes, *reading.stale_notes):
+            if note_id not in texts:
+                raise unknown(f"note in {where}", note_id, texts)
+        pairs += [(note_id in reading.notes, note_id in expected(item), item.world) for note_id in texts]
         read.append(item.id)
         if set(reading.notes) != set(expected(item)) or set(reading.stale_notes) != set(getattr(item, "stale_notes", ())):
             other_notes.append(item.id)
-        if not score(item, Brought(ranking=tuple(reading.notes)), ItemAnswer(reading.answer), notes).success:
+        if not score(item, Retrieved(ranking=tuple(reading.notes)), ItemAnswer(reading.answer), notes).success:
             other_answers.append(item.id)
     by_reading, by_suite, worlds = zip(*pairs, strict=True)
     return LabelAgreement(len(read), kappa_interval(by_reading, by_suite, worlds), tuple(other_notes), tuple(other_answers))

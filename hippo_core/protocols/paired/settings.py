@@ -1,4 +1,4 @@
-"""What a run is told besides its suite."""
+"""The settings of a run besides its suite."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ LONGEST = 86_400.0  # seconds that a program may have for a message
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is told besides its suite.
+    """The settings of a run besides its suite.
 
     Args:
         conditions: by name, those of conditions.py.
@@ -65,8 +65,8 @@ class RunSettings:
         if self.profile == "offline" and self.answer_mode == "llm":
             raise LabError("answer_mode llm needs profile llm; offline no model answers")
         if self.provider and not self.by_model:
-            told = f"profile {self.profile}, answer_mode {self.answer_mode}"
-            raise LabError(f"provider {self.provider} answers in profile llm alone, and not where answer_mode is deterministic; got {told}")
+            got = f"profile {self.profile}, answer_mode {self.answer_mode}"
+            raise LabError(f"provider {self.provider} answers in profile llm alone, and not where answer_mode is deterministic; got {got}")
         if self.key_env and not self.provider:
             raise LabError("key_env goes with a provider; name one")
 
@@ -77,7 +77,7 @@ class RunSettings:
 
 
 def settings_of(parameters: Any, default_repeats: int) -> RunSettings:
-    """What a run is told in the cell with these parameters; a dry run has few items."""
+    """The settings of a run in the cell with these parameters; a dry run has few items."""
     return RunSettings(
         conditions=tuple(parameters.conditions),
         memory=parameters.memory,
@@ -95,10 +95,10 @@ def described(settings: RunSettings) -> Mapping[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
 
 
-def restored(told: Mapping[str, Any]) -> RunSettings:
+def restored(values: Mapping[str, Any]) -> RunSettings:
     """The settings that `described` made plain. LabError where they are not of the form of settings."""
     try:
-        return TypeAdapter(RunSettings).validate_json(json.dumps(told), strict=True)
+        return TypeAdapter(RunSettings).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, got {fault['input']!r:.80}" for fault in error.errors()]
         raise LabError(f"settings of a paired run: {'; '.join(faults)}") from None

@@ -63,7 +63,7 @@ class Manifest(StrictModel):
 
 
 class SuiteNote(StrictModel):
-    """What the memory of its world is told, in the order of the file."""
+    """What the memory of its world is taught, in the order of the file."""
 
     id: Id
     world: World = "main"
@@ -117,15 +117,15 @@ class PairedSuite:
     def checksums(self) -> dict[str, str]:
         """SHA-256 of manifest, items, notes, and of each folder that a run rests on; only what is there."""
         files = {"manifest": MANIFEST, "items": self.manifest.items, "notes": self.manifest.notes}
-        found = {name: sha256(self.folder / path) for name, path in files.items() if path}
-        found |= {name: tree_sha256(inside(self.folder, name)) for name in HASHED if (self.folder / name).is_dir()}
-        return found | {path: sha256(inside(self.folder, path)) for path in self.manifest.scripts}
+        sums = {name: sha256(self.folder / path) for name, path in files.items() if path}
+        sums |= {name: tree_sha256(inside(self.folder, name)) for name in HASHED if (self.folder / name).is_dir()}
+        return sums | {path: sha256(inside(self.folder, path)) for path in self.manifest.scripts}
 
 
-def read_suite(place: str | Path) -> PairedSuite:
+def read_suite(path: str | Path) -> PairedSuite:
     """The suite in a folder, from the current folder, the lab's home, or absolute; LabError with file and line for the first mistake."""
-    folders = [(base / Path(place).expanduser()).resolve() for base in (Path(), home(), root())]  # a wheel brings suites of its own
-    folder = next((one for one in folders if (one / MANIFEST).is_file()), folders[0])
+    folders = [(base / Path(path).expanduser()).resolve() for base in (Path(), home(), root())]  # a wheel brings suites of its own
+    folder = next((candidate for candidate in folders if (candidate / MANIFEST).is_file()), folders[0])
     if not (folder / MANIFEST).is_file():
         raise LabError(
             f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `{COMMAND} paired new FOLDER` makes one"
@@ -145,22 +145,22 @@ def read_suite(place: str | Path) -> PairedSuite:
 
 def inside(folder: Path, path: str) -> Path:
     """A file or folder of the suite; LabError where the path leaves it, goes over a link or leads nowhere."""
-    place = within(folder, path)
-    if not os.path.exists(place):
+    target = within(folder, path)
+    if not os.path.exists(target):
         raise LabError(f"{folder}: {path!r} is not there; add it or name another")
-    return place
+    return target
 
 
 def within(folder: Path, path: str) -> Path:
-    """A place in the suite, whether something is there or not; LabError where the path leaves it or goes over a link."""
+    """A path in the suite, whether something is there or not; LabError where the path leaves it or goes over a link."""
     if leaves(path):
         raise LabError(f"{folder}: expected a path within the suite, without '..', got {path!r}")
-    place = folder
+    target = folder
     for part in Path(path).parts:
-        place = place / part
-        if os.path.islink(place):
-            raise LabError(f"{folder}: {path!r} goes over the link {place}; copy what it points at into the suite")
-    return place
+        target = target / part
+        if os.path.islink(target):
+            raise LabError(f"{folder}: {path!r} goes over the link {target}; copy what it points at into the suite")
+    return target
 
 
 def tree_sha256(folder: Path) -> str:
@@ -176,7 +176,7 @@ def tree_sha256(folder: Path) -> str:
 
 
 def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line's place and values; ids must differ, within the same value of a `field` alone."""
+    """Each line's location and values; ids must differ, within the same value of a `field` alone."""
     seen: dict[tuple[str, str], int] = {}
     for number, raw in enumerate(raw_lines(path), 1):
         if not raw.strip() or raw.lstrip().startswith(b"#"):
@@ -184,10 +184,10 @@ def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str,
         where = f"{path}:{number}"
         values = read_line(where, raw)
         yield where, values
-        one = (str(values.get("id")), str(values.get(field, "main")))
-        if one in seen:
-            raise mistake(where, "an id of its own", repr(one[0]), f"line {seen[one]} has it already")
-        seen[one] = number
+        key = (str(values.get("id")), str(values.get(field, "main")))
+        if key in seen:
+            raise mistake(where, "an id of its own", repr(key[0]), f"line {seen[key]} has it already")
+        seen[key] = number
     if not seen:
         raise LabError(f"{path} holds no line; put one JSON object on each")
 
@@ -216,9 +216,9 @@ def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, Suit
     """Refuse ids that its world's notes do not have, a world without notes, and a fixture outside the suite."""
     notes = known.get(item.world, {})
     for field in ("expected_notes", "stale_notes", "fresh_notes"):
-        for one in getattr(item, field, ()):
-            if one not in notes:
-                raise mistake(where, f"{field} with ids of notes of world {item.world!r}", repr(one), f"its notes are {some(notes)}")
+        for note_id in getattr(item, field, ()):
+            if note_id not in notes:
+                raise mistake(where, f"{field} with ids of notes of world {item.world!r}", repr(note_id), f"its notes are {some(notes)}")
     if item.type not in SHELL and item.world not in known:
         raise mistake(where, "a world that has notes", repr(item.world), f"add its notes, or use one of {some(known)}")
     if fixture := getattr(item, "fixture", ""):

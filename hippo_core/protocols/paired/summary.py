@@ -19,9 +19,9 @@ def by_condition(rows: Frame) -> pd.DataFrame:
     are averaged first."""
     lines = []
     for name, own in _conditions(rows):
-        found = mean_by_cluster(own, "success", "world")
-        line: dict[str, Any] = {"condition": name, "success": share(found["mean"], found["low"], found["high"])}
-        line |= {"95% interval": span(found["low"], found["high"]), "items": str(found["n"])}
+        success = mean_by_cluster(own, "success", "world")
+        line: dict[str, Any] = {"condition": name, "success": share(success["mean"], success["low"], success["high"])}
+        line |= {"95% interval": span(success["low"], success["high"]), "items": str(success["n"])}
         line |= {kind: share(part["success"].mean()) for kind, part in own.groupby("type", sort=True)}
         tokens = own["tokens_in"].sum() + own["tokens_out"].sum()
         line["tokens a success"] = f"{tokens / own['success'].sum():,.0f}" if own["success"].sum() and tokens else NONE
@@ -37,5 +37,5 @@ def scores_by_condition(rows: Frame) -> pd.DataFrame:
 
 
 def _conditions(rows: Frame) -> Iterator[tuple[str, Frame]]:
-    for name in [one for one in CONDITIONS if one in set(rows["condition"])]:
+    for name in [condition for condition in CONDITIONS if condition in set(rows["condition"])]:
         yield name, by_item(rows[rows["condition"] == name])

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hippo_core.protocols.conversation.budget import Budget, Room
+from hippo_core.protocols.conversation.budget import Budget, ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 from tests.protocols.conversation.parrot import Parrot, values
@@ -35,9 +35,9 @@ def dialogue() -> Dialogue:
 
 
 @pytest.fixture
-def room(dialogue):
-    def of(budget: str | int) -> Room:
-        return Room.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+def context_budget(dialogue):
+    def of(budget: str | int) -> ContextBudget:
+        return ContextBudget.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
 
     return of
 

@@ -11,7 +11,7 @@ from hippo_core.providers.base import Completion, Provider
 from hippo_core.providers.retry import CallFailed, RetryPolicy
 
 NAMES = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frida", "Gerd", "Hanna", "Ivan", "Jana", "Karl", "Lea")
-THINGS = ("lamp", "violin", "ladder", "bicycle", "kettle", "globe", "rug", "clock", "drum", "easel", "funnel", "guitar")
+OBJECTS = ("lamp", "violin", "ladder", "bicycle", "kettle", "globe", "rug", "clock", "drum", "easel", "funnel", "guitar")
 
 
 def values():
@@ -19,18 +19,18 @@ def values():
         {
             "id": f"talk-{number}",
             "turns": [
-                {"speaker": "user", "text": f"I am {name} and I own the {thing}."},
+                {"speaker": "user", "text": f"I am {name} and I own the {object_}."},
                 {"speaker": "assistant", "text": "Noted."},
-                {"speaker": "user", "text": f"My {thing} is in the US, not on the bus."},
+                {"speaker": "user", "text": f"My {object_} is in the US, not on the bus."},
             ],
             "questions": [
-                {"id": "owner", "question": f"Who owns the {thing}?", "answer": name, "entities": [name], "position": "early",
+                {"id": "owner", "question": f"Who owns the {object_}?", "answer": name, "entities": [name], "position": "early",
                  "salience": "high"},
-                {"id": "place", "question": f"Where is the {thing}?", "answer": "US", "entities": ["US", thing], "position": "recent",
+                {"id": "place", "question": f"Where is the {object_}?", "answer": "US", "entities": ["US", object_], "position": "recent",
                  "salience": "low", "refuted": ["bus"]},
             ],
         }
-        for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
+        for number, (name, object_) in enumerate(zip(NAMES, OBJECTS, strict=True))
     ]  # fmt: skip
 
 
@@ -39,8 +39,8 @@ def choices(dialogues, techniques):
 
 
 def evaluate(raw, dialogues, out):
-    write_lines(out, found := phases.evaluate(read_lines(raw), dialogues, raw))
-    return found
+    write_lines(out, scored := phases.evaluate(read_lines(raw), dialogues, raw))
+    return scored
 
 
 class Parrot(Provider):

@@ -47,17 +47,17 @@ def turns(*texts):
 
 
 def test_every_later_mention_of_a_name_is_a_use():
-    told = turns("Lea lives in Rome.", "I see.", "Omar met Lea.", "Omar went home.")
-    assert uses_of(told) == [[0, 2], [1], [2, 3], [3]]
-    chunks = [[told[0][0], told[1][0]], [told[2][0], told[3][0]]]
+    dialogue_turns = turns("Lea lives in Rome.", "I see.", "Omar met Lea.", "Omar went home.")
+    assert uses_of(dialogue_turns) == [[0, 2], [1], [2, 3], [3]]
+    chunks = [[dialogue_turns[0][0], dialogue_turns[1][0]], [dialogue_turns[2][0], dialogue_turns[3][0]]]
     assert uses_of(chunks) == [[0, 1, 2], [2, 3]]
 
 
 def test_activation_ranks_by_recency_frequency_and_fit():
-    told = turns("Lea likes tea.", "Omar likes milk.", "Ivo likes cocoa.")
-    texts = [part[0].text for part in told]
-    assert list(ACTR(TechniqueContext(None)).rank(texts, told)("What does Omar like?")) == [1, 2, 0]
-    assert list(ACTRBase(TechniqueContext(None)).rank(texts, told)("What does Omar like?")) == [2, 1, 0]
+    dialogue_turns = turns("Lea likes tea.", "Omar likes milk.", "Ivo likes cocoa.")
+    texts = [part[0].text for part in dialogue_turns]
+    assert list(ACTR(TechniqueContext(None)).rank(texts, dialogue_turns)("What does Omar like?")) == [1, 2, 0]
+    assert list(ACTRBase(TechniqueContext(None)).rank(texts, dialogue_turns)("What does Omar like?")) == [2, 1, 0]
 
 
 def test_base_level_equals_pyactup():

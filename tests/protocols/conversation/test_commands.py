@@ -17,15 +17,15 @@ BOTH = ("full", "none")
 
 
 def score(text, question, dialogue):
-    found = answer_scores(text, question, known_entities(dialogue))
-    return {name: None if math.isnan(value) else value for name, value in found.items()}
+    scores = answer_scores(text, question, known_entities(dialogue))
+    return {name: None if math.isnan(value) else value for name, value in scores.items()}
 
 
 def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
     raw, asleep = tmp_path / "raw.jsonl", Parrot(fails=(3, 7))
     assert (first := execute_into(raw, choices(dialogues, BOTH), asleep)).failed == 2 and (first.asked, first.kept) == (48, 0)
     lines = read_lines(raw)
-    assert [number for number, one in enumerate(lines, 1) if one["error"]] == [3, 7]
+    assert [number for number, line in enumerate(lines, 1) if line["error"]] == [3, 7]
     assert lines[2]["error"] == "it is asleep" and lines[2]["text"] == "" and lines[2]["tokens_in"] is None
     again = Parrot()
     assert (second := execute_into(raw, choices(dialogues, BOTH), again)).asked == 2 and (second.failed, second.kept) == (0, 46)
@@ -33,16 +33,16 @@ def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
     assert len(evaluate(raw, dialogues, tmp_path / "scored.jsonl")) == 48
 
 
-def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_path):
+def test_a_killed_run_goes_on_behind_the_last_complete_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
     execute_into(raw, choices(dialogues, BOTH), parrot)
-    whole = raw.read_bytes()
-    cut = whole[: len(whole) // 2]
+    complete = raw.read_bytes()
+    cut = complete[: len(complete) // 2]
     raw.write_bytes(cut)
     assert execute_into(raw, choices(dialogues, BOTH), Parrot()).kept == cut.count(b"\n")
     timeless = [
         [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0, "seal": ""} for line in text.splitlines()]
-        for text in (whole, raw.read_bytes())
+        for text in (complete, raw.read_bytes())
     ]
     assert timeless[0] == timeless[1]
 
@@ -50,7 +50,7 @@ def test_a_killed_run_goes_on_behind_the_last_whole_line(dialogues, parrot, tmp_
 def test_another_prompt_limit_or_provider_is_another_call(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
     execute_into(raw, choices(dialogues, ["full"]), parrot)
-    other = [one.model_copy(update={"turns": one.turns[:2]}) for one in dialogues]
+    other = [dialogue.model_copy(update={"turns": dialogue.turns[:2]}) for dialogue in dialogues]
     assert execute_into(raw, choices(dialogues, ["full"]), Parrot()).asked == 0
     assert execute_into(raw, choices(other, ["full"]), Parrot()).asked == 24
     assert execute_into(raw, choices(dialogues, ["full"]), Parrot(), max_tokens=9).asked == 24
@@ -64,15 +64,15 @@ def test_no_text_of_a_dialogue_is_recorded(dialogues, tmp_path):
 
 
 @pytest.mark.parametrize(("text", "em"), [("unknown", 1), ("Unknown.", 1), ("Ben", 0)])
-def test_unknown_is_right_where_nothing_was_said(dialogues, text, em):
+def test_unknown_is_right_where_nothing_was_stated(dialogues, text, em):
     question = dialogues[0].questions[0].model_copy(update={"answerable": False, "answer": "unknown", "entities": ()})
     assert score(text, question, dialogues[0])["em"] == em and score(text, question, dialogues[0])["entity_recall"] is None
 
 
-def table(place, title):
-    report = json.loads((place / "report.json").read_text())
-    [found] = [one for one in report["tables"] if one["title"] == title]
-    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+def table(folder, title):
+    report = json.loads((folder / "report.json").read_text())
+    [entry] = [table_ for table_ in report["tables"] if table_["title"] == title]
+    return [dict(zip(entry["columns"], row, strict=True)) for row in entry["rows"]]
 
 
 def test_the_report_follows_the_answers(dialogues, tmp_path):
@@ -85,8 +85,8 @@ def test_the_report_follows_the_answers(dialogues, tmp_path):
     [difference] = table(tmp_path, "Differences")
     assert (difference["techniques"], difference["n"], difference["difference"]) == ("full (full) − none (full)", "23", "+1.00")
     assert [row["early"] for row in table(tmp_path, "By position (n)")] == ["1.00 (11)", "0.00 (12)"]
-    turned = [{**one, "questions": [{**question, "answer": "Noted"} for question in one["questions"]]} for one in values()]
-    expected = [Dialogue.model_validate(one) for one in turned]  # other answers are expected: nothing is right any more
+    turned = [{**value, "questions": [{**question, "answer": "Noted"} for question in value["questions"]]} for value in values()]
+    expected = [Dialogue.model_validate(value) for value in turned]  # other answers are expected: nothing is right any more
     aggregate(evaluate(raw, expected, tmp_path / "scored.jsonl"), tmp_path)
     assert [row["contains"] for row in table(tmp_path, "Techniques")] == ["0.00", "0.00"]
     assert "no judge was asked" in (tmp_path / "report.md").read_text()
@@ -100,7 +100,7 @@ def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
     assert (full["tokens in"], full["tokens out"]) == ("– (0 of 24 known)", "–")
 
 
-def test_mistakes_are_said_with_file_and_line(dialogues, parrot, tmp_path):
+def test_mistakes_are_reported_with_file_and_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
     execute_into(raw, choices(dialogues, ["full"]), parrot)
     with pytest.raises(LabError, match=r"raw.jsonl:3: no question 'owner' in a dialogue 'talk-1'"):

@@ -16,7 +16,7 @@ from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
 from hippo_core.protocols.conversation.parameters import ConversationParameters
 from hippo_core.protocols.conversation.phases import KEY, RAW, SCORED
-from hippo_core.protocols.conversation.report import comparisons, found, in_words
+from hippo_core.protocols.conversation.report import comparisons, in_words, sections
 from hippo_core.protocols.conversation.run import DIALOGUES
 from hippo_core.protocols.conversation.table import COLUMNS, by_technique
 from hippo_core.results.criteria.tables import TableRows
@@ -55,14 +55,14 @@ def test_pairs_are_corrected_over_all_of_them(rows):
 
 def test_sections_have_tables_and_figures(rows):
     table = TableRows("conversation", "answer", "entry", "dialogue", rows.assign(model="m", seed=1, record="r"), ("em",))
-    sections = {section.title: section for section in found([table])}
-    assert sections["Techniques"].table["exact match"].tolist()[:2] == ["0.00", "1.00"]
-    assert sections["What is answered, by tokens"].figure and sections["Lost in the middle"].figure
-    early = sections["By position"].table.set_index("technique").loc["recency", "early"]
+    by_title = {section.title: section for section in sections([table])}
+    assert by_title["Techniques"].table["exact match"].tolist()[:2] == ["0.00", "1.00"]
+    assert by_title["What is answered, by tokens"].figure and by_title["Lost in the middle"].figure
+    early = by_title["By position"].table.set_index("technique").loc["recency", "early"]
     assert early.startswith("0.50")
-    assert {"p, Holm", "p, Bonferroni", "d", "needed for 80% power"} <= set(sections["Which differences are shown"].table)
+    assert {"p, Holm", "p, Bonferroni", "d", "needed for 80% power"} <= set(by_title["Which differences are shown"].table)
     twice = TableRows("conversation", "answer", "entry", "dialogue", pd.concat([table.rows, table.rows]), ("em",))
-    assert "48 questions about 12 dialogues" in found([twice])[0].sentence
+    assert "48 questions about 12 dialogues" in sections([twice])[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_wrong_parameter_is_one_line(values, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
-def test_the_plan_says_what_is_not_usual():
+def test_the_plan_names_what_is_not_usual():
     experiment = load_experiment("conversation")
     plan = experiment.plan(experiment.check({"techniques": ["bm25@3"], "n": 3}, "here"))
     assert plan.label == "conversation n=3 techniques=bm25@3"
@@ -104,26 +104,26 @@ def test_a_cell_rests_on_its_techniques_alone_and_on_the_presets_that_they_show(
     assert plan("hei_nw").rests_on["presets"] != taught.rests_on["presets"]
 
 
-@pytest.mark.parametrize(("own", "room"), [(False, 8), (True, 32)])
-def test_an_answer_about_ones_own_dialogues_has_more_room(tmp_path, monkeypatch, own, room):
+@pytest.mark.parametrize(("own", "most"), [(False, 8), (True, 32)])
+def test_an_answer_about_own_dialogues_has_more_tokens(tmp_path, monkeypatch, own, most):
     (tmp_path / "d.json").write_text(generate(1, lengths=(16,))[0].model_dump_json())
     given = {}
     monkeypatch.setattr(run, "execute", lambda *_, max_tokens: given.update(room=max_tokens) or [])
     monkeypatch.setattr(run, "evaluate", lambda *_: [])
     monkeypatch.setattr(run, "table_of", lambda scored: scored)
-    told = ConversationParameters(n=1, lengths=[16], dialogues=str(tmp_path / "d.json") if own else "")
-    run.converse(SimpleNamespace(parameters=told, record=tmp_path, language_model=SimpleNamespace(spec=None)))
-    assert given == {"room": room}
+    parameters = ConversationParameters(n=1, lengths=[16], dialogues=str(tmp_path / "d.json") if own else "")
+    run.converse(SimpleNamespace(parameters=parameters, record=tmp_path, language_model=SimpleNamespace(spec=None)))
+    assert given == {"room": most}
 
 
 def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
     experiment, file = load_experiment("conversation"), tmp_path / "mine.jsonl"
-    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(2, lengths=(16,))))
-    told = [experiment.check({"dialogues": str(path)}, "here") for path in (file, tmp_path)]
-    before = [experiment.plan(one).rests_on for one in told]
-    assert before == [experiment.plan(one).rests_on for one in told]
-    file.write_text("".join(one.model_dump_json() + "\n" for one in generate(3, lengths=(16,))))
-    assert all(experiment.plan(one).rests_on != old for one, old in zip(told, before, strict=True))
+    file.write_text("".join(dialogue.model_dump_json() + "\n" for dialogue in generate(2, lengths=(16,))))
+    checked = [experiment.check({"dialogues": str(path)}, "here") for path in (file, tmp_path)]
+    before = [experiment.plan(parameters).rests_on for parameters in checked]
+    assert before == [experiment.plan(parameters).rests_on for parameters in checked]
+    file.write_text("".join(dialogue.model_dump_json() + "\n" for dialogue in generate(3, lengths=(16,))))
+    assert all(experiment.plan(parameters).rests_on != old for parameters, old in zip(checked, before, strict=True))
     with pytest.raises(LabError, match="no such file or folder"):
         experiment.plan(experiment.check({"dialogues": str(tmp_path / "none.jsonl")}, "here"))
 
@@ -131,21 +131,21 @@ def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
 def test_the_phases_of_a_record_run_again_alone(tmp_path):
     """From a record's raw answers and dialogues to scores, from these to a report; other answers, other scores."""
     dialogues = generate(12, lengths=(16,))
-    asked = [(one, question) for one in dialogues for question in one.questions]
-    told = {"lines": [], "places": [], "ranking": None, "tokens_in": 9, "tokens_out": 1, "seconds": 0.0, "select_ms": 0.0, "index_ms": 0.0}
-    told |= dict.fromkeys(KEY, "") | {"error": None}
-    told |= {"budget": "128"}
+    asked = [(dialogue, question) for dialogue in dialogues for question in dialogue.questions]
+    known = {"lines": [], "places": [], "ranking": None, "tokens_in": 9, "tokens_out": 1, "seconds": 0.0, "select_ms": 0.0, "index_ms": 0.0}
+    known |= dict.fromkeys(KEY, "") | {"error": None}
+    known |= {"budget": "128"}
     raw = []
-    for one, question in asked:
-        raw.append(told | {"dialogue": one.id, "question": question.id, "technique": "bm25", "text": question.answer, "cut": False})
+    for dialogue, question in asked:
+        raw.append(known | {"dialogue": dialogue.id, "question": question.id, "technique": "bm25", "text": question.answer, "cut": False})
         raw.append(raw[-1] | {"technique": "recency", "text": "nobody", "cut": True})
-    (tmp_path / DIALOGUES).write_text("".join(one.model_dump_json() + "\n" for one in dialogues))
+    (tmp_path / DIALOGUES).write_text("".join(dialogue.model_dump_json() + "\n" for dialogue in dialogues))
     write_lines(tmp_path / RAW, raw)
     runner = CliRunner()
     assert runner.invoke(app, ["evaluate", str(tmp_path / DIALOGUES), "--out", str(tmp_path)]).exit_code == 0
     assert runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exit_code == 0
-    said = (tmp_path / "report.md").read_text()
-    assert "| bm25 | 128 | 60 | 0 | 0 | 12 | 1.00 |" in said and "| recency | 128 | 60 | 0 | 60 | 12 | 0.00 |" in said
-    assert "bm25 (128) − recency (128) | 60 | +1.00 |" in said
+    report = (tmp_path / "report.md").read_text()
+    assert "| bm25 | 128 | 60 | 0 | 0 | 12 | 1.00 |" in report and "| recency | 128 | 60 | 0 | 60 | 12 | 0.00 |" in report
+    assert "bm25 (128) − recency (128) | 60 | +1.00 |" in report
     (tmp_path / SCORED).unlink()
     assert isinstance(runner.invoke(app, ["aggregate", "--out", str(tmp_path)]).exception, LabError)

@@ -35,13 +35,13 @@ def test_the_names_of_the_specification_are_read(tmp_path):
 
 
 def test_a_folder_a_list_and_lines_are_read_and_written_dialogues_come_back(tmp_path):
-    [one] = read(written(tmp_path))
-    others = [one.model_copy(update={"id": name}) for name in ("b", "c")]
+    [dialogue] = read(written(tmp_path))
+    others = [dialogue.model_copy(update={"id": name}) for name in ("b", "c")]
     (tmp_path / "b.jsonl").write_text("".join(other.model_dump_json(exclude_defaults=True) + "\n" for other in others))
     assert [dialogue.id for dialogue in read(tmp_path)] == ["a", "b", "c"]
-    assert read(tmp_path / "b.jsonl")[0].turns == one.turns
+    assert read(tmp_path / "b.jsonl")[0].turns == dialogue.turns
     listed = written(tmp_path, json.dumps([json.loads(SPECIFIED)]), "c.json")
-    assert read(listed) == (one,)
+    assert read(listed) == (dialogue,)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_json_that_python_reads_otherwise_or_not_is_one_line(tmp_path, text, say
 
 
 def test_a_line_of_a_file_ends_at_a_line_feed_alone(tmp_path):
-    told = json.dumps({"id": "a", "turns": [{"speaker": "Ann", "text": "One\u2028two\u0085three."}]}, ensure_ascii=False)
-    assert len(read(written(tmp_path, f"{told}\r\n\n", "a.jsonl"))[0].turns) == 1
+    text = json.dumps({"id": "a", "turns": [{"speaker": "Ann", "text": "One\u2028two\u0085three."}]}, ensure_ascii=False)
+    assert len(read(written(tmp_path, f"{text}\r\n\n", "a.jsonl"))[0].turns) == 1
 
 
-def test_in_lines_the_line_of_the_file_is_said(tmp_path):
+def test_in_lines_the_line_of_the_file_is_reported(tmp_path):
     good = json.dumps(json.loads(SPECIFIED))
     path = written(tmp_path, good + "\n\n" + good.replace('"role": "user", ', "") + "\n", "a.jsonl")
     with pytest.raises(LabError, match=f"{path}:3: turns.0.speaker"):
@@ -106,7 +106,7 @@ def test_an_answer_in_other_words_is_read_where_that_is_allowed(tmp_path):
     assert read(path, verbatim=False)[0].questions[0].answer == "nobody"
 
 
-def test_nothing_to_read_is_said(tmp_path):
+def test_nothing_to_read_is_reported(tmp_path):
     for path in (tmp_path / "no.json", tmp_path):
         with pytest.raises(LabError, match="dialogues"):
             read(path)

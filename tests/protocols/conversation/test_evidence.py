@@ -6,7 +6,7 @@ import pytest
 from hippo_core.protocols.conversation.chunks import chunked, world_of
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.evidence import Searched, as_markdown, by_category, evidence_parts, kept, score
-from tests.protocols.conversation.parrot import NAMES, THINGS
+from tests.protocols.conversation.parrot import NAMES, OBJECTS
 
 
 @pytest.fixture
@@ -17,14 +17,14 @@ def dialogue():
             "session": f"{number // 4}",
             "date": f"day {number // 4}",
             "speaker": "Ann",
-            "text": f"{name} has the {thing}.",
+            "text": f"{name} has the {object_}.",
         }
-        for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
+        for number, (name, object_) in enumerate(zip(NAMES, OBJECTS, strict=True))
     ]
     questions = [
-        {"id": f"q{number}", "question": f"Who has the {thing}?", "answer": name, "kind": "adversarial" if number == 3 else "one",
+        {"id": f"q{number}", "question": f"Who has the {object_}?", "answer": name, "kind": "adversarial" if number == 3 else "one",
          "evidence": [f"t{number}"] if number != 5 else []}
-        for number, (name, thing) in enumerate(zip(NAMES, THINGS, strict=True))
+        for number, (name, object_) in enumerate(zip(NAMES, OBJECTS, strict=True))
     ]  # fmt: skip
     return Dialogue.model_validate({"id": "d", "turns": turns, "questions": questions})
 
@@ -49,7 +49,7 @@ def test_chunks_cross_no_session_and_count_their_own_turns(dialogue):
     assert world.items[3].gold_facts == ("d/t3",) and world.items[5].slices == ("no_gold",)
 
 
-def test_what_is_told_decides_what_is_found(dialogue):
+def test_the_statements_decide_the_evidence_retrieved(dialogue):
     rows = evidence_rows(dialogue, 1, 3)
     assert len(rows) == 22 and rows["hit_1"].all() and "q5" not in set(rows["question"])
     assert not {"text", "answer"} & set(rows.columns)
@@ -67,15 +67,15 @@ def test_the_interval_is_by_conversation(dialogue):
     """Nine conversations that find all and one that finds nothing: the interval is that of ten means, not of a hundred questions."""
     rows = evidence_rows(dialogue, 1)
     ten = pd.concat([rows.assign(dialogue=f"d{number}", any_5=float(number > 0)) for number in range(10)])
-    [row] = [one for one in by_category(ten).to_dict("records") if one["category"] == "all"]
+    [row] = [row for row in by_category(ten).to_dict("records") if row["category"] == "all"]
     assert row["any_5"] == 0.9 and row["any_5_low"] < 0.75, "ten independent means, of which one is 0, reach below .75"
     assert f"({row['any_5_low']:.3f}".replace("0.", ".") in as_markdown(by_category(ten))
 
 
 def test_what_is_kept_is_not_asked_again(dialogue, tmp_path):
     presets, searched = ["baselines/rag_bm25"], [Searched(1), Searched(3)]
-    whole = evidence_rows(dialogue, 1, 3)
-    whole[whole["chunk"] == 1].to_csv(tmp_path / "rows.csv", index=False)
+    complete = evidence_rows(dialogue, 1, 3)
+    complete[complete["chunk"] == 1].to_csv(tmp_path / "rows.csv", index=False)
     rows, done = kept(tmp_path / "rows.csv")
     [rest] = evidence_parts(None, [dialogue], presets, searched, done)  # type: ignore[arg-type]
     assert len(rows) == 11 and set(rest["chunk"]) == {3} and kept(None)[1] == set()

@@ -7,7 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check
 from hippo_core.protocols.conversation.generator import CATEGORIES, KINDS, LENGTHS, STRESS, generate
-from hippo_core.protocols.conversation.words import holds
+from hippo_core.protocols.conversation.words import contains_words
 
 
 @pytest.fixture(scope="module")
@@ -16,57 +16,61 @@ def dialogues():
 
 
 def test_salience_and_position_are_crossed_in_balance(dialogues):
-    cells = Counter((question.salience, question.position) for one in dialogues for question in one.questions)
+    cells = Counter((question.salience, question.position) for dialogue in dialogues for question in dialogue.questions)
     assert cells == {(salience, position): 35 for salience in SALIENCES for position in POSITIONS}
 
 
 @pytest.mark.parametrize("column", ["kind", "category"])
-def test_each_cell_has_each_kind_and_category_alike(dialogues, column):
+def test_each_cell_has_each_kind_and_category_equally_often(dialogues, column):
     dialogues = dialogues[:54]
     counts = Counter(
-        (question.salience, question.position, question.kind if column == "kind" else one.category)
-        for one in dialogues
-        for question in one.questions
+        (question.salience, question.position, question.kind if column == "kind" else dialogue.category)
+        for dialogue in dialogues
+        for question in dialogue.questions
     )
     assert len(counts) == 27 and max(counts.values()) - min(counts.values()) <= 1
 
 
 def test_answers_are_verbatim_where_position_and_stress_say(dialogues):
-    for one in dialogues:
-        check(one)
-        for question in one.questions:
-            [place] = one.places(question.evidence)
-            turn = one.turns[place]
-            assert holds(turn.text, question.answer) and turn.key in KEY_TYPES
-            assert POSITIONS[3 * place // len(one.turns)] == question.position
+    for dialogue in dialogues:
+        check(dialogue)
+        for question in dialogue.questions:
+            [index] = dialogue.indices(question.evidence)
+            turn = dialogue.turns[index]
+            assert contains_words(turn.text, question.answer) and turn.key in KEY_TYPES
+            assert POSITIONS[3 * index // len(dialogue.turns)] == question.position
             assert turn.text.startswith(STRESS[question.salience].partition("{")[0])
 
 
 def test_a_correction_comes_after_what_it_corrects(dialogues):
-    corrections = [(one, question) for one in dialogues for question in one.questions if question.kind == "correction"]
+    corrections = [(dialogue, question) for dialogue in dialogues for question in dialogue.questions if question.kind == "correction"]
     assert len(corrections) == 99
-    for one, question in corrections:
-        [place] = one.places(question.evidence)
-        [before] = one.places(one.turns[place].corrects)
-        assert before < place and holds(one.turns[before].text, question.refuted[0]) and question.refuted[0] != question.answer
+    for dialogue, question in corrections:
+        [index] = dialogue.indices(question.evidence)
+        [before] = dialogue.indices(dialogue.turns[index].corrects)
+        assert (
+            before < index and contains_words(dialogue.turns[before].text, question.refuted[0]) and question.refuted[0] != question.answer
+        )
 
 
-def test_only_the_evidence_and_what_it_corrects_tell_of_a_person_and_a_relation(dialogues):
-    for one in dialogues:
-        texts = Counter(turn.text for turn in one.turns if turn.key)
+def test_only_the_evidence_and_what_it_corrects_state_a_person_and_a_relation(dialogues):
+    for dialogue in dialogues:
+        texts = Counter(turn.text for turn in dialogue.turns if turn.key)
         assert max(texts.values()) == 1
 
 
 def test_lengths_categories_and_seeds(dialogues):
-    assert Counter(len(one.turns) for one in dialogues) == dict.fromkeys(LENGTHS, 9)
-    assert Counter(one.category for one in dialogues) == dict.fromkeys(CATEGORIES, 21)
-    assert {question.kind for one in dialogues for question in one.questions} == set(KINDS)
+    assert Counter(len(dialogue.turns) for dialogue in dialogues) == dict.fromkeys(LENGTHS, 9)
+    assert Counter(dialogue.category for dialogue in dialogues) == dict.fromkeys(CATEGORIES, 21)
+    assert {question.kind for dialogue in dialogues for question in dialogue.questions} == set(KINDS)
     assert generate(2) == dialogues[:2] and generate(2, seed=1) != dialogues[:2]
-    test, val = ({turn.text for one in generate(6, split=split) for turn in one.turns if turn.key == "fact"} for split in ("test", "val"))
+    test, val = (
+        {turn.text for dialogue in generate(6, split=split) for turn in dialogue.turns if turn.key == "fact"} for split in ("test", "val")
+    )
     assert not test & val
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 1, "lengths": [8]}, {"n": 1, "lengths": []}])
-def test_what_cannot_be_drawn_is_said(wrong):
+def test_what_cannot_be_drawn_is_reported(wrong):
     with pytest.raises(LabError, match="16 turns"):
         generate(**wrong)

@@ -47,27 +47,27 @@ def test_a_judgement_that_fails_is_missing_and_is_tried_again(scored, dialogues,
     path = tmp_path / "judged.jsonl"
     assert judge(scored, dialogues, Parrot(fails=(2,), says=by_length), path) == 1
     assert judge(scored[:3], dialogues, Parrot(says=lambda prompt: "fine!"), path) == 1
-    failed = [one for one in read_lines(path) if one["error"]]
-    assert len(failed) == 2 and {one["coherence"] for one in failed} == {None} and failed[0]["answer_id"] == scored[1]["answer_id"]
+    failed = [row for row in read_lines(path) if row["error"]]
+    assert len(failed) == 2 and {row["coherence"] for row in failed} == {None} and failed[0]["answer_id"] == scored[1]["answer_id"]
     last = Parrot(says=by_length)
     assert judge(scored, dialogues, last, path) == 0 and len(last.prompts) == 1
 
 
 def ratings_of(judged, change=lambda value: value):
-    return [{"answer_id": one["answer_id"], "rater": "ann", "coherence": change(one["coherence"]), "fluency": 3} for one in judged]
+    return [{"answer_id": row["answer_id"], "rater": "ann", "coherence": change(row["coherence"]), "fluency": 3} for row in judged]
 
 
 def test_a_judge_is_shown_only_where_people_agree(scored, dialogues, tmp_path):
     judge(scored, dialogues, Parrot(says=by_length), tmp_path / "judged.jsonl")
     judged = read_lines(tmp_path / "judged.jsonl")
-    for ratings, said, shown in (
+    for ratings, text, shown in (
         ([], "coherence: not shown: nobody has rated", False),
         (ratings_of(judged[:5]), "not shown: 5 rated answers, at least 20 are needed", False),
         (ratings_of(judged, lambda value: 6 - value), "not shown: kappa -", False),
         (ratings_of(judged), "coherence: shown; weighted kappa 1.00", True),
     ):
         aggregate(scored, tmp_path, judged, ratings)
-        assert said in (tmp_path / "report.md").read_text()
+        assert text in (tmp_path / "report.md").read_text()
         assert [row["coherence"] != "–" for row in table(tmp_path, "Techniques")] == [shown, shown]
         assert [row["fluency"] for row in table(tmp_path, "Techniques")] == ["–", "–"]  # all the same: chance agrees as well
 
@@ -82,15 +82,15 @@ def test_a_fifth_is_rated_blind_and_kept_at_once(scored, dialogues, tmp_path):
     chosen = sample(scored)
     assert len(chosen) == 10 and chosen == sample(scored) and chosen != sample(scored, seed=1)
     page = rate(tmp_path, dialogues, "ann")
-    for number, one in enumerate(chosen[:3]):
-        assert f"{number + 1} of 10" in page.shown and one["text"] in page.shown
-        assert not any(word in page.shown for word in ("parrot", "full", "none", one["answer_id"]))
+    for number, answer in enumerate(chosen[:3]):
+        assert f"{number + 1} of 10" in page.shown and answer["text"] in page.shown
+        assert not any(word in page.shown for word in ("parrot", "full", "none", answer["answer_id"]))
         page.scales["coherence"].value = 2
         assert page.save.disabled
         page.scales["fluency"].value = 5
         page.save.click()
     assert read_lines(tmp_path / "ratings-ann.jsonl") == [
-        {"answer_id": one["answer_id"], "rater": "ann", "coherence": 2, "fluency": 5} for one in chosen[:3]
+        {"answer_id": answer["answer_id"], "rater": "ann", "coherence": 2, "fluency": 5} for answer in chosen[:3]
     ]
     again = rate(tmp_path, dialogues, "ann")
     assert "4 of 10" in again.shown and len(again.waiting) == 7

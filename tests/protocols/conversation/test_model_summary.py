@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hippo_core.protocols.conversation.budget import Budget, Room
+from hippo_core.protocols.conversation.budget import Budget, ContextBudget
 from hippo_core.protocols.conversation.techniques import load_technique, model_summary
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
 from tests.protocols.conversation.conftest import count
@@ -15,7 +15,7 @@ LONG = 25  # turns: two steps of ten and one of five
 
 @pytest.fixture
 def talk(dialogue):
-    turns = [dialogue.turns[place % 8].model_copy(update={"id": str(place)}) for place in range(LONG)]
+    turns = [dialogue.turns[index % 8].model_copy(update={"id": str(index)}) for index in range(LONG)]
     return dialogue.model_copy(update={"turns": tuple(turns)})
 
 
@@ -39,9 +39,9 @@ def load_for(name, limit=1000):
 
 
 def choose(name, dialogue, budget, limit=1000, questions=("Who?",)):
-    room = Room.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+    context_budget = ContextBudget.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
     choice = load_for(name, limit).open(dialogue)
-    return [choice(TurnQuery(question), room) for question in questions][-1]
+    return [choice(TurnQuery(question), context_budget) for question in questions][-1]
 
 
 def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dialogue(talk, asked):
@@ -53,14 +53,14 @@ def test_each_step_reads_the_last_summary_and_ten_turns_and_is_asked_once_a_dial
 @pytest.mark.parametrize(
     ("name", "budget"), [*product(("model_summary", "model_window_summary"), ("turns", 6, 12, 40)), ("model_summary", "full")]
 )
-def test_it_is_cut_to_the_room(name, budget, talk, asked):
+def test_it_is_cut_to_the_budget(name, budget, talk, asked):
     chosen = choose(name, talk, budget, limit=400)
     tokens = sum(map(count, chosen.lines))
-    assert chosen.lines[0].startswith("Summary: ") and chosen.places == tuple(range(LONG - len(chosen.places), LONG))
-    assert list(chosen.lines[1:]) == [talk.turns[place].line for place in chosen.places]
+    assert chosen.lines[0].startswith("Summary: ") and chosen.indices == tuple(range(LONG - len(chosen.indices), LONG))
+    assert list(chosen.lines[1:]) == [talk.turns[index].line for index in chosen.indices]
     assert tokens <= budget if isinstance(budget, int) else count(chosen.lines[0]) <= 100
     if budget == "turns":
-        assert len(chosen.places) == (6 if name == "model_window_summary" else 0)
+        assert len(chosen.indices) == (6 if name == "model_window_summary" else 0)
 
 
 def test_what_the_model_cannot_read_at_once_is_read_in_halves(talk, asked):

@@ -16,7 +16,7 @@ from hippo_core.protocols.conversation.table import COLUMNS, by_technique, table
 from hippo_core.protocols.conversation.techniques import plain
 from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext, turns_of
 from hippo_core.protocols.conversation.techniques.model_summary import write
-from hippo_core.protocols.conversation.words import holds
+from hippo_core.protocols.conversation.words import contains_words
 from hippo_core.providers import Completion, Provider
 from hippo_core.providers.local import LocalProvider
 from hippo_core.providers.retry import CallFailed
@@ -43,7 +43,7 @@ def lm():
 
 
 def asked(dialogue, setting, *names, budgets=("turns",)):
-    return execute([dialogue], names, [Budget.of(one) for one in budgets], setting, LastWord(), say=lambda text: None)
+    return execute([dialogue], names, [Budget.of(name) for name in budgets], setting, LastWord(), log=lambda text: None)
 
 
 def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
@@ -60,8 +60,8 @@ def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
 
 def test_the_distance_counts_from_the_last_evidence(dialogue, setting):
     both = dialogue.questions[0].model_copy(update={"evidence": ("0", "4")})
-    told = dialogue.model_copy(update={"questions": (both, dialogue.questions[1].model_copy(update={"evidence": ()}))})
-    distances = [row["distance"] for row in evaluate(asked(told, setting, "recency"), [told])]
+    changed = dialogue.model_copy(update={"questions": (both, dialogue.questions[1].model_copy(update={"evidence": ()}))})
+    distances = [row["distance"] for row in evaluate(asked(changed, setting, "recency"), [changed])]
     assert distances == [3, None]
 
 
@@ -78,7 +78,7 @@ class Fails(Technique):
         if dialogue.id == "broken":
             raise ValueError("3200 columns\nwhere 3233 are expected")
 
-        def choose(asked, room):
+        def choose(asked, budget):
             if asked.key == "1":
                 raise LabError("no word to look for")
             return turns_of(dialogue, [4], [4])
@@ -97,14 +97,14 @@ class Chokes(LastWord):
 
 def test_what_a_technique_cannot_read_is_its_own_failure_and_the_rest_goes_on(tmp_path, dialogue, setting, monkeypatch):
     monkeypatch.setattr(plain, "Recency", Fails)
-    broken, said = dialogue.model_copy(update={"id": "broken"}), []
-    told = [broken, dialogue]
-    raw = execute(told, ["recency", "oracle"], [Budget.of("turns")], setting, LastWord(), say=said.append)
+    broken, messages = dialogue.model_copy(update={"id": "broken"}), []
+    dialogues = [broken, dialogue]
+    raw = execute(dialogues, ["recency", "oracle"], [Budget.of("turns")], setting, LastWord(), log=messages.append)
     write_lines(tmp_path / "raw.jsonl", raw)
     errors = [row["error"] for row in read_lines(tmp_path / "raw.jsonl")]
     assert errors == ["3200 columns where 3233 are expected"] * 2 + [None, "no word to look for"] + [None] * 4
-    assert "4 answers, 3 failed (3200 columns where 3233 are expected)" in said[0] and "failed" not in said[1]
-    rows = table_of(evaluate(raw, told))
+    assert "4 answers, 3 failed (3200 columns where 3233 are expected)" in messages[0] and "failed" not in messages[1]
+    rows = table_of(evaluate(raw, dialogues))
     assert rows["em"].tolist()[2] == 1.0 and rows[rows["em"].isna()][["presence", "shown", "hit_1"]].isna().all(axis=None)
     assert [(line["technique"], line["failed"], line["em"]["mean"]) for line in by_technique(rows)] == [
         ("recency", 3, 1.0),
@@ -120,14 +120,14 @@ class Talks(LastWord):
         return Completion(" ".join(["word"] * min(10, max_tokens)), cut=max_tokens < 10)
 
 
-@pytest.mark.parametrize(("room", "cut"), [(8, 2), (32, 0)])
-def test_answers_that_the_limit_has_cut_are_counted_and_said(tmp_path, dialogue, setting, room, cut):
-    said = []
-    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Talks(), said.append, room)
+@pytest.mark.parametrize(("most", "cut"), [(8, 2), (32, 0)])
+def test_answers_that_the_limit_has_cut_are_counted_and_reported(tmp_path, dialogue, setting, most, cut):
+    messages = []
+    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Talks(), messages.append, most)
     write_lines(tmp_path / "raw.jsonl", raw)
     lines = by_technique(table_of(evaluate(read_lines(tmp_path / "raw.jsonl"), [dialogue])))
     assert [row["cut"] for row in raw] == [cut > 0] * 2 and [line["cut"] for line in lines] == [cut]
-    assert (f"2 cut at {room} tokens" in said[0]) == (f"{cut} cut by the limit of new tokens" in in_words("m", lines)) == (cut > 0)
+    assert (f"2 cut at {most} tokens" in messages[0]) == (f"{cut} cut by the limit of new tokens" in in_words("m", lines)) == (cut > 0)
 
 
 def test_answers_of_before_cut_ones_were_counted_are_read(dialogue, setting):
@@ -136,7 +136,7 @@ def test_answers_of_before_cut_ones_were_counted_are_read(dialogue, setting):
 
 
 @pytest.mark.parametrize("change", [{"text": 3}, {"seconds": "long"}, {"ranking": 1}, {"places": 1}, {"dialogue": ["d"]}])
-def test_a_line_that_is_no_whole_answer_is_told_in_a_line(dialogue, setting, change):
+def test_a_line_that_is_no_complete_answer_is_reported_in_a_line(dialogue, setting, change):
     [row, _] = asked(dialogue, setting, "bm25")
     with pytest.raises(LabError, match=r"^raw.jsonl:1: no (whole answer|question)"):
         evaluate([row | change], [dialogue])
@@ -145,7 +145,7 @@ def test_a_line_that_is_no_whole_answer_is_told_in_a_line(dialogue, setting, cha
 
 
 def test_a_model_that_breaks_down_over_one_prompt_answers_the_others(dialogue, setting):
-    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Chokes(), say=lambda text: None)
+    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Chokes(), log=lambda text: None)
     assert [(row["text"], row["error"]) for row in raw] == [("Oslo.", None), ("", "cannot read a harp")]
 
 
@@ -153,22 +153,22 @@ def test_answers_of_the_model_follow_what_is_shown(lm):
     """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
     dialogues = generate(6, seed=3, split="val", lengths=(16,))
     local = LocalProvider(lm)
-    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, say=lambda text: None)
+    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, log=lambda text: None)
     means = table_of(evaluate(raw, dialogues)).groupby("technique")["em"].mean()
     assert means["none"] < 0.1 and means["oracle"] > 0.8 and means["bm25"] > 0.7
     shuffled = [question.model_copy(update={"evidence": ("0",)}) for question in dialogues[0].questions]
     other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
-    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, say=lambda text: None)
+    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, log=lambda text: None)
     assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
 
 
 def test_what_the_limit_does_not_hold_was_not_shown(lm):
     [dialogue] = generate(1, split="val", lengths=(120,))
-    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], TechniqueContext(lm), LocalProvider(lm), say=lambda text: None)
+    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], TechniqueContext(lm), LocalProvider(lm), log=lambda text: None)
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
 
 
-def test_a_model_that_summarises_is_held_to_the_tokens_and_reads_no_more_than_its_limit(lm):
+def test_a_model_that_summarises_keeps_to_the_tokens_and_reads_no_more_than_its_limit(lm):
     [dialogue] = generate(1, split="val", lengths=(16,))
     lines = [turn.line for turn in dialogue.turns]
     assert 0 < len(lm.encode(write(lm, lines[:5], 12))) <= 13
@@ -179,7 +179,7 @@ def test_the_prompt_of_the_specification():
     assert prompt(["user: a", "assistant: b"], "Who?", False).split("\n\n")[1:] == ["user: a", "assistant: b", "User: Who?"]
 
 
-def test_a_row_of_another_kind_is_said_with_its_line(dialogue):
+def test_a_row_of_another_kind_is_reported_with_its_line(dialogue):
     with pytest.raises(LabError, match=r"a/raw.jsonl:1: a row without provider; run the phase before"):
         evaluate([{"dialogue": "d", "question": "0"}], [dialogue], "a/raw.jsonl")
 
@@ -196,12 +196,12 @@ def test_a_row_of_another_kind_is_said_with_its_line(dialogue):
     ],
 )  # fmt: skip
 def test_what_occurs_in_a_text(text, phrase, expected):
-    assert holds(text, phrase) == expected
+    assert contains_words(text, phrase) == expected
 
 
 def test_an_answer_is_exact_whatever_the_script_and_never_but_for_a_point():
     assert exact("\u5317\u4eac\u3002", ["\u5317\u4eac"]) and exact("1,000", ["1000"]) and exact("zoe\u0308", ["Zo\u00eb"])
-    assert not any(exact(said, [right]) for said, right in (("15", "1.5"), ("5", "-5"), ("C", "C#"), ("730", "7:30")))
+    assert not any(exact(answer, [right]) for answer, right in (("15", "1.5"), ("5", "-5"), ("C", "C#"), ("730", "7:30")))
 
 
 def test_scores_go_by_whole_words():

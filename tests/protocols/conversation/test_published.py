@@ -59,9 +59,9 @@ def test_locomo_is_read_in_the_order_of_its_sessions(written):
     assert [turn.id for turn in dialogue.turns] == ["D1:1", "D1:2", "D2:1", "D10:1"]
     assert [turn.date for turn in dialogue.turns] == ["8 May", "8 May", "9 May", "3 June"]
     assert dialogue.turns[1].line == "Bob: [shows a picture: a blue bowl]"
-    assert [one.evidence for one in dialogue.questions] == [("D1:1", "D10:1"), ("D1:2",), ("D2:1",), ()]
-    assert [one.kind for one in dialogue.questions] == ["multi-hop", "temporal", "adversarial", "open-domain"]
-    assert [(one.answer, one.answerable) for one in dialogue.questions[1:3]] == [("2023", True), ("unknown", False)]
+    assert [question.evidence for question in dialogue.questions] == [("D1:1", "D10:1"), ("D1:2",), ("D2:1",), ()]
+    assert [question.kind for question in dialogue.questions] == ["multi-hop", "temporal", "adversarial", "open-domain"]
+    assert [(question.answer, question.answerable) for question in dialogue.questions[1:3]] == [("2023", True), ("unknown", False)]
 
 
 def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_path):
@@ -108,7 +108,7 @@ def without(values, *path):
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ([{"a": 1}], r"expected objects with conversation, qa \(LoCoMo\) or .* \(LongMemEval\), got a"),
         ([], "expected a list of objects"),
@@ -123,12 +123,12 @@ def without(values, *path):
         ([without(LONG, "haystack_sessions", 1, 0, "role")], "question 0, turns.2"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(written, values, said):
-    with pytest.raises(LabError, match=f"file.json.*{said}"):
+def test_what_is_wrong_is_reported_with_its_location(written, values, message):
+    with pytest.raises(LabError, match=f"file.json.*{message}"):
         read_published(written(values))
 
 
-def test_no_file_and_no_json_are_said(tmp_path):
+def test_no_file_and_no_json_are_reported(tmp_path):
     with pytest.raises(LabError, match="cannot be read"):
         read_published(tmp_path / "none.json")
     (tmp_path / "page.json").write_text("<html>")
@@ -137,9 +137,12 @@ def test_no_file_and_no_json_are_said(tmp_path):
 
 
 @needs("locomo")
-def test_the_published_conversations_are_whole():
+def test_the_published_conversations_are_complete():
     dialogues = read_published(path_of("locomo"))
-    questions = [one for dialogue in dialogues for one in dialogue.questions]
-    assert (len(dialogues), sum(len(one.turns) for one in dialogues), len(questions)) == (10, 5_882, 1_986)
-    counts = [sum(one.kind == kind for one in questions) for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")]
-    assert counts == [282, 321, 96, 841, 446] and sum(not one.evidence for one in questions) == 5
+    questions = [question for dialogue in dialogues for question in dialogue.questions]
+    assert (len(dialogues), sum(len(dialogue.turns) for dialogue in dialogues), len(questions)) == (10, 5_882, 1_986)
+    counts = [
+        sum(question.kind == kind for question in questions)
+        for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
+    ]
+    assert counts == [282, 321, 96, 841, 446] and sum(not question.evidence for question in questions) == 5

@@ -8,76 +8,78 @@ from hippo_core.discovery import members
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation import techniques
 from hippo_core.protocols.conversation.budget import Budget
-from hippo_core.protocols.conversation.techniques import found, load_technique, parsed
+from hippo_core.protocols.conversation.techniques import load_technique, parsed, technique_members
 from hippo_core.protocols.conversation.techniques.base import TurnQuery
 from hippo_core.protocols.conversation.techniques.plain import compressed
 from tests.protocols.conversation.conftest import count
 
 OWN_TESTS = ("memories", "model_summary")  # modules that need a model
 OURS = members(techniques.__name__)
-WHOLE = [
+FAST = [
     name
-    for name, one in OURS.items()
-    if one.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")
+    for name, technique in OURS.items()
+    if technique.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")
 ]
 LEA, OMAR = TurnQuery("In which city does Lea live?", "0", (4,)), TurnQuery("Which instrument does Omar play?", "1", (2,))
 
 
-def choose(name, dialogue, setting, room, asked=LEA):
-    return load_technique(name, setting).open(dialogue)(asked, room)
+def choose(name, dialogue, setting, context_budget, asked=LEA):
+    return load_technique(name, setting).open(dialogue)(asked, context_budget)
 
 
 @pytest.mark.parametrize("budget", ["turns", 6, 12, "full"])
-@pytest.mark.parametrize("name", [*WHOLE, "bm25@3", "actr@3"])
-def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, room, setting):
-    own = room(budget)
+@pytest.mark.parametrize("name", [*FAST, "bm25@3", "actr@3"])
+def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, context_budget, setting):
+    own = context_budget(budget)
     chosen = choose(name, dialogue, setting, own)
-    assert list(chosen.places) == sorted(set(chosen.places)) and len(chosen.lines) == len(chosen.places)
+    assert list(chosen.indices) == sorted(set(chosen.indices)) and len(chosen.lines) == len(chosen.indices)
     if name != "full":
-        assert own.turns is None or len(chosen.places) <= own.turns
+        assert own.turns is None or len(chosen.indices) <= own.turns
         assert own.tokens is None or sum(map(count, chosen.lines)) <= own.tokens
     if name != "compression":
-        assert list(chosen.lines) == [dialogue.turns[place].line for place in chosen.places]
+        assert list(chosen.lines) == [dialogue.turns[index].line for index in chosen.indices]
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "oracle"])
-def test_none_but_the_oracle_reads_the_evidence(name, dialogue, room, setting):
-    known, blind = (choose(name, dialogue, setting, room("turns"), replace(LEA, evidence=places)) for places in ((4,), (7,)))
+@pytest.mark.parametrize("name", [name for name in FAST if name != "oracle"])
+def test_none_but_the_oracle_reads_the_evidence(name, dialogue, context_budget, setting):
+    known, blind = (choose(name, dialogue, setting, context_budget("turns"), replace(LEA, evidence=evidence)) for evidence in ((4,), (7,)))
     assert known == blind
 
 
-def test_the_oracle_shows_the_evidence_and_no_other(dialogue, room, setting):
-    assert choose("oracle", dialogue, setting, room("turns")).places == (4,)
-    assert choose("oracle", dialogue, setting, room("turns"), OMAR).places == (2,)
+def test_the_oracle_shows_the_evidence_and_no_other(dialogue, context_budget, setting):
+    assert choose("oracle", dialogue, setting, context_budget("turns")).indices == (4,)
+    assert choose("oracle", dialogue, setting, context_budget("turns"), OMAR).indices == (2,)
 
 
-def test_bounds_and_windows(dialogue, room, setting):
-    assert choose("none", dialogue, setting, room("turns")).lines == ()
-    assert choose("full", dialogue, setting, room(6)).places == tuple(range(8))
-    assert choose("recency", dialogue, setting, room("turns")).places == (4, 5, 6, 7)
-    assert choose("recency", dialogue, setting, room(11)).places == (6, 7)  # 6 and 5 words; the next would need 3 more
-    assert choose("pruning", dialogue, setting, room("turns")).places == (0, 2, 4, 6)
+def test_bounds_and_windows(dialogue, context_budget, setting):
+    assert choose("none", dialogue, setting, context_budget("turns")).lines == ()
+    assert choose("full", dialogue, setting, context_budget(6)).indices == tuple(range(8))
+    assert choose("recency", dialogue, setting, context_budget("turns")).indices == (4, 5, 6, 7)
+    assert choose("recency", dialogue, setting, context_budget(11)).indices == (6, 7)  # 6 and 5 words; the next would need 3 more
+    assert choose("pruning", dialogue, setting, context_budget("turns")).indices == (0, 2, 4, 6)
 
 
-def test_random_is_seeded_and_drawn_for_each_question(dialogue, room, setting):
-    first, again = (choose("random", dialogue, setting, room("turns")).places for _ in range(2))
+def test_random_is_seeded_and_drawn_for_each_question(dialogue, context_budget, setting):
+    first, again = (choose("random", dialogue, setting, context_budget("turns")).indices for _ in range(2))
     assert first == again
     drawn = {
-        choose("random", dialogue, replace(setting, seed=seed), room("turns"), asked).places for seed in range(6) for asked in (LEA, OMAR)
+        choose("random", dialogue, replace(setting, seed=seed), context_budget("turns"), asked).indices
+        for seed in range(6)
+        for asked in (LEA, OMAR)
     }
     assert len(drawn) > 6
 
 
-def test_retrieval_ranks_by_the_question(dialogue, room, setting):
-    assert set(choose("bm25", dialogue, setting, room("turns")).ranking[:2]) == {0, 4}
-    assert choose("bm25", dialogue, setting, room("turns"), OMAR).ranking[0] == 2
-    assert choose("bm25_recent", dialogue, setting, room("turns")).ranking[0] == 4
-    assert choose("bm25@3", dialogue, setting, room("turns"), OMAR).ranking[:3] == (0, 1, 2)
+def test_retrieval_ranks_by_the_question(dialogue, context_budget, setting):
+    assert set(choose("bm25", dialogue, setting, context_budget("turns")).ranking[:2]) == {0, 4}
+    assert choose("bm25", dialogue, setting, context_budget("turns"), OMAR).ranking[0] == 2
+    assert choose("bm25_recent", dialogue, setting, context_budget("turns")).ranking[0] == 4
+    assert choose("bm25@3", dialogue, setting, context_budget("turns"), OMAR).ranking[:3] == (0, 1, 2)
 
 
-def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(dialogue, room, setting):
-    assert set(choose("summary", dialogue, setting, room("turns")).places) >= {0, 2, 6}
-    last = choose("window_summary", dialogue, setting, room("turns")).places
+def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(dialogue, context_budget, setting):
+    assert set(choose("summary", dialogue, setting, context_budget("turns")).indices) >= {0, 2, 6}
+    last = choose("window_summary", dialogue, setting, context_budget("turns")).indices
     assert last[-2:] == (6, 7) and len(last) == 4
 
 
@@ -87,23 +89,23 @@ def test_compression_keeps_names_and_drops_function_words(dialogue):
 
 
 @pytest.mark.parametrize("budget", [0, -3, True, "half", 2.5])
-def test_a_budget_that_is_none_is_said(budget):
+def test_a_budget_that_is_none_is_reported(budget):
     with pytest.raises(LabError, match="number of tokens from 1"):
         Budget.of(budget)
 
 
-def test_a_budget_below_one_turn_is_said(dialogue, room):
+def test_a_budget_below_one_turn_is_reported(dialogue, context_budget):
     with pytest.raises(LabError, match="2 tokens is below one turn of dialogue 'd', whose shortest takes 3"):
-        room(2)
+        context_budget(2)
     short = dialogue.model_copy(update={"turns": dialogue.turns[:1]})
     with pytest.raises(LabError, match="below one turn"):
-        type(room("turns")).of(Budget.of("turns"), short, [5], count)
+        type(context_budget("turns")).of(Budget.of("turns"), short, [5], count)
 
 
 def test_names_of_techniques():
     assert parsed("bm25@6") == ("bm25", 6) and parsed("hei_nw@3") == ("hei_nw", 3)
     for wrong, says in (("bm52", "legal: actr"), ("recency@3", "expected a retriever"), ("bm25@0", "number of turns")):
         with pytest.raises(LabError, match=says):
-            found([wrong])
+            technique_members([wrong])
     with pytest.raises(LabError, match="named twice"):
-        found(["bm25", "bm25"])
+        technique_members(["bm25", "bm25"])

@@ -10,9 +10,9 @@ def write(folder, worlds=WORDS, altered="", repeats=1):
     (folder / "human_notes").mkdir(parents=True, exist_ok=True)
     notes, items = [], []
     for number, word in enumerate(worlds):
-        place = altered or f"shelf {word}"
+        location = altered or f"shelf {word}"
         notes += [
-            {"id": "n1", "world": word, "text": f"The {word} key hangs on {place}.", "tags": ["keys"], "files": [f"{word}.txt"]},
+            {"id": "n1", "world": word, "text": f"The {word} key hangs on {location}.", "tags": ["keys"], "files": [f"{word}.txt"]},
             {"id": "n2", "world": word, "text": "Nils waters the ferns on Fridays.", "tags": ["plants"]},
             {"id": "n3", "world": word, "text": "The lift was painted green in spring.", "tags": ["house"]},
         ]
@@ -26,7 +26,7 @@ def write(folder, worlds=WORDS, altered="", repeats=1):
             {"id": f"{word}-r", "type": "retrieval", "top_k": 1, **asked},
             {"id": f"{word}-g", "type": "grounded_answer", "top_k": 1, "required_assertions": [f"shelf {word}"], **asked},
         ]
-        (folder / f"human_notes/{word}.md").write_text(f"The {word} key hangs on {place}.\n")
+        (folder / f"human_notes/{word}.md").write_text(f"The {word} key hangs on {location}.\n")
     for name, lines in (("notes", notes), ("items", items)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     (folder / "suite.yaml").write_text(f"name: keys\nlabel_status: reviewed\nmin_items: 20\ndefault_repeats: {repeats}\n")

@@ -29,9 +29,9 @@ def packed(target, listed, files, tail=b""):
     target.write_bytes(gzip.compress(content.getvalue() + tail))
 
 
-@pytest.mark.parametrize("told", [SEAL, SUM], ids=["with lengths", "of an earlier version"])
-def test_a_whole_archive_is_verified(tmp_path, told):
-    packed(tmp_path / "x.tar.gz", {FILE[0]: told}, [FILE])
+@pytest.mark.parametrize("seals", [SEAL, SUM], ids=["with lengths", "of an earlier version"])
+def test_a_complete_archive_is_verified(tmp_path, seals):
+    packed(tmp_path / "x.tar.gz", {FILE[0]: seals}, [FILE])
     assert verify(tmp_path / "x.tar.gz") == {FILE[0]: SUM}
 
 
@@ -58,9 +58,9 @@ def test_a_whole_archive_is_verified(tmp_path, told):
 )
 def test_any_other_archive_is_refused_in_a_line(tmp_path, listed, files, why):
     packed(tmp_path / "x.tar.gz", listed, files)
-    with pytest.raises(LabError, match=why) as told:
+    with pytest.raises(LabError, match=why) as error:
         verify(tmp_path / "x.tar.gz")
-    assert "\n" not in str(told.value) and [path.name for path in tmp_path.iterdir()] == ["x.tar.gz"]
+    assert "\n" not in str(error.value) and [path.name for path in tmp_path.iterdir()] == ["x.tar.gz"]
 
 
 def test_no_more_is_unpacked_than_the_list_says(tmp_path):
@@ -70,7 +70,7 @@ def test_no_more_is_unpacked_than_the_list_says(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"none", gzip.compress(b"none")], ids=["empty", "text", "no tar"])
-def test_what_is_no_archive_is_said(tmp_path, content):
+def test_what_is_no_archive_is_reported(tmp_path, content):
     (tmp_path / "x.tar.gz").write_bytes(content)
     with pytest.raises(LabError, match=r"is no archive|as its first file"):
         verify(tmp_path / "x.tar.gz")

@@ -10,10 +10,10 @@ from markdown_it import MarkdownIt
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired import archiving, page
-from hippo_core.protocols.paired.comparison import PER_ITEM, compare_sides, pairs_of, read_side, side
+from hippo_core.protocols.paired.comparison import PER_ITEM, compare_conditions, pairs_of, read_run_condition, run_condition
 from hippo_core.protocols.paired.figures import picture
 from hippo_core.protocols.paired.gate import Policy, judged
-from hippo_core.protocols.paired.report import found_of
+from hippo_core.protocols.paired.report import comparison_sentences
 from hippo_core.protocols.paired.rerun import reproduce
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run
@@ -25,13 +25,13 @@ from hippo_core.results.markdown import html
 from hippo_core.results.statistics.paired import holm
 from tests.protocols.paired import suites
 
-TOLD = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"), "encoder": "own"}
+SETTINGS = {"conditions": ("no-memory", "lexical", "random-memory", "full-context"), "encoder": "own"}
 
 
-def make(place, folder, **told):
-    suite, settings = read_suite(folder), RunSettings(**{**TOLD, **told})
-    rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
-    return read_run(write_run(place, suite, settings, rows, {"model": "hippo-tiny"}))
+def make(path, folder, **changes):
+    suite, settings = read_suite(folder), RunSettings(**{**SETTINGS, **changes})
+    rows = run(suite, settings, "hippo-tiny", log=lambda line: None)
+    return read_run(write_run(path, suite, settings, rows, {"model": "hippo-tiny"}))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory, folder):
+def paired_run(tmp_path_factory, folder):
     return make(tmp_path_factory.mktemp("runs") / "one", folder)
 
 
@@ -53,24 +53,24 @@ def test_a_page_corrects_the_p_of_worlds_not_that_of_items():
     """All items of a world fare alike: in nine of twelve worlds the memory alone succeeds, in three of them word search alone."""
     items = pd.DataFrame({"item": [f"i{number:02}" for number in range(60)], "world": [f"w{number // 5:02}" for number in range(60)]})
     items = items.assign(type="", tags="", **dict.fromkeys((*SCORES, *PER_ITEM), 0.0))
-    ahead = (items["world"] < "w09").astype(float)
-    sides = {"full-memory": ahead, "lexical": 1 - ahead, "no-memory": 0 * ahead}
-    pairs = pairs_of(pd.concat([items.assign(condition=name, success=right) for name, right in sides.items()], ignore_index=True))
-    told = {pair["baseline"]: pair for pair in pairs}
-    assert told["lexical"]["p_mid"] < 0.001 < 0.05 < told["lexical"]["p_permutation"]
+    better = (items["world"] < "w09").astype(float)
+    by_condition = {"full-memory": better, "lexical": 1 - better, "no-memory": 0 * better}
+    pairs = pairs_of(pd.concat([items.assign(condition=name, success=right) for name, right in by_condition.items()], ignore_index=True))
+    by_baseline = {pair["baseline"]: pair for pair in pairs}
+    assert by_baseline["lexical"]["p_mid"] < 0.001 < 0.05 < by_baseline["lexical"]["p_permutation"]
     assert [pair["p_holm"] for pair in pairs] == pytest.approx(holm([pair["p_permutation"] for pair in pairs]))
-    lexical, nothing = told["lexical"], told["no-memory"]
+    lexical, nothing = by_baseline["lexical"], by_baseline["no-memory"]
     assert lexical["p_holm"] == lexical["p_permutation"] > nothing["p_holm"] == 2 * nothing["p_permutation"]
 
 
-def test_a_perfect_condition_against_none(one):
-    pair = compare_sides(side(one, "no-memory"), side(one, "lexical"))
+def test_a_perfect_condition_against_none(paired_run):
+    pair = compare_conditions(run_condition(paired_run, "no-memory"), run_condition(paired_run, "lexical"))
     assert (pair.success.n, pair.gained, pair.lost, pair.success.difference) == (26, 26, 0, 1.0)
     assert pair.p_mcnemar == pytest.approx(2 * 0.5**26) and pair.p_mid == pytest.approx(0.5**26)
 
 
-def test_a_page_says_what_share_the_candidate_harms_and_mid_p_beside_the_exact_one(one):
-    pair = compare_sides(side(one, "lexical"), side(one, "random-memory"))
+def test_a_page_says_what_share_the_candidate_harms_and_mid_p_beside_the_exact_one(paired_run):
+    pair = compare_conditions(run_condition(paired_run, "lexical"), run_condition(paired_run, "random-memory"))
     worse = sum(pair.discordant["gained"] == 0)
     assert pair.lost == worse > 0 and pair.success.harmed == pytest.approx(worse / pair.success.n)
     text = page.markdown([pair])
@@ -79,14 +79,16 @@ def test_a_page_says_what_share_the_candidate_harms_and_mid_p_beside_the_exact_o
     assert f"exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: " in text
 
 
-def test_repeats_add_no_items_and_no_certainty(one, thrice):
-    once, often = (compare_sides(side(found, "random-memory"), side(found, "lexical")) for found in (one, thrice))
+def test_repeats_add_no_items_and_no_certainty(paired_run, thrice):
+    once, often = (
+        compare_conditions(run_condition(run_, "random-memory"), run_condition(run_, "lexical")) for run_ in (paired_run, thrice)
+    )
     assert (once.success.n, once.p_mcnemar, once.success.p_permutation) == (often.success.n, often.p_mcnemar, often.success.p_permutation)
-    assert often.spent[1].tokens == 3 * once.spent[1].tokens and often.spent[1].per_success == once.spent[1].per_success
+    assert often.costs[1].tokens == 3 * once.costs[1].tokens and often.costs[1].per_success == once.costs[1].per_success
 
 
-def test_what_one_side_gives_no_value_to_is_left_out(one):
-    pair = compare_sides(side(one, "full-context"), side(one, "lexical"))
+def test_what_one_condition_gives_no_value_to_is_left_out(paired_run):
+    pair = compare_conditions(run_condition(paired_run, "full-context"), run_condition(paired_run, "lexical"))
     assert (pair.success.n, pair.success.n_unscored, pair.success.difference) == (13, 13, 0.0)
 
 
@@ -94,58 +96,58 @@ def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
     numbers = dict.fromkeys([*SCORES, *PER_ITEM], 0.0)
     asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "tags": "", "success": float(world), **numbers} for world in range(2)]
     before = plt.get_fignums()
-    rows = pd.DataFrame([{"condition": name, **one} for name in ("lexical", "full-memory") for one in asked])
+    rows = pd.DataFrame([{"condition": name, **item} for name in ("lexical", "full-memory") for item in asked])
     assert picture(rows).startswith(b"\x89PNG")
     assert plt.get_fignums() == before
 
 
 @pytest.mark.parametrize("name", ["notes", "items", "suite", "human"])
-def test_runs_on_other_files_are_not_compared(tmp_path, one, name):
+def test_runs_on_other_files_are_not_compared(tmp_path, paired_run, name):
     other = suites.write(tmp_path / "s")
     path = {"notes": "notes.jsonl", "items": "items.jsonl", "suite": "suite.yaml", "human": "human_notes/amber.md"}[name]
     (other / path).open("a").write("\n")
     run_ = make(tmp_path / "run", other, conditions=("lexical",))
     with pytest.raises(LabError, match="not comparable"):
-        compare_sides(side(one, "lexical"), side(run_, "lexical"))
+        compare_conditions(run_condition(paired_run, "lexical"), run_condition(run_, "lexical"))
 
 
-def test_a_run_is_written_once_and_not_altered(tmp_path, one, folder):
+def test_a_run_is_written_once_and_not_altered(tmp_path, paired_run, folder):
     suite = read_suite(folder)
     with pytest.raises(LabError, match="never written over"):
-        write_run(one.folder, suite, RunSettings(**TOLD), [], {})
+        write_run(paired_run.folder, suite, RunSettings(**SETTINGS), [], {})
     copy = tmp_path / "copy"
     copy.mkdir()
-    (copy / "run.json").write_bytes((one.folder / "run.json").read_bytes())
-    (copy / "results.jsonl").write_text((one.folder / "results.jsonl").read_text().replace('"success": 0.0', '"success": 1.0', 1))
+    (copy / "run.json").write_bytes((paired_run.folder / "run.json").read_bytes())
+    (copy / "results.jsonl").write_text((paired_run.folder / "results.jsonl").read_text().replace('"success": 0.0', '"success": 1.0', 1))
     with pytest.raises(LabError, match="not what the run wrote"):
         read_run(copy)
 
 
-def test_a_run_is_reproduced_answer_by_answer(one, folder):
-    assert reproduce(one, read_suite(folder), "hippo-tiny", lambda line: None).differing == ()
+def test_a_run_is_reproduced_answer_by_answer(paired_run, folder):
+    assert reproduce(paired_run, read_suite(folder), "hippo-tiny", lambda line: None).differing == ()
 
 
-def test_an_archive_is_whole_or_refused(tmp_path, one, folder):
+def test_an_archive_is_complete_or_refused(tmp_path, paired_run, folder):
     target = tmp_path / "run.tar.gz"
-    sums = archiving.archive(one, read_suite(folder), target)
+    sums = archiving.archive(paired_run, read_suite(folder), target)
     assert {"run/results.jsonl", "suite/notes.jsonl", "suite/human_notes/amber.md"} <= sums.keys()
     assert archiving.verify(target) == sums
-    archiving.archive(one, read_suite(folder), tmp_path / "again.tar.gz")
+    archiving.archive(paired_run, read_suite(folder), tmp_path / "again.tar.gz")
     assert target.read_bytes() == (tmp_path / "again.tar.gz").read_bytes()
     target.write_bytes(target.read_bytes()[: target.stat().st_size // 2])
     with pytest.raises(LabError, match="no archive, or cut off"):
         archiving.verify(target)
 
 
-def test_a_gate_fails_on_floors_and_on_groups_that_are_not_there(one):
-    pair = compare_sides(side(one, "no-memory"), side(one, "lexical"))
+def test_a_gate_fails_on_floors_and_on_groups_that_are_not_there(paired_run):
+    pair = compare_conditions(run_condition(paired_run, "no-memory"), run_condition(paired_run, "lexical"))
     assert all(rule.passed for rule in judged(pair, Policy(min_paired_items=26, max_mcnemar_p=0.01, min_candidate_success=1.0)))
     rules = judged(pair, Policy.model_validate({"min_paired_items": 27, "groups": {"tag:rare": {}}, "metrics": {"topic_recall": 0.0}}))
     assert [rule.name for rule in rules if not rule.passed] == ["paired items", "topic_recall, difference", "tag:rare"]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [
         "<script>alert(1)</script> | x",
         "![x](http://evil.test/x.png)",
@@ -157,17 +159,17 @@ def test_a_gate_fails_on_floors_and_on_groups_that_are_not_there(one):
     ],
 )
 @pytest.mark.parametrize("column", ["answer", "question", "tags"])
-def test_pages_show_text_as_text(one, said, column):
-    rows = one.rows.copy()
-    rows.loc[rows["condition"] == "lexical", column] = said
-    about = {**one.about, "suite": {**one.about["suite"], "version": said}, "run_group_id": said}
-    marked = type(one)(one.folder, about, rows)
-    shown = page.markdown([compare_sides(side(marked, "no-memory"), side(marked, "lexical"))])
+def test_pages_show_text_as_text(paired_run, value, column):
+    rows = paired_run.rows.copy()
+    rows.loc[rows["condition"] == "lexical", column] = value
+    about = {**paired_run.about, "suite": {**paired_run.about["suite"], "version": value}, "run_group_id": value}
+    marked = type(paired_run)(paired_run.folder, about, rows)
+    shown = page.markdown([compare_conditions(run_condition(marked, "no-memory"), run_condition(marked, "lexical"))])
     assert "## lexical against no-memory" in shown and "26" in shown
-    for text in (html(shown, said), MarkdownIt("commonmark", {"html": True}).enable("table").render(shown)):
-        found = Elements()
-        found.feed(text)
-        assert found.names <= PLAIN and not found.attributes & {"src", "href", "onerror"}
+    for text in (html(shown, value), MarkdownIt("commonmark", {"html": True}).enable("table").render(shown)):
+        elements = Elements()
+        elements.feed(text)
+        assert elements.names <= PLAIN and not elements.attributes & {"src", "href", "onerror"}
     assert not [letter for letter in shown if letter != "\n" and not letter.isprintable()]
 
 
@@ -186,20 +188,20 @@ class Elements(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
-def test_a_condition_that_was_not_run_is_named(one):
+def test_a_condition_that_was_not_run_is_named(paired_run):
     with pytest.raises(LabError, match="no condition 'graph'; it holds: no-memory, lexical"):
-        read_side(f"{one.folder}:graph")
-    assert json.loads((one.folder / "run.json").read_text())["run_group_id"] == one.folder.name
+        read_run_condition(f"{paired_run.folder}:graph")
+    assert json.loads((paired_run.folder / "run.json").read_text())["run_group_id"] == paired_run.folder.name
 
 
 def test_a_report_says_first_of_which_conditions_the_memory_is_clearly_ahead_and_behind():
     def pair(name, difference, p):
-        told = dict.fromkeys(("p_mid", "p_mcnemar", "p_permutation", "p_holm"), p) | {"n": 50, "gained": 9, "lost": 1}
+        values = dict.fromkeys(("p_mid", "p_mcnemar", "p_permutation", "p_holm"), p) | {"n": 50, "gained": 9, "lost": 1}
         means = {"mean_a": 0.5, "mean_b": 0.5 - difference, "difference": difference, "low": None, "high": None}
-        return {"baseline": name, **told, **means}
+        return {"baseline": name, **values, **means}
 
-    against, of_all = found_of([pair("lexical", 0.1, 0.3), pair("no-memory", 0.4, 0.001), pair("oracle-memory", -0.3, 0.002)])
+    against, of_all = comparison_sentences([pair("lexical", 0.1, 0.3), pair("no-memory", 0.4, 0.001), pair("oracle-memory", -0.3, 0.002)])
     assert "lexical at 0.40: a difference of +0.10, 9 gained and 1 lost" in against
     clear = "clearly ahead of no-memory (+0.40); clearly behind oracle-memory (−0.30); not clearly different from lexical (+0.10)"
     assert of_all == f"Of all conditions, corrected for their number, full-memory is {clear}."
-    assert found_of([]) == []
+    assert comparison_sentences([]) == []

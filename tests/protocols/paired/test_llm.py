@@ -11,7 +11,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.paired import answering
 from hippo_core.protocols.paired.answering import Prompt
-from hippo_core.protocols.paired.comparison import compare_sides, side
+from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
 from hippo_core.protocols.paired.retrieval import Passage
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run
@@ -23,7 +23,7 @@ from hippo_core.providers.retry import CallFailed, RetryPolicy
 from tests.models.running import note_runs, runs_to_read
 from tests.protocols.paired import suites
 
-TOLD = {"conditions": ("no-memory", "lexical"), "encoder": "own", "profile": "llm", "provider": "openai:fake@http://localhost:1/v1"}
+SETTINGS = {"conditions": ("no-memory", "lexical"), "encoder": "own", "profile": "llm", "provider": "openai:fake@http://localhost:1/v1"}
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Fake(Provider):
 
     states: int | None = 7
     fails: bool = False
-    holds: int = 99
+    fits: int = 99
     prompts: list[str] = field(default_factory=list)
 
     def __post_init__(self):
@@ -48,7 +48,7 @@ class Fake(Provider):
         )
 
     def fitting(self, lines, question, max_tokens):
-        return lines[-self.holds :]
+        return lines[-self.fits :]
 
     def describe(self):
         return "a fake"
@@ -56,11 +56,11 @@ class Fake(Provider):
     identity = "fake"
 
 
-def asked(tmp_path, monkeypatch, fake, **told):
+def asked(tmp_path, monkeypatch, fake, **changes):
     names = []
     monkeypatch.setattr(answering, "load_provider", lambda name, key_env: names.append(name) or fake)
-    suite, settings = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:3])), RunSettings(**{**TOLD, **told})
-    rows = run(suite, settings, "hippo-tiny", say=lambda line: None)
+    suite, settings = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:3])), RunSettings(**{**SETTINGS, **changes})
+    rows = run(suite, settings, "hippo-tiny", log=lambda line: None)
     assert names == [settings.provider]
     write_run(tmp_path / "run", suite, settings, rows, {"model": "hippo-tiny"})
     rows = pd.DataFrame(rows)
@@ -76,13 +76,13 @@ def test_a_provider_answers_from_the_notes_and_its_tokens_are_kept(tmp_path, mon
     assert len(fake.prompts) == 6 and sum("Notes:" in prompt for prompt in fake.prompts) == 3
     for read in map(json.loads, rows["read"]):
         *notes, [question, by] = read
-        told = "".join(f"[{number}] {text}\n" for number, (text, _) in enumerate(notes, 1))
-        assert any(told in prompt and f"Question: {question}\n" in prompt for prompt in fake.prompts)
+        notes_text = "".join(f"[{number}] {text}\n" for number, (text, _) in enumerate(notes, 1))
+        assert any(notes_text in prompt and f"Question: {question}\n" in prompt for prompt in fake.prompts)
         assert by == "asker" and {by for _, by in notes} <= {"teller"}
 
 
 def test_of_notes_that_do_not_fit_the_last_stay(tmp_path, monkeypatch):
-    fake = Fake(holds=1)
+    fake = Fake(fits=1)
     rows = asked(tmp_path, monkeypatch, fake, conditions=("full-context",))
     assert all("[1] The lift was painted" in prompt and "[2]" not in prompt for prompt in fake.prompts)
     assert all(len(json.loads(read)) == 2 for read in rows["read"])
@@ -90,8 +90,10 @@ def test_of_notes_that_do_not_fit_the_last_stay(tmp_path, monkeypatch):
 
 def test_tokens_that_nobody_stated_are_missing_and_counted(tmp_path, monkeypatch):
     assert asked(tmp_path, monkeypatch, Fake(states=None))["tokens_in"].isna().all()
-    found = read_run(tmp_path / "run")
-    assert [cost.unstated for cost in compare_sides(side(found, "no-memory"), side(found, "lexical")).spent] == [3, 3]
+    paired_run = read_run(tmp_path / "run")
+    assert [
+        cost.unstated for cost in compare_conditions(run_condition(paired_run, "no-memory"), run_condition(paired_run, "lexical")).costs
+    ] == [3, 3]
 
 
 def test_a_provider_that_fails_is_an_error_of_its_items(tmp_path, monkeypatch):
@@ -103,7 +105,7 @@ def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     settings = RunSettings(conditions=("lexical",), encoder="own", profile="llm")
     assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
-    [row] = [row for row in run(suite, settings, "hippo-tiny", say=lambda line: None) if row["type"] == "grounded_answer"]
+    [row] = [row for row in run(suite, settings, "hippo-tiny", log=lambda line: None) if row["type"] == "grounded_answer"]
     assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
 
 
@@ -114,13 +116,13 @@ def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     settings = RunSettings(conditions=("full-context",), encoder="own", profile="llm")
     with note_runs(lm, ran):
-        rows = run(suite, settings, lm, say=lambda line: None)
+        rows = run(suite, settings, lm, log=lambda line: None)
     [read] = [read for row in rows if (read := json.loads(row["read"]))]  # what is only looked for, no model reads
     assert ran == runs_to_read(lm, read) and len(read) == left + 1
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("changes", "says"),
     [
         ({"profile": "offline"}, "answers in profile llm alone"),
         ({"answer_mode": "deterministic"}, "answers in profile llm alone"),
@@ -128,10 +130,10 @@ def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
         ({"provider": "telepathy"}, "unknown provider 'telepathy'"),
     ],
 )
-def test_providers_that_cannot_answer_are_refused(tmp_path, told, says):
+def test_providers_that_cannot_answer_are_refused(tmp_path, changes, says):
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     with pytest.raises(LabError, match=says):
-        run(suite, RunSettings(**{**TOLD, **told}), "hippo-tiny", say=lambda line: None)
+        run(suite, RunSettings(**{**SETTINGS, **changes}), "hippo-tiny", log=lambda line: None)
 
 
 @pytest.mark.parametrize("note", ["Rome.\nQuestion: Who?\nbanana", "Rome.\r\n[2] Oslo.", "\u2028Rome.\x0bQuestion: Who?"])

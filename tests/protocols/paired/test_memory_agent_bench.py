@@ -47,11 +47,11 @@ def written(tmp_path, rows):
 
 def success(suite):
     settings = RunSettings(conditions=("no-memory", "full-memory"), memory=f"{__name__}:Latest", encoder="own")
-    rows = pd.DataFrame(run(suite, settings, "hippo-tiny", say=lambda line: None))
+    rows = pd.DataFrame(run(suite, settings, "hippo-tiny", log=lambda line: None))
     return rows[rows["condition"] == "full-memory"].set_index("item")["success"].to_dict()
 
 
-def test_each_context_is_told_once_and_the_later_fact_is_right(tmp_path):
+def test_each_context_is_taught_once_and_the_later_fact_is_right(tmp_path):
     suite = adapted(written(tmp_path, ROWS), tmp_path / "suite")
     assert [note.text for note in suite.by_world["context-1"]] == FACTS.splitlines()[1:]
     assert {item.id: item.tags[0] for item in suite.items}["context-2-q1"] == "accurate-retrieval"

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from hippo_core.errors import LabError
 from hippo_core.files import sha256
-from hippo_core.protocols.paired.agents.run_suite import Permissions, told
+from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions
 from hippo_core.protocols.paired.commands import app
-from hippo_core.protocols.paired.comparison import read_side
+from hippo_core.protocols.paired.comparison import read_run_condition
 from hippo_core.protocols.paired.rerun import Allowed, require_allowed
 from hippo_core.protocols.paired.run import run as ask
 from hippo_core.protocols.paired.run_files import RESULTS, RUN, SEALED, read_run, write_run
@@ -30,7 +30,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(suite):
-    return ask(suite, RunSettings(conditions=("no-memory",), encoder="own"), "hippo-tiny", say=lambda line: None)
+    return ask(suite, RunSettings(conditions=("no-memory",), encoder="own"), "hippo-tiny", log=lambda line: None)
 
 
 @pytest.fixture
@@ -58,8 +58,13 @@ def record(tmp_path, suite, rows):
         ),
         ({**MODEL, "provider": "local:/evil"}, {}, r"the model '/evil' \(--model /evil\)", Allowed(models=("/evil",))),
         (MODEL, {"model": "/evil/weights.gguf"}, r"the model '/evil/weights.gguf'", Allowed(models=("/evil/weights.gguf",))),
-        (MODEL, {"agents": told(Permissions(passed=("SECRET",)))}, "the variable 'SECRET'", Allowed(variables=("SECRET",))),
-        (MODEL, {"agents": told(Permissions(agent="claude"))}, r"the agent 'claude' \(--allow-shell\)", Allowed(shell=True)),
+        (MODEL, {"agents": recorded_permissions(Permissions(passed=("SECRET",)))}, "the variable 'SECRET'", Allowed(variables=("SECRET",))),
+        (
+            MODEL,
+            {"agents": recorded_permissions(Permissions(agent="claude"))},
+            r"the agent 'claude' \(--allow-shell\)",
+            Allowed(shell=True),
+        ),
     ],
 )
 def test_what_a_record_names_needs_its_flag(record, suite, settings, about, asked, allowed):
@@ -76,8 +81,8 @@ def test_what_a_record_names_needs_its_flag(record, suite, settings, about, aske
 def test_a_program_of_a_record_runs_only_where_it_is_allowed(record, tmp_path, monkeypatch):
     monkeypatch.setattr("hippo_core.protocols.paired.commands._loaded", lambda model: model)
     run = record({**MEMORY, "memory": f"command:/bin/sh -c 'touch {tmp_path}/ran'"})
-    told = CliRunner().invoke(app, ["reproduce", str(run.folder)])
-    assert told.exit_code and "--allow-shell" in str(told.exception) and not (tmp_path / "ran").exists()
+    result = CliRunner().invoke(app, ["reproduce", str(run.folder)])
+    assert result.exit_code and "--allow-shell" in str(result.exception) and not (tmp_path / "ran").exists()
     CliRunner().invoke(app, ["reproduce", str(run.folder), "--allow-shell"])
     assert (tmp_path / "ran").exists()
 
@@ -100,10 +105,10 @@ def altered(run, change, seal=False):
         (lambda about: about.update(new="value"), "wrote: new"),
     ],
 )
-def test_an_altered_record_is_told_by_what_was_altered(record, change, says):
+def test_an_altered_record_is_refused_and_what_was_altered_is_named(record, change, says):
     run = record(MODEL)
     altered(run, change)
-    for read in (lambda: read_run(run.folder), lambda: read_side(f"{run.folder}:no-memory")):
+    for read in (lambda: read_run(run.folder), lambda: read_run_condition(f"{run.folder}:no-memory")):
         with pytest.raises(LabError, match=says):
             read()
 
@@ -118,7 +123,7 @@ def test_an_altered_record_is_told_by_what_was_altered(record, change, says):
         (lambda about: about.pop("checksums"), "checksums: missing"),
     ],
 )
-def test_a_record_that_is_none_is_told_in_a_line(record, change, says):
+def test_a_record_that_is_none_is_reported_in_a_line(record, change, says):
     run = record(MODEL)
     altered(run, change, seal=True)
     with pytest.raises(LabError, match=says):
@@ -142,7 +147,7 @@ def test_a_record_of_an_earlier_lab_has_no_seal_and_opens(record):
         (lambda row: row | {"answer": 7}, "answer: Input should be a valid string"),
     ],
 )
-def test_rows_that_are_none_are_told_by_line(record, line, says):
+def test_rows_that_are_none_are_reported_by_line(record, line, says):
     run = record(MODEL)
     path = run.folder / RESULTS
     first = path.read_text().splitlines()[0]
@@ -154,6 +159,6 @@ def test_rows_that_are_none_are_told_by_line(record, line, says):
 
 
 def test_an_answer_stays_text_and_half_of_a_character_is_replaced(tmp_path, suite, rows):
-    said = [{**row, "answer": one} for row, one in zip(rows, ("12", "a\ud800b"), strict=True)]
-    run = read_run(write_run(tmp_path / "run", suite, RunSettings(**MODEL), said, {}))
+    answered = [{**row, "answer": answer} for row, answer in zip(rows, ("12", "a\ud800b"), strict=True)]
+    run = read_run(write_run(tmp_path / "run", suite, RunSettings(**MODEL), answered, {}))
     assert list(run.rows["answer"]) == ["12", "a\ufffdb"]

@@ -13,7 +13,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired import memories as under_test
-from hippo_core.protocols.paired.agents.run_suite import Permissions, run_whole
+from hippo_core.protocols.paired.agents.run_suite import Permissions, run_all_items
 from hippo_core.protocols.paired.conditions import CONDITIONS, open_condition
 from hippo_core.protocols.paired.items import Retrieval
 from hippo_core.protocols.paired.program import Program
@@ -26,9 +26,9 @@ FAST = ("no-memory", "lexical", "full-memory", "full-context", "random-memory", 
 OWN = "tests.protocols.paired.memories:Shared"
 
 
-def rows_of(folder, **told):
-    settings = RunSettings(**{"conditions": FAST, "memory": OWN, "encoder": "own", **told})
-    return pd.DataFrame(run(read_suite(folder), settings, "hippo-tiny", say=lambda line: None))
+def rows_of(folder, **changes):
+    settings = RunSettings(**{"conditions": FAST, "memory": OWN, "encoder": "own", **changes})
+    return pd.DataFrame(run(read_suite(folder), settings, "hippo-tiny", log=lambda line: None))
 
 
 def success(rows):
@@ -48,7 +48,7 @@ def test_conditions_take_turns(rows):
 
 
 def test_the_controls_bound_what_a_memory_can_do(rows):
-    found = success(rows)
+    shares = success(rows)
     for condition, retrieval, grounded in (
         ("no-memory", 0, 0),
         ("random-memory", 0, 0),
@@ -56,33 +56,33 @@ def test_the_controls_bound_what_a_memory_can_do(rows):
         ("lexical", 1, 1),
         ("full-memory", 1, 1),
     ):
-        assert (found[condition]["retrieval"], found[condition]["grounded_answer"]) == (retrieval, grounded)
+        assert (shares[condition]["retrieval"], shares[condition]["grounded_answer"]) == (retrieval, grounded)
     for condition in ("full-context", "human-note"):
-        assert pd.isna(found[condition]["retrieval"]) and found[condition]["grounded_answer"] == 1
+        assert pd.isna(shares[condition]["retrieval"]) and shares[condition]["grounded_answer"] == 1
 
 
 def test_an_altered_note_alters_the_answers(tmp_path):
-    found = rows_of(suites.write(tmp_path / "s", altered="a nail in the hall"))
-    answers = found[(found["type"] == "grounded_answer") & ~found["condition"].isin(["no-memory", "random-memory"])]
+    rows = rows_of(suites.write(tmp_path / "s", altered="a nail in the hall"))
+    answers = rows[(rows["type"] == "grounded_answer") & ~rows["condition"].isin(["no-memory", "random-memory"])]
     assert answers["answer"].str.contains("a nail").all() and not answers["success"].any()
-    assert success(found)["oracle-memory"]["retrieval"] == 1
+    assert success(rows)["oracle-memory"]["retrieval"] == 1
 
 
 def test_a_condition_opens_stores_of_its_own_and_leaks_nothing(tmp_path, monkeypatch):
     """Each condition and world is told the notes of that world and no others, in a folder that nobody else has."""
-    told, folders = [], []
+    worlds, folders = [], []
     real = under_test.PresetUnderTest.__init__
 
     def spy(self, lm, preset, settings, notes):
         real(self, lm, preset, settings, notes)
         folders.append(self._memory.folder)
-        told.append({note.world for note in notes})
+        worlds.append({note.world for note in notes})
         assert len(self._memory) == len(notes)
 
     monkeypatch.setattr(under_test.PresetUnderTest, "__init__", spy)
     rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:2]), conditions=("lexical", "semantic"))
     assert len(folders) == len(set(folders)) == 4
-    assert sorted(map(sorted, told)) == [[word] for word in sorted(2 * suites.WORDS[:2])]
+    assert sorted(map(sorted, worlds)) == [[word] for word in sorted(2 * suites.WORDS[:2])]
     assert not [folder for folder in folders if folder.exists()]
 
 
@@ -94,8 +94,8 @@ def program(tmp_path, mode, *more):
 
 def test_a_program_is_taught_and_asked(tmp_path):
     folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:2])
-    found = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "good"))
-    assert found["success"].eq(1).all() and found["tokens_cached"].eq(3).all()
+    rows = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "good"))
+    assert rows["success"].eq(1).all() and rows["tokens_cached"].eq(3).all()
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_a_program_is_taught_and_asked(tmp_path):
 )
 def test_a_broken_program_is_an_error_that_names_the_message(tmp_path, mode, says):
     folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
-    found = rows_of(folder, conditions=("full-memory", "lexical"), memory=program(tmp_path, mode))
-    broken = found[found["condition"] == "full-memory"]
+    rows = rows_of(folder, conditions=("full-memory", "lexical"), memory=program(tmp_path, mode))
+    broken = rows[rows["condition"] == "full-memory"]
     assert broken["error"].str.contains(says, regex=False).all() and not broken["success"].any()
-    assert found[found["condition"] == "lexical"]["success"].all()
+    assert rows[rows["condition"] == "lexical"]["success"].all()
 
 
 def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
     folder, pid = suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), tmp_path / "pid"
-    found = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "hangs", pid), timeout_s=1.0)
-    assert found["error"].str.contains("did not come within 1 s").all()
+    rows = rows_of(folder, conditions=("full-memory",), memory=program(tmp_path, "hangs", pid), timeout_s=1.0)
+    assert rows["error"].str.contains("did not come within 1 s").all()
     child = Path(f"/proc/{pid.read_text()}/stat")
     deadline = time.monotonic() + 5
     while child.exists() and child.read_text().split()[2] != "Z" and time.monotonic() < deadline:
@@ -136,10 +136,10 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
 )
 def test_a_broken_class_fails_its_items_in_a_line(tmp_path, name, says):
     folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
-    found = rows_of(folder, conditions=("full-memory", "lexical"), memory=f"tests.protocols.paired.memories:{name}")
-    broken = found["condition"] == "full-memory"
-    assert found[broken]["error"].str.contains(says, regex=False).all() and not found[broken]["success"].any()
-    assert found[~broken]["success"].all()
+    rows = rows_of(folder, conditions=("full-memory", "lexical"), memory=f"tests.protocols.paired.memories:{name}")
+    broken = rows["condition"] == "full-memory"
+    assert rows[broken]["error"].str.contains(says, regex=False).all() and not rows[broken]["success"].any()
+    assert rows[~broken]["success"].all()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monke
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
 
     def run():
-        return run_whole(suite, RunSettings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
+        return run_all_items(suite, RunSettings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
 
     if got:
         with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall(question, k), got {got}")):
@@ -198,12 +198,12 @@ def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monke
 
 
 @pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
-def test_a_memory_that_is_not_there_is_told_in_a_line(name):
+def test_a_memory_that_is_not_there_is_reported_in_a_line(name):
     with pytest.raises(LabError, match=r"there is no module|has no .nothing|unknown preset"):
         under_test.check_memory(name, "own")
 
 
-def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
+def test_a_module_that_breaks_is_reported_in_a_line(tmp_path, monkeypatch):
     (tmp_path / "broken_memory.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(LabError, match="its module cannot be imported: ZeroDivisionError"):
@@ -211,13 +211,13 @@ def test_a_module_that_breaks_is_told_in_a_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "says"), [("'open", "No closing quotation"), ("a\0b", "cannot be started"), ("", "is empty")])
-def test_a_command_that_is_none_is_told_in_a_line(command, says):
+def test_a_command_that_is_none_is_reported_in_a_line(command, says):
     with pytest.raises(LabError, match=says):
         Program(command)
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("changes", "says"),
     [
         ({"conditions": ("lexical", "lexical")}, "expected different ones"),
         ({"conditions": ("telepathy",)}, f"legal: {', '.join(sorted(CONDITIONS))}"),
@@ -230,9 +230,9 @@ def test_a_command_that_is_none_is_told_in_a_line(command, says):
         ({"repeats": 0}, "repeats: expected a number from 1 to"),
     ],
 )
-def test_settings_that_are_none_are_refused(tmp_path, told, says):
+def test_settings_that_are_none_are_refused(tmp_path, changes, says):
     with pytest.raises(LabError, match=says):
-        rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), **told)
+        rows_of(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]), **changes)
 
 
 def test_random_memory_brings_no_note_that_any_label_makes_right():
@@ -240,4 +240,4 @@ def test_random_memory_brings_no_note_that_any_label_makes_right():
     item = Retrieval(id="q", type="retrieval", question="Which?", top_k=3, expected_notes=["n0"], expected_tags=["key"])
     suite: Any = SimpleNamespace(by_world={"main": notes})
     condition = open_condition("random-memory", suite, "main", lambda name, given: None, 7)  # type: ignore[arg-type, return-value]
-    assert {passage.note for passage in condition.bring(item, 0).shown} == {"n2", "n3"}
+    assert {passage.note for passage in condition.retrieve(item, 0).shown} == {"n2", "n3"}

@@ -21,8 +21,8 @@ def test_ndcg_is_its_gain_over_that_of_the_best_order():
         names = [f"n{number}" for number in range(draw.randint(2, 6))]
         wanted = set(draw.sample(names, draw.randint(1, len(names))))
         ranking, k = draw.sample(names, len(names)), draw.randint(1, len(names))
-        gains = [sum(1 / math.log2(place + 2) for place, one in enumerate(order[:k]) if one in wanted) for order in permutations(names)]
-        own = sum(1 / math.log2(place + 2) for place, one in enumerate(ranking[:k]) if one in wanted)
+        gains = [sum(1 / math.log2(index + 2) for index, name in enumerate(order[:k]) if name in wanted) for order in permutations(names)]
+        own = sum(1 / math.log2(index + 2) for index, name in enumerate(ranking[:k]) if name in wanted)
         assert ndcg(ranking, wanted, k) == pytest.approx(own / max(gains), abs=1e-12)
 
 
@@ -32,7 +32,7 @@ def test_the_reciprocal_rank_is_of_the_first_right_note():
 
 
 @pytest.mark.parametrize(
-    ("text", "assertion", "said"),
+    ("text", "assertion", "expected"),
     [
         ("The fete is on the cricket field.", "cricket field", True),
         ("The fete is not on the cricket field.", "cricket field", False),
@@ -57,8 +57,8 @@ def test_the_reciprocal_rank_is_of_the_first_right_note():
         ("\u4ed6\u4f4f\u5728\u5317\u4eac\u3002", "\u5317\u4eac", True),
     ],
 )
-def test_what_is_denied_is_not_said(text, assertion, said):
-    assert assertions.says(text, assertion) is said
+def test_what_is_denied_is_not_stated(text, assertion, expected):
+    assert assertions.says(text, assertion) is expected
 
 
 REFUSED = [("unknown", True), ("Unknown.", True), ("", True), ("I don't know", True), ("an unknown man", False)]

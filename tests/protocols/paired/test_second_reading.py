@@ -22,26 +22,28 @@ def read(folder, **others):
 
 def test_readers_that_agree(tmp_path):
     suite = read(tmp_path / "s")
-    found = agreement(suite)
-    assert (found.items, found.notes.mean, found.notes.n, found.other_notes, found.other_answers) == (26, 1.0, 78, (), ())
-    assert not [one for one in examined(suite) if "second reading" in one.what]
+    result = agreement(suite)
+    assert (result.items, result.notes.mean, result.notes.n, result.other_notes, result.other_answers) == (26, 1.0, 78, (), ())
+    assert not [finding for finding in examined(suite) if "second reading" in finding.what]
 
 
 def test_other_notes_and_answers_are_named(tmp_path):
     others = {"amber_r": {"notes": ["n1", "n2"]}, "birch_g": {"answer": "not on shelf birch"}, "dune_r": {"stale_notes": ["n3"]}}
-    found = agreement(suite := read(tmp_path / "s", **others))
-    assert found.other_notes == ("amber-r", "dune-r") and found.other_answers == ("birch-g",)
-    assert 0.9 < found.notes.low <= found.notes.mean < found.notes.high == 1.0 and found.notes.n_worlds == 13
-    said = [one.what for one in examined(suite) if "second reading" in one.what]
-    assert said[0].endswith("2 rest on other notes: amber-r, dune-r") and said[1].endswith("1 have an answer that counts as wrong: birch-g")
+    result = agreement(suite := read(tmp_path / "s", **others))
+    assert result.other_notes == ("amber-r", "dune-r") and result.other_answers == ("birch-g",)
+    assert 0.9 < result.notes.low <= result.notes.mean < result.notes.high == 1.0 and result.notes.n_worlds == 13
+    findings = [finding.what for finding in examined(suite) if "second reading" in finding.what]
+    assert findings[0].endswith("2 rest on other notes: amber-r, dune-r") and findings[1].endswith(
+        "1 have an answer that counts as wrong: birch-g"
+    )
 
 
-def test_what_was_not_read_is_said(tmp_path):
+def test_what_was_not_read_is_reported(tmp_path):
     suite = read(tmp_path / "s")
     assert agreement(read_suite(suites.write(tmp_path / "other"))) is None
     path = suite.folder / FILE
     path.write_text("\n".join(path.read_text().splitlines()[:-2]) + "\n")
-    assert "2 items have no second reading" in [one.what for one in examined(suite)]
+    assert "2 items have no second reading" in [finding.what for finding in examined(suite)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_what_was_not_read_is_said(tmp_path):
         ('{"id": "amber-r", "note": ["n1"]}', "28"),
     ],
 )
-def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+def test_a_mistake_is_reported_with_its_line(tmp_path, line, says):
     suite = read(tmp_path / "s")
     (suite.folder / FILE).open("a").write(line + "\n")
     with pytest.raises(LabError) as error:
@@ -60,8 +62,8 @@ def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
     assert says in str(error.value)
 
 
-def test_the_shipped_suite_was_read_a_second_time_whole():
+def test_the_complete_shipped_suite_was_read_a_second_time():
     suite = read_suite("data/paired/everyday")
-    found = agreement(suite)
-    assert suite.manifest.label_status == "reviewed" and found.items == len(suite.items)
-    assert found.notes.mean > 0.9 and len(found.other_notes) == 3 and len(found.other_answers) == 13  # listed in its README
+    result = agreement(suite)
+    assert suite.manifest.label_status == "reviewed" and result.items == len(suite.items)
+    assert result.notes.mean > 0.9 and len(result.other_notes) == 3 and len(result.other_answers) == 13  # listed in its README

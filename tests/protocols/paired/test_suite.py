@@ -15,7 +15,7 @@ from tests.protocols.paired import suites
 def test_a_new_suite_is_right_as_it_stands(tmp_path):
     suite = read_suite(new_suite(tmp_path / "mine"))
     assert {item.type for item in suite.items} == {"retrieval", "grounded_answer", "adversarial_stale", "resume_quality"}
-    assert not [one for one in examined(suite) if one.level == "fail" and "items, the manifest" not in one.what]
+    assert not [finding for finding in examined(suite) if finding.level == "fail" and "items, the manifest" not in finding.what]
     with pytest.raises(LabError, match="is there already"):
         new_suite(tmp_path / "mine")
 
@@ -49,7 +49,7 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
         ),
     ],
 )
-def test_a_mistake_is_said_with_its_line(tmp_path, line, says):
+def test_a_mistake_is_reported_with_its_line(tmp_path, line, says):
     folder = suites.write(tmp_path / "s")
     (folder / "items.jsonl").open("a").write(line + "\n")
     with pytest.raises(LabError) as error:
@@ -65,7 +65,7 @@ def test_checksums_follow_every_file_that_a_run_rests_on(tmp_path):
     for name, path in (("manifest", "suite.yaml"), ("items", "items.jsonl"), ("notes", "notes.jsonl"), ("scripts", "scripts/score.sh")):
         (folder / path).open("a").write("\n")
         after = read_suite(folder).checksums
-        assert {one for one in after if after[one] != before[one]} == {name}
+        assert {part for part in after if after[part] != before[part]} == {name}
         before = after
     (folder / "scripts/score.sh").chmod(0o755)
     assert read_suite(folder).checksums["scripts"] != before["scripts"]
@@ -79,16 +79,16 @@ def test_a_link_in_a_suite_is_refused(tmp_path):
         read_suite(folder).checksums  # noqa: B018
 
 
-def test_the_doctor_sees_what_no_memory_could_answer(tmp_path):
+def test_the_lint_sees_what_no_memory_could_answer(tmp_path):
     folder = suites.write(tmp_path / "s")
     (folder / "items.jsonl").open("a").write(
         '{"id": "x", "type": "grounded_answer", "world": "amber", "question": "?",'
         ' "expected_notes": ["n2"], "required_assertions": ["Olaf"]}\n'
         '{"id": "y", "type": "retrieval", "world": "amber", "question": "!"}\n'
     )
-    said = [one.what for one in examined(read_suite(folder)) if one.level == "fail"]
-    assert said[0] == "item x: the expected notes do not say 'Olaf'" and len(said) == 2
-    assert said[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
+    findings = [finding.what for finding in examined(read_suite(folder)) if finding.level == "fail"]
+    assert findings[0] == "item x: the expected notes do not say 'Olaf'" and len(findings) == 2
+    assert findings[1] == "item y: it expects no note, tag or file, so that nothing can be scored"
 
 
 OUTSIDE = ["../../private", "a/../../private", "../human_notes/../../private", "a\0b"]
@@ -131,7 +131,7 @@ def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
         read_suite(folder)
 
 
-def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_said(tmp_path):
+def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_reported(tmp_path):
     suite = read_suite(suites.write(tmp_path / "suite", worlds=["amber"]))
     assert suite.human_note("amber") and [suite.human_note(world) for world in ("birch", "x" * 300, "a/b", "...")] == [""] * 4
     with pytest.raises(LabError, match="expected a path within the suite"):

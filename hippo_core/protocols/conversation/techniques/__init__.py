@@ -22,8 +22,8 @@ def parsed(name: str) -> tuple[str, int]:
     return base, int(size)
 
 
-def found(names: Sequence[str]) -> list[Member]:
-    """The techniques of these names, which are not loaded; LabError where one is none, or is named twice."""
+def technique_members(names: Sequence[str]) -> list[Member]:
+    """The techniques of these names, which are not loaded; LabError where one is unknown, or is named twice."""
     if twice := [name for name in names if names.count(name) > 1]:
         raise LabError(f"technique {twice[0]!r} is named twice")
     return [found_member(__name__, parsed(name)[0], "technique") for name in names]

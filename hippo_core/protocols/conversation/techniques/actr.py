@@ -2,7 +2,7 @@
 
     A_i = B_i + sum_j (W / m) S_ji + noise         B_i = ln sum_k t_k^-d         S_ji = S - ln fan_j
 
-Time is counted in turns; the question comes one turn after the last. A use of a turn is its telling, and every later turn that mentions a
+Time is counted in turns; the question comes one turn after the last. Uses of a turn are itself and every later turn that mentions a
 name of it. The m sources j are the content words of the question that some turn holds; fan_j is how many turns hold j, and S_ji is 0 where
 turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3.
 """
@@ -36,10 +36,10 @@ def base_level(uses: Sequence[float], now: float, decay: float) -> float:
     return math.log(total) if total > 0 else -math.inf
 
 
-def spreading(sources: Sequence[str], held: frozenset[str], fan: Mapping[str, int], settings: ACTRSettings) -> float:
+def spreading(sources: Sequence[str], words: frozenset[str], fan: Mapping[str, int], settings: ACTRSettings) -> float:
     """The sum over sources of W / m (S - ln fan), for those that a chunk holds; m counts the sources that any chunk holds."""
     known = [source for source in sources if fan.get(source)]
-    return math.fsum(settings.weight / len(known) * (settings.strength - math.log(fan[source])) for source in known if source in held)
+    return math.fsum(settings.weight / len(known) * (settings.strength - math.log(fan[source])) for source in known if source in words)
 
 
 def logistic(random: Random, scale: float) -> float:
@@ -51,7 +51,7 @@ def logistic(random: Random, scale: float) -> float:
 
 
 def uses_of(turns: Sequence[Sequence[Turn]]) -> list[list[float]]:
-    """For each passage the times at which it was told or a name of it was mentioned, in turns."""
+    """For each passage the times at which it or a name of it was mentioned, in turns."""
     starts = [0, *accumulate(map(len, turns))][:-1]
     named = [[names(turn.text) for turn in part] for part in turns]
     times = [[start + offset for offset in range(len(part))] for start, part in zip(starts, turns, strict=True)]
@@ -72,17 +72,17 @@ class ACTR(Retriever):
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         settings, now = self.settings, float(sum(map(len, turns)))
         base = [base_level(uses, now, settings.decay) for uses in uses_of(turns)]
-        held = [frozenset(content(text)) for text in passages]
-        fan = Counter(word for words in held for word in words)
+        chunk_words = [frozenset(content(text)) for text in passages]
+        fan = Counter(word for words in chunk_words for word in words)
 
         def rank(question: str) -> Sequence[int]:
             random = Random(f"{self.setting.seed}/{question}")
             sources = list(dict.fromkeys(content(question)))
             active = [
                 level + spreading(sources, words, fan, settings) + logistic(random, settings.noise)
-                for level, words in zip(base, held, strict=True)
+                for level, words in zip(base, chunk_words, strict=True)
             ]
-            return sorted(range(len(active)), key=lambda place: (-round(active[place], 9), place))
+            return sorted(range(len(active)), key=lambda index: (-round(active[index], 9), index))
 
         return rank
 

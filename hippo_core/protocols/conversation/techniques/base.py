@@ -1,17 +1,17 @@
-"""What every technique is: given a dialogue and a question, it chooses lines within a room."""
+"""What every technique is: given a dialogue and a question, it chooses lines within a budget."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 
 
 @dataclass(frozen=True)
 class TurnQuery:
-    """A question as a technique sees it. `evidence`: places of the turns that tell the answer, which the oracle alone may read."""
+    """A question as a technique sees it. `evidence`: indices of the turns that state the answer, which the oracle alone may read."""
 
     text: str
     key: str = ""
@@ -24,16 +24,16 @@ class Chosen:
 
     Args:
         lines: in the order in which they stand in the prompt.
-        places: turns that these are, or are made of, in order; lines of no one turn stand before them.
+        indices: the turns of these lines, in order; lines that are of no single turn stand before them.
         ranking: turns, best first; None where nothing is ranked by the question.
     """
 
     lines: tuple[str, ...]
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     ranking: tuple[int, ...] | None = None
 
 
-Choose = Callable[[TurnQuery, Room], Chosen]
+Choose = Callable[[TurnQuery, ContextBudget], Chosen]
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Technique:
 
     def open(self, dialogue: Dialogue) -> Choose:
         """Read a dialogue once, before any question; the function that chooses from it."""
-        return lambda asked, room: Chosen((), ())
+        return lambda asked, budget: Chosen((), ())
 
 
-def turns_of(dialogue: Dialogue, places: Sequence[int], ranking: Sequence[int] | None = None) -> Chosen:
+def turns_of(dialogue: Dialogue, indices: Sequence[int], ranking: Sequence[int] | None = None) -> Chosen:
     """These turns, word for word."""
-    return Chosen(tuple(dialogue.turns[place].line for place in places), tuple(places), None if ranking is None else tuple(ranking))
+    return Chosen(tuple(dialogue.turns[index].line for index in indices), tuple(indices), None if ranking is None else tuple(ranking))
 
 
 Rank = Callable[[str], Sequence[int]]  # a question -> passages by number, best first; what does not fit at all may be left out
@@ -79,14 +79,14 @@ class Retriever(Technique):
     def open(self, dialogue: Dialogue) -> Choose:
         size, count = self.setting.chunk, len(dialogue.turns)
         parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
-        turns = [[dialogue.turns[place] for place in part] for part in parts]
+        turns = [[dialogue.turns[index] for index in part] for part in parts]
         rank = self.rank([" ".join(turn.text for turn in part) for part in turns], turns)
         known: dict[str, tuple[int, ...]] = {}
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
             if asked.text not in known:
-                known[asked.text] = tuple(place for number in rank(asked.text) for place in parts[number])
-            return turns_of(dialogue, room.fill(known[asked.text]), known[asked.text])
+                known[asked.text] = tuple(index for number in rank(asked.text) for index in parts[number])
+            return turns_of(dialogue, budget.fill(known[asked.text]), known[asked.text])
 
         return choose
 

@@ -19,7 +19,7 @@ class MemoryTechnique(Retriever):
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         memory = LiveMemory(self.setting.lm, self.preset)
-        taught = {one.id: number for number, one in enumerate(memory.teach(passages))}
+        taught = {trace.id: number for number, trace in enumerate(memory.teach(passages))}
 
         def rank(question: str) -> Sequence[int]:
             recalled = memory.recall(question, len(passages)).traces

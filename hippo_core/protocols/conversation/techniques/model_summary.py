@@ -1,17 +1,17 @@
 """model_summary: a rolling summary in the model's own words; model_window_summary: the same of what has left a window of the last turns.
 
 After every EVERY turns the model reads its last summary and the new turns, and is asked for a summary of both (as MemGPT's recursive one:
-Packer et al. 2023, section 2.2). It has as many tokens as the room, but no more than a PART of what the model reads at once, since a step
-holds the last summary, the new turns and the next summary; a room counted in turns has as many tokens as these have on average. What was
+Packer et al. 2023, section 2.2). It has as many tokens as the budget, but no more than a PART of what the model reads at once, since a step
+holds the last summary, the new turns and the next summary; a budget in turns has as many tokens as these have on average. What was
 made of the same turns in the same length is kept: a dialogue costs its summary once, whatever is asked of it, and one that grows its new
-turns alone. The question has no say in it.
+turns alone. The question does not matter.
 """
 
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TechniqueContext, TurnQuery
 from hippo_core.protocols.conversation.techniques.plain import newest
@@ -38,21 +38,21 @@ class ModelSummary(Technique):
     def open(self, dialogue: Dialogue) -> Choose:
         lines = tuple(turn.line for turn in dialogue.turns)
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
-            last = newest(room.share(self.window), range(len(lines))) if self.window else ()
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
+            last = newest(budget.share(self.window), range(len(lines))) if self.window else ()
             end = len(lines) - len(last)
-            summary = self._fitting(lines[:end], room.less(last))
+            summary = self._fitting(lines[:end], budget.less(last))
             return Chosen((*([f"{HEAD} {summary}"] if summary else []), *lines[end:]), last)
 
         return choose
 
-    def _fitting(self, lines: tuple[str, ...], room: Room) -> str:
-        """The summary of these turns, cut at a word to what the room holds; "" where it holds none."""
-        tokens = room.tokens if room.tokens is not None else round((room.turns or len(room.cost)) * fmean(room.cost))
+    def _fitting(self, lines: tuple[str, ...], budget: ContextBudget) -> str:
+        """The summary of these turns, cut at a word to the budget; "" where nothing fits."""
+        tokens = budget.tokens if budget.tokens is not None else round((budget.turns or len(budget.cost)) * fmean(budget.cost))
         tokens = min(tokens, self.setting.lm.spec.context_limit // PART)
-        own = tokens - room.count(HEAD)
-        words = self.rolling(lines, own).split() if lines and own > 0 and room.turns != 0 else []
-        while words and room.count(" ".join([HEAD, *words])) > tokens:
+        own = tokens - budget.count(HEAD)
+        words = self.rolling(lines, own).split() if lines and own > 0 and budget.turns != 0 else []
+        while words and budget.count(" ".join([HEAD, *words])) > tokens:
             words.pop()
         return " ".join(words)
 
@@ -78,7 +78,7 @@ class ModelSummary(Technique):
 
 
 class ModelWindowSummary(ModelSummary):
-    """Shows the last turns in half of the room, and before them what the model wrote of all others."""
+    """Shows the last turns in half of the budget, and before them what the model wrote of all others."""
 
     name = "model_window_summary"
     window = WINDOW

@@ -3,7 +3,7 @@
 from random import Random
 
 from hippo_core.live.answer import FUNCTION_WORDS
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 from hippo_core.protocols.conversation.entities import OPENERS, content, names
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
@@ -23,16 +23,16 @@ class Full(Technique):
     name = "full"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        return lambda asked, room: turns_of(dialogue, range(len(dialogue.turns)))
+        return lambda asked, budget: turns_of(dialogue, range(len(dialogue.turns)))
 
 
 class Oracle(Technique):
-    """Shows the turns that tell the answer, and no other; the upper bound of every choice."""
+    """Shows the turns that state the answer, and no other; the upper bound of every choice."""
 
     name = "oracle"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        return lambda asked, room: turns_of(dialogue, room.fill(asked.evidence), asked.evidence)
+        return lambda asked, budget: turns_of(dialogue, budget.fill(asked.evidence), asked.evidence)
 
 
 class Chance(Technique):
@@ -41,10 +41,10 @@ class Chance(Technique):
     name = "random"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
             order = list(range(len(dialogue.turns)))
             Random(f"{self.setting.seed}/{dialogue.id}/{asked.key}/{asked.text}").shuffle(order)
-            return turns_of(dialogue, room.fill(order))
+            return turns_of(dialogue, budget.fill(order))
 
         return choose
 
@@ -55,7 +55,7 @@ class Recency(Technique):
     name = "recency"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        return lambda asked, room: turns_of(dialogue, newest(room, range(len(dialogue.turns))))
+        return lambda asked, budget: turns_of(dialogue, newest(budget, range(len(dialogue.turns))))
 
 
 class Pruning(Technique):
@@ -64,8 +64,8 @@ class Pruning(Technique):
     name = "pruning"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        told = [place for place, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= LEAST and names(turn.text)]
-        return lambda asked, room: turns_of(dialogue, room.fill(reversed(told)))
+        informative = [index for index, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= LEAST and names(turn.text)]
+        return lambda asked, budget: turns_of(dialogue, budget.fill(reversed(informative)))
 
 
 class Compression(Technique):
@@ -74,20 +74,20 @@ class Compression(Technique):
     name = "compression"
 
     def open(self, dialogue: Dialogue) -> Choose:
-        lines = {place: line for place, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
+        lines = {index: line for index, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
-            places = room.fill_lines(lines, sorted(lines, reverse=True))
-            return Chosen(tuple(lines[place] for place in places), places)
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
+            indices = budget.fill_lines(lines, sorted(lines, reverse=True))
+            return Chosen(tuple(lines[index] for index in indices), indices)
 
         return choose
 
 
-def newest(room: Room, places: range) -> tuple[int, ...]:
-    """The longest row of turns up to the last that has room."""
-    for first in places:
-        row = places[first - places.start :]
-        if len(room.fill(reversed(row))) == len(row):
+def newest(budget: ContextBudget, indices: range) -> tuple[int, ...]:
+    """The longest row of turns up to the last that fits."""
+    for first in indices:
+        row = indices[first - indices.start :]
+        if len(budget.fill(reversed(row))) == len(row):
             return tuple(row)
     return ()
 

@@ -2,8 +2,8 @@
 
     score(turn) = (1 - w) likeness(turn, question) + w recency(turn),    best first
 
-likeness is scaled to the dialogue's best (0 to 1); recency is the turn's place, 0 for the first and 1 for the last. The specification names
-the settings (scorer, recency weight, threshold, top k) and no formula; this is ours. k is what the budget holds.
+likeness is scaled to the dialogue's best (0 to 1); recency is the turn's position, from 0 (first) to 1 (last). The specification names
+the settings (scorer, recency weight, threshold, top k) and no formula; this is ours. k is what fits the budget.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,42 +2,42 @@
 
 After every EVERY turns the summary is made anew of the last summary and the new turns, so that what was once left out does not come back.
 It keeps the turns that together hold most content words for their tokens: greedily, each time that with most new ones a token (maximum
-coverage: Lin and Bilmes 2011, section 3). The question has no say in it.
+coverage: Lin and Bilmes 2011, section 3). The question does not matter.
 """
 
 from collections.abc import Sequence
 
-from hippo_core.protocols.conversation.budget import Room
+from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.entities import content
 from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
 from hippo_core.protocols.conversation.techniques.plain import newest
 
 EVERY = 10  # turns
-WINDOW = 0.5  # share of the room that the last turns have
+WINDOW = 0.5  # share of the budget that the last turns get
 
 
-def cover(candidates: Sequence[int], words: Sequence[frozenset[str]], room: Room) -> tuple[int, ...]:
-    """Places in order that fit the room, chosen by new content words a token; of equals the newer."""
+def cover(candidates: Sequence[int], words: Sequence[frozenset[str]], budget: ContextBudget) -> tuple[int, ...]:
+    """Turns in order that fit the budget, chosen by new content words a token; of equals the newer."""
     chosen: list[int] = []
-    held: set[str] = set()
+    covered: set[str] = set()
     left = list(candidates)
     while left:
-        best = max(left, key=lambda place: (len(words[place] - held) / max(1, room.cost[place]), place))
+        best = max(left, key=lambda index: (len(words[index] - covered) / max(1, budget.cost[index]), index))
         left.remove(best)
-        if not words[best] - held:
+        if not words[best] - covered:
             break
-        if len(room.fill([*chosen, best])) > len(chosen):
+        if len(budget.fill([*chosen, best])) > len(chosen):
             chosen.append(best)
-            held |= words[best]
+            covered |= words[best]
     return tuple(sorted(chosen))
 
 
-def rolling(end: int, words: Sequence[frozenset[str]], room: Room) -> tuple[int, ...]:
+def rolling(end: int, words: Sequence[frozenset[str]], budget: ContextBudget) -> tuple[int, ...]:
     """The summary of the turns before `end`, renewed every EVERY turns."""
     kept: tuple[int, ...] = ()
     for first in range(0, end, EVERY):
-        kept = cover([*kept, *range(first, min(first + EVERY, end))], words, room)
+        kept = cover([*kept, *range(first, min(first + EVERY, end))], words, budget)
     return kept
 
 
@@ -51,22 +51,22 @@ class Summary(Technique):
         words = [frozenset(content(turn.text)) for turn in dialogue.turns]
         known: dict[tuple[int | None, int | None], Chosen] = {}
 
-        def choose(asked: TurnQuery, room: Room) -> Chosen:
-            size = room.turns, room.tokens
+        def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
+            size = budget.turns, budget.tokens
             if size not in known:
-                known[size] = turns_of(dialogue, self._places(len(words), words, room))
+                known[size] = turns_of(dialogue, self._indices(len(words), words, budget))
             return known[size]
 
         return choose
 
-    def _places(self, count: int, words: Sequence[frozenset[str]], room: Room) -> tuple[int, ...]:
-        last = newest(room.share(self.window), range(count)) if self.window else ()
-        rest = room.less(last)
+    def _indices(self, count: int, words: Sequence[frozenset[str]], budget: ContextBudget) -> tuple[int, ...]:
+        last = newest(budget.share(self.window), range(count)) if self.window else ()
+        rest = budget.less(last)
         return (*rolling(count - len(last), words, rest), *last)
 
 
 class WindowSummary(Summary):
-    """Shows the last turns in half of the room, and before them a rolling summary of all others."""
+    """Shows the last turns in half of the budget, and before them a rolling summary of all others."""
 
     name = "window_summary"
     window = WINDOW

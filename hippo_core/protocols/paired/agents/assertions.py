@@ -1,4 +1,4 @@
-"""What must hold of a workspace after a step: files there and not there, and what they hold. Deterministic; each failure is said."""
+"""What must hold of a workspace after a step: files there and not there, and what they hold. Deterministic; each failure is reported."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def failures(step: Built, workspace: Path) -> Iterator[str]:
 
 
 def count(step: Built) -> int:
-    """How many things are asserted."""
+    """The number of assertions."""
     return len(step.required_files) + len(step.forbidden_files) + len(step.required_content)
 
 
@@ -34,7 +34,7 @@ def _why_not(assertion: Content, workspace: Path) -> str:
         text = read(workspace, assertion.file).decode("utf-8", errors="surrogateescape")
         if assertion.contains is not None:
             return "" if assertion.contains in text else f"{assertion.file} does not contain {assertion.contains!r}"
-        found = text.strip() if assertion.json_path is None else at(json.loads(text), assertion.json_path)
+        actual = text.strip() if assertion.json_path is None else at(json.loads(text), assertion.json_path)
         wanted = assertion.equals.strip() if assertion.json_path is None else assertion.equals
     except LabError as error:
         return str(error)
@@ -42,9 +42,9 @@ def _why_not(assertion: Content, workspace: Path) -> str:
         return f"{assertion.file} is no JSON"
     except (KeyError, IndexError):
         return f"{assertion.file} has nothing at {assertion.json_path}"
-    place = assertion.file + (f" at {assertion.json_path}" if assertion.json_path else "")
-    same = type(found) is type(wanted) and found == wanted
-    return "" if same else f"{place} is {_short(found)}, not {_short(wanted)}"
+    location = assertion.file + (f" at {assertion.json_path}" if assertion.json_path else "")
+    same = type(actual) is type(wanted) and actual == wanted
+    return "" if same else f"{location} is {_short(actual)}, not {_short(wanted)}"
 
 
 def at(value: Any, path: str) -> Any:

@@ -45,9 +45,9 @@ class Bounded:
         with file:
             while piece := file.read(PIECE):
                 self.total += len(piece)
-                room = self.half - len(self.first)
-                self.first += piece[:room]
-                self.last += piece[room:]
+                free = self.half - len(self.first)
+                self.first += piece[:free]
+                self.last += piece[free:]
                 if len(self.last) > 2 * self.half + PIECE:
                     del self.last[: -self.half]
 

@@ -1,6 +1,6 @@
 """Containment of commands that suites and agents bring: what this machine grants, and one workspace in which commands run by it.
 
-Three ways, best first. `uid+namespaces` (as root): an unprivileged user id of its own, and new mount, process-id, network, IPC and UTS
+Three modes, best first. `uid+namespaces` (as root): an unprivileged user id of its own, and new mount, process-id, network, IPC and UTS
 namespaces; the command sees a root folder that holds the system read-only, its workspace and what is named for it, nothing else.
 `user-namespaces` (as anybody): the same, by the kernel's user namespaces. `uid` (as root, where namespaces are refused, as in most
 containers): a user id of its own and limits; Landlock shows it the same files, and it can reach the network. All three limit processes,
@@ -30,13 +30,13 @@ from hippo_core.protocols.paired.agents.capture import Bounded, Captured
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.workspace import temporary, walk
 
-Way = Literal["uid+namespaces", "user-namespaces", "uid"]
-NAMESPACES: dict[Way, tuple[str, ...]] = {
+ContainmentMode = Literal["uid+namespaces", "user-namespaces", "uid"]
+NAMESPACES: dict[ContainmentMode, tuple[str, ...]] = {
     "uid+namespaces": ("mount", "pid", "net", "ipc", "uts"),
     "user-namespaces": ("user", "mount", "pid", "net", "ipc", "uts"),
     "uid": (),
 }
-KEEPER = Path(__file__).with_name("sandbox_init.py")
+SANDBOX_INIT = Path(__file__).with_name("sandbox_init.py")
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "opt")
 IDS = range(20_000, 60_000)  # user ids that distributions leave free; below what a rootless container maps
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -46,39 +46,41 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Grant:
-    """Whether a way of containment works here, and why not."""
+    """Whether a mode of containment works here, and why not."""
 
-    way: Way
+    mode: ContainmentMode
     works: bool
     why: str = ""
 
 
 @cache
 def grants() -> tuple[Grant, ...]:
-    """Each way, tried: a command that must end with 0, as somebody else than root."""
-    return tuple(_tried(way) for way in NAMESPACES)
+    """Each mode, tried: a command that must end with 0, as somebody else than root."""
+    return tuple(_tried(mode) for mode in NAMESPACES)
 
 
-def best() -> Way:
-    """The best way that works; LabError, with the reasons, where none does."""
+def best() -> ContainmentMode:
+    """The best mode that works; LabError, with the reasons, where none does."""
     for grant in grants():
         if grant.works:
-            return grant.way
-    why = "; ".join(f"{grant.way}: {grant.why}" for grant in grants())
+            return grant.mode
+    why = "; ".join(f"{grant.mode}: {grant.why}" for grant in grants())
     raise LabError(
         f"agent tasks are refused: this machine grants no containment ({why}); run as root in a container, or allow user namespaces"
     )
 
 
-def _tried(way: Way) -> Grant:
-    if (way == "user-namespaces") == (os.geteuid() == 0):
-        return Grant(way, False, "needs an ordinary user: root would stay root on the files outside" if os.geteuid() == 0 else "needs root")
+def _tried(mode: ContainmentMode) -> Grant:
+    if (mode == "user-namespaces") == (os.geteuid() == 0):
+        return Grant(
+            mode, False, "needs an ordinary user: root would stay root on the files outside" if os.geteuid() == 0 else "needs root"
+        )
     try:
-        with Containment.open(way=way) as box:
+        with Containment.open(mode=mode) as box:
             ran = box.run(["/bin/sh", "-c", 'test "$(id -u)" != 0 && touch made'], seconds=10)
-        return Grant(way, ran.status == 0, ran.stderr.decode(errors="replace").strip() or ran.why)
+        return Grant(mode, ran.status == 0, ran.stderr.decode(errors="replace").strip() or ran.why)
     except (LabError, OSError) as error:
-        return Grant(way, False, str(error))
+        return Grant(mode, False, str(error))
 
 
 @dataclass
@@ -86,7 +88,7 @@ class Containment:
     """One workspace, and commands that run contained in it. `visible`: name -> a file or folder that commands see read-only, at
     `path(name)`. `network` lets them reach it."""
 
-    way: Way
+    mode: ContainmentMode
     workspace: Path
     uid: int
     limits: Limits = field(default_factory=Limits)
@@ -98,7 +100,7 @@ class Containment:
     def open(
         cls,
         workspace: Path | None = None,
-        way: Way | None = None,
+        mode: ContainmentMode | None = None,
         limits: Limits | None = None,
         visible: Mapping[str, Path] | None = None,
         network: bool = False,
@@ -106,11 +108,11 @@ class Containment:
     ) -> Iterator["Containment"]:
         """A containment around a workspace, a temporary one unless given; the files are the caller's again when it closes. `uid`: the user
         id of its commands, a free one unless given."""
-        chosen = way or best()
-        with ExitStack() as held:
-            place = workspace or held.enter_context(temporary("hippo-workspace."))
-            box = cls(chosen, place.resolve(), uid or free_uid(), limits or Limits(), visible or {}, network)
-            held.callback(hand_over, box.workspace, os.geteuid())
+        chosen = mode or best()
+        with ExitStack() as stack:
+            folder = workspace or stack.enter_context(temporary("hippo-workspace."))
+            box = cls(chosen, folder.resolve(), uid or free_uid(), limits or Limits(), visible or {}, network)
+            stack.callback(hand_over, box.workspace, os.geteuid())
             hand_over(box.workspace, owner(chosen, box.uid))
             if not box.apart and (closed := closed_parent(box.workspace)):
                 raise LabError(f"{closed} is closed to other users, so a contained command cannot reach {box.workspace}; run elsewhere")
@@ -119,7 +121,7 @@ class Containment:
     @property
     def apart(self) -> bool:
         """Whether commands see a root folder of their own."""
-        return "mount" in NAMESPACES[self.way]
+        return "mount" in NAMESPACES[self.mode]
 
     @property
     def python(self) -> str:
@@ -164,7 +166,7 @@ class Containment:
     ) -> dict[str, Any]:
         """What the keeper needs to know, as JSON."""
         limits = self.limits.model_dump()
-        names = [name for name in NAMESPACES[self.way] if not (self.network and name == "net")]
+        names = [name for name in NAMESPACES[self.mode] if not (self.network and name == "net")]
         links, binds = _system()
         binds += [(str(path.resolve()), f"/{name}", False) for name, path in self.visible.items()]
         binds.append((str(self.workspace), "/workspace", True))
@@ -204,16 +206,16 @@ def _system() -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
 def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[], object] | None) -> Captured:
     streams = [Bounded(most), Bounded(most), Bounded(MEGABYTE)]
     report_from, report_to = os.pipe()
-    with tempfile.TemporaryFile() as told:
-        told.write(json.dumps(spec).encode())
-        told.seek(0)
+    with tempfile.TemporaryFile() as spec_file:
+        spec_file.write(json.dumps(spec).encode())
+        spec_file.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(KEEPER), str(told.fileno()), str(report_to)],
+            [sys.executable, "-I", "-S", str(SANDBOX_INIT), str(spec_file.fileno()), str(report_to)],
             bufsize=0,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(told.fileno(), report_to),
+            pass_fds=(spec_file.fileno(), report_to),
             env={},
             cwd="/",
             start_new_session=True,
@@ -238,9 +240,9 @@ def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[]
         process.wait()
     for reader in readers:
         reader.join(GRACE)
-    said = streams[2].content().decode(errors="replace").splitlines()
+    lines = streams[2].content().decode(errors="replace").splitlines()
     outcome: dict[str, Any] = (
-        json.loads(said[0]) if said else {"error": streams[1].content().decode(errors="replace").strip() or "it said nothing"}
+        json.loads(lines[0]) if lines else {"error": streams[1].content().decode(errors="replace").strip() or "it said nothing"}
     )
     if "error" in outcome:
         raise LabError(f"a command could not be contained: {outcome['error']}")
@@ -254,7 +256,7 @@ def _left_alive(spec: Mapping[str, Any]) -> str:
     """What is left of a command after its end, in words, or nothing. A namespace of processes dies with the keeper, a user's do not."""
     until = time.monotonic() + 2
     while not spec["namespaces"] and (
-        left := [one.pid for one in psutil.process_iter(["uids"]) if spec["uid"] in (one.info["uids"] or ())]
+        left := [process.pid for process in psutil.process_iter(["uids"]) if spec["uid"] in (process.info["uids"] or ())]
     ):
         if time.monotonic() > until:
             return f"processes {', '.join(map(str, left[:5]))} of user {spec['uid']} are still alive: end them by hand"
@@ -265,14 +267,14 @@ def _left_alive(spec: Mapping[str, Any]) -> str:
 def free_uid(besides: int = 0) -> int:
     """A user id that no account and no process has; its own, so that the limit of processes counts this containment's only. `besides`: one
     that it must not be either."""
-    taken = {besides} | {account.pw_uid for account in pwd.getpwall()}
-    taken |= {uid for process in psutil.process_iter(["uids"]) for uid in process.info["uids"] or ()}
-    return random.SystemRandom().choice([uid for uid in IDS if uid not in taken])
+    used = {besides} | {account.pw_uid for account in pwd.getpwall()}
+    used |= {uid for process in psutil.process_iter(["uids"]) for uid in process.info["uids"] or ()}
+    return random.SystemRandom().choice([uid for uid in IDS if uid not in used])
 
 
-def owner(way: Way, uid: int) -> int:
+def owner(mode: ContainmentMode, uid: int) -> int:
     """Whose the workspace must be, as this process sees it, while commands of user `uid` run."""
-    return os.geteuid() if way == "user-namespaces" else uid
+    return os.geteuid() if mode == "user-namespaces" else uid
 
 
 def hand_over(folder: Path, uid: int) -> None:

@@ -50,8 +50,8 @@ class MemorySocket:
     asked: list[MemoryCall] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        self._held = ExitStack()
-        self.folder = self._held.enter_context(temporary("hippo-memory."))  # short: a socket's path has 108 bytes at most
+        self._stack = ExitStack()
+        self.folder = self._stack.enter_context(temporary("hippo-memory."))  # short: a socket's path has 108 bytes at most
         shutil.copy(HELPER, self.folder / "query")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.folder / "socket"))
@@ -62,7 +62,7 @@ class MemorySocket:
 
     def __exit__(self, *_: object) -> None:
         self._listener.close()
-        self._held.close()
+        self._stack.close()
 
     def serve(self) -> None:
         """Answer one query, if one comes soon. Call it again and again while the command runs: in the thread that opened the memory, since
@@ -82,12 +82,12 @@ class MemorySocket:
         name = question = ""
         try:
             name, question = self._question(line)
-            found = [dict(one) for one in self.recall(question)]
-            answer, noted = _json({"results": found}), MemoryCall(name, question, len(found))
+            results = [dict(result) for result in self.recall(question)]
+            answer, noted = _json({"results": results}), MemoryCall(name, question, len(results))
         except Exception as error:  # a memory of the user's may raise anything, or return what is no JSON; the agent's run goes on
-            said = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {in_a_line(error)}"
-            answer = _json({"error": "the memory failed" if question else said})
-            noted = MemoryCall(name, question, 0, said)
+            message = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {in_a_line(error)}"
+            answer = _json({"error": "the memory failed" if question else message})
+            noted = MemoryCall(name, question, 0, message)
         self.asked.append(noted)
         return answer
 

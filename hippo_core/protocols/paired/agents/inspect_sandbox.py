@@ -46,11 +46,11 @@ def register() -> type:
 
         def __init__(self, limits: Limits, network: bool) -> None:
             super().__init__()
-            self.held = ExitStack()
-            folder = self.held.enter_context(temporary("hippo-sandbox."))
+            self.stack = ExitStack()
+            folder = self.stack.enter_context(temporary("hippo-sandbox."))
             folder.chmod(0o711)
             (folder / "workspace").mkdir()
-            self.box = self.held.enter_context(Containment.open(folder / "workspace", limits=limits, network=network))
+            self.box = self.stack.enter_context(Containment.open(folder / "workspace", limits=limits, network=network))
 
         @classmethod
         async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def register() -> type:
         @classmethod
         async def sample_cleanup(cls, task_name: str, config: Any, environments: dict[str, Any], interrupted: bool) -> None:
             for environment in environments.values():
-                environment.held.close()
+                environment.stack.close()
 
         async def exec(
             self,
@@ -84,8 +84,8 @@ def register() -> type:
             if ran.ended == "timeout":
                 raise TimeoutError(ran.why)
             status = -9 if ran.status is None else ran.status
-            said = ran.stderr.decode("utf-8") + (f"{ran.why}\n" if ran.status is None else "")
-            return ExecResult(status == 0, status, ran.stdout.decode("utf-8"), said)
+            stderr = ran.stderr.decode("utf-8") + (f"{ran.why}\n" if ran.status is None else "")
+            return ExecResult(status == 0, status, ran.stdout.decode("utf-8"), stderr)
 
         async def write_file(self, file: str, contents: str | bytes) -> None:
             """By a contained command, so that a link which an agent left leads nowhere outside."""
@@ -100,10 +100,10 @@ def register() -> type:
 
         async def read_file(self, file: str, text: bool = True) -> str | bytes:
             path = _path(self.box, file)
-            place = self.box.workspace / path
-            if not os.path.lexists(place):
+            target = self.box.workspace / path
+            if not os.path.lexists(target):
                 raise FileNotFoundError(file)
-            if place.is_dir() and not place.is_symlink():
+            if target.is_dir() and not target.is_symlink():
                 raise IsADirectoryError(file)
             try:
                 content = read(self.box.workspace, path)

@@ -24,7 +24,7 @@ from hippo_core.protocols.paired.suite import PairedSuite
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
-FOUND = 5  # notes that a query of an agent gets at most
+QUERY_TOP_K = 5  # notes that a query of an agent gets at most
 NONE = "no-memory"
 CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
 
@@ -46,7 +46,7 @@ def run_tasks(
     lm: "str | LanguageModel",
     out: Path,
     permissions: Permissions,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """The rows of all agent items, repeats and conditions, in the order in which they ran; artifacts go below `out`. LabError where
     commands are not allowed or cannot be contained."""
@@ -56,14 +56,14 @@ def run_tasks(
         raise LabError(f"{suite.folder} has no item that runs commands ({', '.join(SHELL)})")
     if not permissions.dry_run:
         _require_notes(suite, items, settings.conditions)
-        say(f"contained by: {best()}")
+        log(f"contained by: {best()}")
     rows: list[dict[str, Any]] = []
-    with ExitStack() as held:
+    with ExitStack() as stack:
         open_memory = memory_opener(settings, lm)
 
         @cache
         def opened(condition: str, world: str) -> OpenCondition:
-            return held.enter_context(closing(open_condition(condition, suite, world, open_memory, settings.seed)))
+            return stack.enter_context(closing(open_condition(condition, suite, world, open_memory, settings.seed)))
 
         for repeat in range(1, settings.repeats + 1):
             random = Random(f"{settings.seed}/{repeat}")
@@ -84,10 +84,10 @@ def run_tasks(
                     agent=permissions.agent,
                     passed=permissions.passed,
                 )
-                say(f"{item.id}, {condition}, repeat {repeat}: {'skipped' if result.skipped else _said(result)}")
+                log(f"{item.id}, {condition}, repeat {repeat}: {'skipped' if result.skipped else _outcome(result)}")
                 rows.append({**row(item, result), "place": len(rows) + 1})  # pyright: ignore[reportArgumentType]
     if faulty := [row for row in rows if row["answer"].startswith(NOT_JUDGED)]:
-        say(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
+        log(f"{len(faulty)} of {len(rows)} runs of items could not be judged: {', '.join(sorted({row['item'] for row in faulty}))}")
     return rows
 
 
@@ -95,22 +95,22 @@ def _recall(condition: OpenCondition, world: str, repeat: int) -> Recall:
     """What a question brings under an open condition."""
 
     def ask(question: str) -> Sequence[Mapping[str, Any]]:
-        item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=FOUND)
-        brought = condition.bring(item, repeat)
-        if brought.error:
-            raise LabError(brought.error)
-        return [{"id": passage.note, "text": passage.text} for passage in brought.shown]
+        item = Retrieval(id="query", world=world, type="retrieval", question=question, top_k=QUERY_TOP_K)
+        retrieved = condition.retrieve(item, repeat)
+        if retrieved.error:
+            raise LabError(retrieved.error)
+        return [{"id": passage.note, "text": passage.text} for passage in retrieved.shown]
 
     return ask
 
 
-def run_whole(
+def run_all_items(
     suite: PairedSuite,
     settings: RunSettings,
     lm: "str | LanguageModel",
     tasks: Path,
     allowed: Permissions,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """The rows of all items, in the order in which they were asked. `tasks`: where agents' folders go. LabError where an item runs commands
     and nobody allowed it, and for a memory that is none. A dry run checks the items that run commands, and has no rows."""
@@ -119,14 +119,14 @@ def run_whole(
         raise LabError(f"{suite.folder} has items that run commands; read them and its scripts, then say --allow-shell (docs/agents.md)")
     rows: list[dict[str, Any]] = []
     if suite.asking and not allowed.dry_run:
-        rows += run(replace(suite, items=tuple(suite.asking)), settings, lm, say=say)
+        rows += run(replace(suite, items=tuple(suite.asking)), settings, lm, log=log)
     if suite.runs_commands:
-        done = run_tasks(suite, settings, lm, tasks, allowed, say)
+        done = run_tasks(suite, settings, lm, tasks, allowed, log)
         rows += [] if allowed.dry_run else [{**row, "place": len(rows) + row["place"]} for row in done]
     return rows
 
 
-def told(allowed: Permissions) -> dict[str, Any]:
+def recorded_permissions(allowed: Permissions) -> dict[str, Any]:
     """What a run records of its permissions: the agent, and the names of variables that it was passed."""
     return {"agent": allowed.agent, "passed": list(allowed.passed)}
 
@@ -162,11 +162,11 @@ def row(item: Shell, result: ItemResult) -> dict[str, Any]:
         "tokens_cached": usage.cached if usage else None,
         "answer_s": result.duration_ms / 1e3,
         "question": getattr(item, "prompt", "") or item.id,
-        "answer": "skipped" if result.skipped else _said(result),
+        "answer": "skipped" if result.skipped else _outcome(result),
         "ranking": "",
         "error": "; ".join(result.notes) if not result.skipped else "",
     }
 
 
-def _said(result: ItemResult) -> str:
+def _outcome(result: ItemResult) -> str:
     return "success" if result.success else f"{NOT_JUDGED if result.fault else 'failed:'} {'; '.join(result.notes)}"

@@ -1,4 +1,4 @@
-"""The temporary place of one task: its workspace, what its commands see beside it, and each command run contained, its output kept.
+"""The temporary sandbox of one task: its workspace, what its commands see beside it, and each command run contained, its output kept.
 
 Everything is copied here first, so that commands see nothing of the suite but what is meant for them: `scripts/` always, `score/` in setup
 and score commands only, `/task/prompt.md`, and the memory's socket while the agent runs.
@@ -19,7 +19,7 @@ from urllib.parse import quote
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, write_bytes, write_json
 from hippo_core.protocols.paired.agents.capture import Captured
-from hippo_core.protocols.paired.agents.containment import Containment, Way, free_uid
+from hippo_core.protocols.paired.agents.containment import Containment, ContainmentMode, free_uid
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.workspace import PIECE, extents, fresh_copy, keep, open_plain, temporary, walk
 
@@ -30,7 +30,7 @@ class TaskSandbox:
     `faults`: what of the workspace could not be kept, in words."""
 
     root: Path
-    way: Way
+    mode: ContainmentMode
     limits: Limits
     network: bool
     secrets: Mapping[str, str]
@@ -40,27 +40,27 @@ class TaskSandbox:
     @classmethod
     @contextmanager
     def open(
-        cls, suite: Path, fixture: str, target: Path, way: Way, limits: Limits, network: bool, secrets: Mapping[str, str]
+        cls, suite: Path, fixture: str, target: Path, mode: ContainmentMode, limits: Limits, network: bool, secrets: Mapping[str, str]
     ) -> Iterator["TaskSandbox"]:
-        """A place with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
+        """A sandbox with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
         holds a secret."""
         with temporary("hippo-task.") as folder:
-            place = cls(folder, way, limits, network, secrets)
-            place.root.chmod(0o711)
+            sandbox = cls(folder, mode, limits, network, secrets)
+            sandbox.root.chmod(0o711)
             if fixture:
-                fresh_copy(suite, fixture, place.workspace)
+                fresh_copy(suite, fixture, sandbox.workspace)
             else:
-                place.workspace.mkdir()
+                sandbox.workspace.mkdir()
             for name in ("scripts", "score"):
                 if (suite / name).exists():
-                    fresh_copy(suite, name, place.root / name)
+                    fresh_copy(suite, name, sandbox.root / name)
             try:
-                yield place
+                yield sandbox
             finally:
                 try:
-                    place.faults += keep(place.workspace, target, [path for _, path in place.leaks()])
+                    sandbox.faults += keep(sandbox.workspace, target, [path for _, path in sandbox.leaks()])
                 except (LabError, OSError) as error:
-                    place.faults.append(f"the workspace was not kept whole: {in_a_line(error)}")
+                    sandbox.faults.append(f"the workspace was not kept whole: {in_a_line(error)}")
 
     @property
     def workspace(self) -> Path:
@@ -91,8 +91,8 @@ class TaskSandbox:
     ) -> Captured:
         """Run a shell line. What it wrote goes to `keep`.stdout and `keep`.stderr, how it ended to `keep`.json. `values`: for its {names};
         `extra`: folders that it sees beside the suite's."""
-        brought = {name: self.root / name for name in ("scripts", *(() if agent else ("score",))) if (self.root / name).is_dir()}
-        with Containment.open(self.workspace, self.way, self.limits, brought | dict(extra or {}), self.network, self.uid) as box:
+        visible = {name: self.root / name for name in ("scripts", *(() if agent else ("score",))) if (self.root / name).is_dir()}
+        with Containment.open(self.workspace, self.mode, self.limits, visible | dict(extra or {}), self.network, self.uid) as box:
             paths = {name: box.path(name) for name in box.visible}
             filler = {**values, **paths, "workspace": box.directory, "python": box.python}
             around = {"MEMORY_CONDITION": values["condition"]}
@@ -113,12 +113,12 @@ class TaskSandbox:
         write_json(keep.with_name(keep.name + ".json"), {"command": line, **about})
         return replace(ran, stdout=out, stderr=err)
 
-    def told(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """A text of the agent's as it is stored: no secret, and no half characters."""
         return self._clean(text.encode("utf-8", errors="backslashreplace")).decode("utf-8", errors="replace")
 
     def _clean(self, raw: bytes) -> bytes:
-        """These bytes with the name of each secret in the place of its value."""
+        """These bytes with the name of each secret for its value."""
         for name, value in self.secrets.items():
             for form in forms(value):
                 raw = raw.replace(form, f"[{name}]".encode())
@@ -131,34 +131,34 @@ class TaskSandbox:
 
     def leaks(self) -> list[tuple[str, str]]:
         """Secrets whose value stands in the workspace: name and path. It may be in a file, a path or what a link points at."""
-        found: list[tuple[str, str]] = []
+        leaked: list[tuple[str, str]] = []
         wanted = {name: forms(value) for name, value in self.secrets.items()}
         for path, status in walk(self.workspace) if wanted else ():
-            whole = [os.fsencode(path), os.fsencode(path).replace(b"/", b"")]  # also spread over folders' names
+            texts = [os.fsencode(path), os.fsencode(path).replace(b"/", b"")]  # also spread over folders' names
             if stat.S_ISLNK(status.st_mode):
-                whole.append(os.fsencode(os.readlink(self.workspace / path)))
+                texts.append(os.fsencode(os.readlink(self.workspace / path)))
             for name, some in wanted.items():
-                within = any(form in text for text in whole for form in some)
+                within = any(form in text for text in texts for form in some)
                 if not within and stat.S_ISREG(status.st_mode):
                     with open_plain(self.workspace / path) as file:
-                        within = _holds(file, some)
+                        within = _contains_any(file, some)
                 if within:
-                    found.append((name, path))
-        return found
+                    leaked.append((name, path))
+        return leaked
 
 
 def forms(value: str) -> list[bytes]:
     """A secret as it may be written: plain, in UTF-16, hex, URL and base64, the longest first. What a program encrypts or packs is none."""
     raw = os.fsencode(value)
     wide = [value.encode(code, errors="surrogatepass") for code in ("utf-16-le", "utf-16-be")]
-    found = {raw, *wide, raw.hex().encode(), raw.hex().upper().encode(), quote(raw, safe="").encode()}
+    encoded = {raw, *wide, raw.hex().encode(), raw.hex().upper().encode(), quote(raw, safe="").encode()}
     for shift, first in enumerate((0, 2, 3)):  # the value may begin at any of three places; what its neighbours decide is left out
         for code in (base64.b64encode, base64.urlsafe_b64encode):
-            found.add(code(bytes(shift) + raw)[first : (shift + len(raw)) * 8 // 6])
-    return sorted(found, key=len, reverse=True)
+            encoded.add(code(bytes(shift) + raw)[first : (shift + len(raw)) * 8 // 6])
+    return sorted(encoded, key=len, reverse=True)
 
 
-def _holds(file: BinaryIO, some: list[bytes]) -> bool:
+def _contains_any(file: BinaryIO, some: list[bytes]) -> bool:
     """Whether a file of any size holds one of these, also over the ends of lines."""
     overlap, tail = 2 * len(some[0]), b""
     for begin, end in extents(file):

@@ -74,8 +74,8 @@ def enter(namespaces: list[str], uid: int) -> None:
 
 def bind(source: str, target: str, writable: bool) -> None:
     mount(source, target, None, BIND | RECURSIVE)
-    held = os.statvfs(target).f_flag
-    flags = sum(flag for bit, flag in LOCKED.items() if held & bit)  # what the source is mounted with may not be taken off
+    current = os.statvfs(target).f_flag
+    flags = sum(flag for bit, flag in LOCKED.items() if current & bit)  # what the source is mounted with may not be taken off
     mount(source, target, None, flags | BIND | REMOUNT | NOSUID | NODEV | (0 if writable else READ_ONLY))
 
 
@@ -116,12 +116,12 @@ def restrict(spec: dict) -> None:
             return
         raise OSError(errno.ENOSYS, "the kernel has no Landlock (Linux 5.13), so a command could read and write what all users may")
     known = (1 << min(12 + version, 15)) - 1
-    look = EXECUTE | READ | LIST
-    rules = [("/", look)] if apart else []
-    rules += [(target if apart else source, known if writable else look) for source, target, writable in spec["binds"]]
+    readable = EXECUTE | READ | LIST
+    rules = [("/", readable)] if apart else []
+    rules += [(target if apart else source, known if writable else readable) for source, target, writable in spec["binds"]]
     rules += [(path, known) for path in (spec["home"], *(("/tmp", "/dev/shm") if apart else ()))]
     rules += [(f"/dev/{name}", WRITE | READ | TRUNCATE) for name in (*DEVICES, "tty", "ptmx")]
-    rules += [(os.path.realpath("/etc/resolv.conf"), READ), ("/proc", look | WRITE), ("/dev/pts", WRITE | READ | LIST)]
+    rules += [(os.path.realpath("/etc/resolv.conf"), READ), ("/proc", readable | WRITE), ("/dev/pts", WRITE | READ | LIST)]
     ruleset = _landlock(LANDLOCK_CREATE, struct.pack("=QQQ", known, 0, SCOPES if version >= 6 else 0), ctypes.c_size_t(24), 0)
     for path, allowed in rules:
         with suppress(FileNotFoundError):
@@ -154,7 +154,7 @@ def refuse_keys() -> None:
     refused = [(JUMP_FROM, X32), *((JUMP_IF, number) for number in (last - 2, last - 1, last))]
     count = len(refused)
     program = [(LOAD, 0, 0, 4), (JUMP_IF, 0, count + 2, AUDIT[platform.machine()]), (LOAD, 0, 0, 0)]
-    program += [(code, count - place, 0, number) for place, (code, number) in enumerate(refused)]
+    program += [(code, count - index, 0, number) for index, (code, number) in enumerate(refused)]
     program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
     checked("prctl", SECCOMP, 2, struct.pack("@HP", len(program), ctypes.addressof(lines)), 0, 0)
@@ -264,13 +264,13 @@ def alive(spec: dict) -> int:
     """How many processes of the command are left, whoever their parent is."""
     if "pid" in spec["namespaces"]:
         return len([entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"])
-    found = 0
+    count = 0
     for entry in Path("/proc").iterdir():
         with suppress(OSError, StopIteration):  # it ended meanwhile
             if entry.name.isdigit():
                 ids = next(line for line in (entry / "status").read_text().splitlines() if line.startswith("Uid:"))
-                found += str(spec["uid"]) in ids.split()
-    return found
+                count += str(spec["uid"]) in ids.split()
+    return count
 
 
 def remove_ipc(uid: int) -> None:
@@ -279,9 +279,9 @@ def remove_ipc(uid: int) -> None:
         with suppress(FileNotFoundError):
             head, *lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()
             for line in lines:
-                one = dict(zip(head.split(), line.split(), strict=False))
-                if str(uid) in (one["uid"], one["cuid"]):
-                    remove(int(one[named]), *((0,) if kind == "sem" else ()), 0, None)
+                row = dict(zip(head.split(), line.split(), strict=False))
+                if str(uid) in (row["uid"], row["cuid"]):
+                    remove(int(row[named]), *((0,) if kind == "sem" else ()), 0, None)
 
 
 def keep(spec: dict, report: int) -> None:

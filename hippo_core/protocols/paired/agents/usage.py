@@ -33,10 +33,10 @@ class Usage:
 
 def parse(stdout: bytes, form: Format) -> Usage | None:
     """The usage that a command's output states last, for Codex the largest; None where it states none that makes sense."""
-    found = [usage for event in _events(stdout) if (usage := _sensible(READERS[form], event))]
+    usages = [usage for event in _events(stdout) if (usage := _sensible(READERS[form], event))]
     if form == "codex":
-        return max(found, key=lambda usage: usage.total, default=None)
-    return found[-1] if found else None
+        return max(usages, key=lambda usage: usage.total, default=None)
+    return usages[-1] if usages else None
 
 
 def _plain(event: dict[str, Any]) -> Usage:
@@ -61,8 +61,8 @@ def _codex(event: dict[str, Any]) -> Usage:
 def _gemini(event: dict[str, Any]) -> Usage:
     """`gemini --output-format json`: by model; what it thought counts as written."""
     tokens = [model["tokens"] for model in event["stats"]["models"].values()]
-    written = sum(one["candidates"] + one.get("thoughts", 0) for one in tokens)
-    return Usage(sum(one["prompt"] for one in tokens), written, sum(one.get("cached", 0) for one in tokens))
+    written = sum(counts["candidates"] + counts.get("thoughts", 0) for counts in tokens)
+    return Usage(sum(counts["prompt"] for counts in tokens), written, sum(counts.get("cached", 0) for counts in tokens))
 
 
 READERS: dict[Format, Callable[[dict[str, Any]], Usage]] = {"plain": _plain, "claude": _claude, "codex": _codex, "gemini": _gemini}
@@ -86,5 +86,8 @@ def _sensible(reader: Callable[[dict[str, Any]], Usage], event: dict[str, Any]) 
     except (KeyError, TypeError, AttributeError):
         return None
     numbers = (usage.input, usage.output, usage.cached)
-    fine = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < MOST for one in numbers) and usage.cached <= usage.input
+    fine = (
+        all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number < MOST for number in numbers)
+        and usage.cached <= usage.input
+    )
     return usage if fine and usage.total else None

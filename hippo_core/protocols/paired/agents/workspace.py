@@ -37,8 +37,8 @@ def check_fixture(fixture: Path) -> None:
     """LabError where a fixture holds anything but folders and plain files, or is a link itself."""
     if fixture.is_symlink() or not fixture.is_dir():
         raise LabError(f"the fixture {fixture} is no folder{', but a link' if fixture.is_symlink() else ''}")
-    for place, folders, files in os.walk(fixture):
-        for path in (Path(place, name) for name in (*folders, *files)):
+    for parent, folders, files in os.walk(fixture):
+        for path in (Path(parent, name) for name in (*folders, *files)):
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
                 raise LabError(f"the fixture holds a link: {path}; put the file itself there")
@@ -53,11 +53,11 @@ def fresh_copy(root: Path, name: str, workspace: Path) -> None:
     fixture = within(root.resolve(), name)
     check_fixture(fixture)
     shutil.copytree(fixture, workspace, symlinks=True, copy_function=shutil.copyfile)
-    for place, _, files in os.walk(workspace):
-        os.chmod(place, 0o755)
+    for parent, _, files in os.walk(workspace):
+        os.chmod(parent, 0o755)
         for file in files:
-            executable = Path(fixture, os.path.relpath(place, workspace), file).stat().st_mode & 0o111
-            os.chmod(Path(place, file), 0o755 if executable else 0o644)
+            executable = Path(fixture, os.path.relpath(parent, workspace), file).stat().st_mode & 0o111
+            os.chmod(Path(parent, file), 0o755 if executable else 0o644)
 
 
 def read(workspace: Path, path: str) -> bytes:
@@ -68,11 +68,11 @@ def read(workspace: Path, path: str) -> bytes:
         for folder in folders:
             opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
         opened.append(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
-        found = os.fstat(opened[-1])
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(opened[-1])
+        if not stat.S_ISREG(status.st_mode):
             raise LabError(f"{path} is no plain file")
-        if found.st_size > MOST:
-            raise LabError(f"{path} has {found.st_size} bytes; at most {MOST} are read")
+        if status.st_size > MOST:
+            raise LabError(f"{path} has {status.st_size} bytes; at most {MOST} are read")
         with os.fdopen(os.dup(opened[-1]), "rb") as file:
             return file.read(MOST)
     except FileNotFoundError:
@@ -93,13 +93,13 @@ def shown(path: str) -> str:
 def walk(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
     """All paths of a workspace, relative, a folder before what is in it; links are listed, not followed. What its owner may not read is
     opened to the owner. LabError where there are too many, or one is too long or too deep."""
-    waiting, found = [""], 0
+    waiting, count = [""], 0
     while waiting:
         below = waiting.pop()
         for name in sorted(os.listdir(workspace / below)):
             path = f"{below}/{name}" if below else name
-            found += 1
-            if found > MOST_NAMES:
+            count += 1
+            if count > MOST_NAMES:
                 raise LabError(f"the agent left more than {MOST_NAMES} files and folders")
             if path.count("/") > DEEPEST:
                 raise LabError(f"the agent left folders more than {DEEPEST} deep")
@@ -121,7 +121,7 @@ def names(workspace: Path) -> list[str]:
 
 
 def extents(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Where a file holds data: from, to. What lies between is a hole, which takes no place and reads as zeros."""
+    """Where a file holds data: from, to. What lies between is a hole, which takes no space and reads as zeros."""
     end, size = 0, os.fstat(file.fileno()).st_size
     while end < size:
         try:
@@ -162,14 +162,14 @@ def keep(workspace: Path, target: Path, besides: Collection[str] = ()) -> list[s
 
 
 def _copy(source: Path, target: Path) -> None:
-    with open_plain(source) as given, target.open("xb") as taken:
+    with open_plain(source) as given, target.open("xb") as copied:
         for begin, end in extents(given):
             given.seek(begin)
-            taken.seek(begin)
+            copied.seek(begin)
             while begin < end and (piece := given.read(min(PIECE, end - begin))):
-                taken.write(piece)
+                copied.write(piece)
                 begin += len(piece)
-        taken.truncate(os.fstat(given.fileno()).st_size)
+        copied.truncate(os.fstat(given.fileno()).st_size)
 
 
 @contextmanager
@@ -186,8 +186,8 @@ def remove(folder: Path) -> None:
     """Remove a folder, however deep. A folder within is first moved to the top, so that no path grows long. Links are not followed."""
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        while found := os.listdir(top):
-            for name in found:
+        while entries := os.listdir(top):
+            for name in entries:
                 if _is_folder(name, top):
                     _empty(name, top)
                     os.rmdir(name, dir_fd=top)
@@ -219,8 +219,8 @@ def _empty(name: str, top: int) -> None:
 
 def _to_owner(name: str, parent: int) -> None:
     if os.geteuid():  # root opens all
-        found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
         try:
-            os.chmod(f"/proc/self/fd/{found}", 0o700)
+            os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
         finally:
-            os.close(found)
+            os.close(descriptor)

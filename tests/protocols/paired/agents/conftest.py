@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from hippo_core.protocols.paired.agents.containment import Containment, Way, grants
+from hippo_core.protocols.paired.agents.containment import Containment, ContainmentMode, grants
 from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.tasks import ItemResult
 from hippo_core.protocols.paired.items import ITEM, Shell
 
 SMOKE = Path(__file__).resolve().parents[4] / "data" / "paired" / "agents-smoke"
-WAYS = [grant.way for grant in grants() if grant.works]
+MODES = [grant.mode for grant in grants() if grant.works]
 
 
-@pytest.fixture(params=WAYS or [pytest.param(None, marks=pytest.mark.skip(reason="no containment here"))])
-def way(request: pytest.FixtureRequest) -> Way:
+@pytest.fixture(params=MODES or [pytest.param(None, marks=pytest.mark.skip(reason="no containment here"))])
+def mode(request: pytest.FixtureRequest) -> ContainmentMode:
     return request.param
 
 
 @pytest.fixture
-def box(way: Way) -> Iterator[Containment]:
-    with Containment.open(way=way, limits=Limits(processes=40, file=8, resident=300, output=0.01)) as opened:
+def box(mode: ContainmentMode) -> Iterator[Containment]:
+    with Containment.open(mode=mode, limits=Limits(processes=40, file=8, resident=300, output=0.01)) as opened:
         yield opened
 
 
@@ -70,13 +70,13 @@ def task(command: str, **fields: Any) -> Shell:
 
 def alive(uid: int) -> list[str]:
     """The processes of a user, after a moment for the kernel."""
-    found: list[str] = []
+    lines: list[str] = []
     for _ in range(20):
-        found = subprocess.run(["ps", "-o", "pid=,args=", "-U", str(uid)], capture_output=True, text=True).stdout.splitlines()
-        if not found:
+        lines = subprocess.run(["ps", "-o", "pid=,args=", "-U", str(uid)], capture_output=True, text=True).stdout.splitlines()
+        if not lines:
             break
         time.sleep(0.05)
-    return found
+    return lines
 
 
 class Notebook:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import run_item
 from hippo_core.protocols.paired.agents.workspace import MOST, fresh_copy, read
-from tests.protocols.paired.agents.conftest import WAYS, recall, task
+from tests.protocols.paired.agents.conftest import MODES, recall, task
 
-contained = pytest.mark.skipif(not WAYS, reason="no containment here")
+contained = pytest.mark.skipif(not MODES, reason="no containment here")
 ASK = "$MEMORY_QUERY --id q1"
 QUESTION = {"memory_questions": ["On which port does the ledger listen?"]}
 
@@ -87,8 +87,8 @@ def test_a_link_that_an_agent_leaves_is_not_followed(run, tmp_path):
     command = f"ln -s {tmp_path}/gold answer; ln -s {tmp_path} sub; mkfifo pipe; truncate -s 7M holes; echo x > note"
     demands = [{"file": name, "contains": "gold"} for name in ("answer", "sub/gold", "pipe", "holes")]
     result = run(command, required_content=demands)
-    said = " ".join(result.notes)
-    assert said.count("a link, or a link leads to it") == 2 and "no plain file" in said and "holes does not contain" in said
+    notes = " ".join(result.notes)
+    assert notes.count("a link, or a link leads to it") == 2 and "no plain file" in notes and "holes does not contain" in notes
     kept = tmp_path / "out" / "one-full-memory-r0" / "workspace"
     assert (kept / "answer").is_symlink() and (kept / "note").read_text() == "x\n" and not (kept / "pipe").exists()
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents import sandbox_init as keeper
-from hippo_core.protocols.paired.agents import workspace
+from hippo_core.protocols.paired.agents import sandbox_init, workspace
 from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket
 from hippo_core.protocols.paired.agents.run import run_item
@@ -27,17 +26,17 @@ from hippo_core.protocols.paired.page import summary
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from tests.protocols.paired.agents.conftest import SMOKE, WAYS, alive, recall, task
+from tests.protocols.paired.agents.conftest import MODES, SMOKE, alive, recall, task
 from tests.store.test_against_a_list import QUICK
 
-contained = pytest.mark.skipif(not WAYS, reason="no containment here")
+contained = pytest.mark.skipif(not MODES, reason="no containment here")
 KEY = "s3cret-value/with+more"
 libc = ctypes.CDLL(None, use_errno=True)
 ADD_KEY = {"x86_64": 248, "aarch64": 217}.get(platform.machine(), -1)
 SESSION, JOIN, UNLINK, SEARCH, READ = -3, 1, 9, 10, 11
 KEYS = f"""
 import ctypes, sys
-libc, call = ctypes.CDLL(None), {keeper.KEYCTL.get(platform.machine(), -1)}
+libc, call = ctypes.CDLL(None), {sandbox_init.KEYCTL.get(platform.machine(), -1)}
 own, key, ring = libc.syscall(call, {SEARCH}, {SESSION}, b"user", b"hippo", 0), int(sys.argv[1]), int(sys.argv[2])
 held = ctypes.create_string_buffer(9)
 print(own, [libc.syscall(call, {READ}, one, held, 9) for one in (key, ring)], libc.syscall(call, {UNLINK}, key, ring))
@@ -63,7 +62,7 @@ def quick():
 @pytest.fixture
 def caller_keys():
     """A session keyring of the test's with one key in it: key, keyring."""
-    ring = libc.syscall(keeper.KEYCTL.get(platform.machine(), -1), JOIN, None)
+    ring = libc.syscall(sandbox_init.KEYCTL.get(platform.machine(), -1), JOIN, None)
     key = libc.syscall(ADD_KEY, b"user", b"hippo", b"gold", 4, SESSION)
     if ring < 0 or key < 0:
         pytest.skip("this machine has no keyrings")
@@ -73,62 +72,64 @@ def caller_keys():
 def test_the_callers_keys_are_neither_seen_nor_unlinked(box, caller_keys):
     ran = box.run([box.python, "-c", KEYS, *map(str, caller_keys)])
     assert ran.stdout == b"-1 [-1, -1] -1\n", ran
-    assert libc.syscall(keeper.KEYCTL[platform.machine()], SEARCH, SESSION, b"user", b"hippo", 0) == caller_keys[0]
+    assert libc.syscall(sandbox_init.KEYCTL[platform.machine()], SEARCH, SESSION, b"user", b"hippo", 0) == caller_keys[0]
 
 
-@pytest.mark.parametrize("place", ["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "$HOME", "$TMPDIR"])
-def test_what_an_agent_hides_beside_its_folder_is_gone_for_the_next(place, way):
-    with Containment.open(way=way) as first:
-        first.run(["sh", "-c", f"mkdir -p {place}/hippo-hidden; echo gold > {place}/hippo-hidden/x"])
-    with Containment.open(way=way) as second:
-        assert second.run(["sh", "-c", f"cat {place}/hippo-hidden/x; echo end"]).stdout == b"end\n"
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "$HOME", "$TMPDIR"])
+def test_what_an_agent_hides_beside_its_folder_is_gone_for_the_next(folder, mode):
+    with Containment.open(mode=mode) as first:
+        first.run(["sh", "-c", f"mkdir -p {folder}/hippo-hidden; echo gold > {folder}/hippo-hidden/x"])
+    with Containment.open(mode=mode) as second:
+        assert second.run(["sh", "-c", f"cat {folder}/hippo-hidden/x; echo end"]).stdout == b"end\n"
 
 
 def test_shared_memory_and_queues_end_with_the_command(box):
-    said, key = [], str(secrets.randbelow(1 << 30) + 1)
+    queues, key = [], str(secrets.randbelow(1 << 30) + 1)
     for _ in range(2):
         ran = box.run([box.python, "-c", IPC, key])
         made, there, queue = ran.stdout.decode().strip().replace("] ", "]|").split("|")
         assert json.loads(made) == json.loads(there) and min(json.loads(made)) >= 0
-        said.append(queue)
-    assert box.apart or said == ["-1", "-1"]
+        queues.append(queue)
+    assert box.apart or queues == ["-1", "-1"]
     assert not any(key in Path(f"/proc/sysvipc/{kind}").read_text().split() for kind in ("shm", "msg", "sem"))
 
 
 @pytest.mark.parametrize("network", [False, True])
-def test_an_abstract_socket_outside_is_not_reached(network, way):
-    with socket.socket(socket.AF_UNIX) as outside, Containment.open(way=way, network=network) as box:
+def test_an_abstract_socket_outside_is_not_reached(network, mode):
+    with socket.socket(socket.AF_UNIX) as outside, Containment.open(mode=mode, network=network) as box:
         outside.bind(b"\0hippo-outside")
         outside.listen()
         ran = box.run([box.python, "-c", "import socket; socket.socket(socket.AF_UNIX).connect(b'\\0hippo-outside'); print('reached')"])
     assert ran.status == 1 and b"reached" not in ran.stdout
 
 
-def test_the_score_scripts_and_other_runs_are_not_read(way, suite, tmp_path):
+def test_the_score_scripts_and_other_runs_are_not_read(mode, suite, tmp_path):
     (suite / "score").mkdir()
     (suite / "score" / "gold").write_text("gold")
     (tmp_path / "out" / "earlier").mkdir(parents=True)
     (tmp_path / "out" / "earlier" / "answer").write_text("gold")
     for folder in [tmp_path, *tmp_path.parents][:3]:
         folder.chmod(0o755)
-    look = f"cat ../score/* ../../*/score/* {suite}/score/gold {tmp_path}/out/earlier/answer; ls ..; echo looked"
-    run_item(task(look), "no-memory", suite, tmp_path / "out", allow_shell=True, way=way)
-    said = (tmp_path / "out" / "one-no-memory-r0" / "steps" / "01-task" / "agent.stdout").read_text()
-    assert "gold" not in said and "score" not in said and said.endswith("looked\n")
+    command = f"cat ../score/* ../../*/score/* {suite}/score/gold {tmp_path}/out/earlier/answer; ls ..; echo looked"
+    run_item(task(command), "no-memory", suite, tmp_path / "out", allow_shell=True, mode=mode)
+    output = (tmp_path / "out" / "one-no-memory-r0" / "steps" / "01-task" / "agent.stdout").read_text()
+    assert "gold" not in output and "score" not in output and output.endswith("looked\n")
 
 
 @contained
-def test_what_is_left_alive_is_said(monkeypatch):
+def test_what_is_left_alive_is_reported(monkeypatch):
     """A keeper that kills nothing: the harness looks for itself."""
-    if "uid" not in WAYS:
+    if "uid" not in MODES:
         pytest.skip("needs root")
     from hippo_core.protocols.paired.agents import containment
 
-    lame = (containment.KEEPER).read_text().replace("os.kill(-1, signal.SIGKILL)", "pass").replace("PATIENCE = 10.0", "PATIENCE = 1.0")
-    with Containment.open(way="uid") as box:
+    lame = (
+        (containment.SANDBOX_INIT).read_text().replace("os.kill(-1, signal.SIGKILL)", "pass").replace("PATIENCE = 10.0", "PATIENCE = 1.0")
+    )
+    with Containment.open(mode="uid") as box:
         script = box.workspace.parent / "hippo-lame-keeper.py"
         script.write_text(lame)
-        monkeypatch.setattr(containment, "KEEPER", script)
+        monkeypatch.setattr(containment, "SANDBOX_INIT", script)
         try:
             with pytest.raises(LabError, match=rf"of user {box.uid} are still alive"):
                 box.run(["sh", "-c", "sleep 60 > /dev/null 2>&1 & exit 0"])
@@ -143,8 +144,8 @@ def test_who_kills_cannot_be_killed():
     """A process may be signalled by those whose id is its real or saved one."""
     read, write = os.pipe()
     if not (child := os.fork()):
-        keeper.os.kill = lambda pid, number: os.write(write, json.dumps([pid, *os.getresuid()]).encode())
-        keeper.kill_as(54_321, 54_322)
+        sandbox_init.os.kill = lambda pid, number: os.write(write, json.dumps([pid, *os.getresuid()]).encode())
+        sandbox_init.kill_as(54_321, 54_322)
     os.waitpid(child, 0)
     assert json.loads(os.read(read, 99)) == [-1, 54_322, 54_321, 54_322]
     os.close(read)
@@ -168,17 +169,17 @@ HIDDEN = {
 
 
 @contained
-@pytest.mark.parametrize("how", HIDDEN)
-def test_a_key_that_an_agent_hides_is_noticed_and_not_kept(how, run, monkeypatch, tmp_path):
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_a_key_that_an_agent_hides_is_noticed_and_not_kept(hidden, run, monkeypatch, tmp_path):
     monkeypatch.setenv("K", KEY)
     limits = {"processes": 40, "file": 100, "output": 0.01}
-    result = run(HIDDEN[how], environment=["K"], passed=["K"], limits=limits)
+    result = run(HIDDEN[hidden], environment=["K"], passed=["K"], limits=limits)
     assert not result.success and any("the value of K" in note for note in result.notes), result.notes
     folder = tmp_path / "out" / "one-full-memory-r0"
     for path, status in walk(folder):
-        held = (folder / path).read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        content = (folder / path).read_bytes() if stat.S_ISREG(status.st_mode) else b""
         forms = [KEY.encode(), KEY.encode().hex().encode(), KEY.encode("utf-16-le"), base64.b64encode(b"a" + KEY.encode())[2:-4]]
-        assert KEY not in path and not any(form in held for form in forms), path
+        assert KEY not in path and not any(form in content for form in forms), path
 
 
 @contained
@@ -202,10 +203,10 @@ BREAKERS = {
 
 
 @contained
-@pytest.mark.parametrize("how", BREAKERS)
-def test_an_agent_that_breaks_its_workspace_breaks_its_item_alone(how, suite, tmp_path, quick, monkeypatch):
-    command, why = BREAKERS[how]
-    if "many" in how:
+@pytest.mark.parametrize("breaker", BREAKERS)
+def test_an_agent_that_breaks_its_workspace_breaks_its_item_alone(breaker, suite, tmp_path, quick, monkeypatch):
+    command, why = BREAKERS[breaker]
+    if "many" in breaker:
         monkeypatch.setattr(workspace, "MOST_NAMES", 8)
     monkeypatch.setattr("tempfile.tempdir", str(quick))
     broken = run_item(task(command), "no-memory", suite, tmp_path / "out", allow_shell=True)
@@ -227,15 +228,15 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("how", LEFT)
-def test_whatever_is_left_the_item_is_judged_and_kept(how, way, suite, tmp_path):
-    result = run_item(task(LEFT[how]), "no-memory", suite, tmp_path / "out", allow_shell=True, way=way)
+@pytest.mark.parametrize("left", LEFT)
+def test_whatever_is_left_the_item_is_judged_and_kept(left, mode, suite, tmp_path):
+    result = run_item(task(LEFT[left]), "no-memory", suite, tmp_path / "out", allow_shell=True, mode=mode)
     assert result.success and not result.fault, result.notes
     kept = tmp_path / "out" / "one-no-memory-r0" / "workspace"
     assert kept.is_dir()
     for path in names(kept):
-        mode = os.lstat(kept / path).st_mode
-        assert stat.S_ISLNK(mode) or ((stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and not mode & 0o6000)
+        bits = os.lstat(kept / path).st_mode
+        assert stat.S_ISLNK(bits) or ((stat.S_ISREG(bits) or stat.S_ISDIR(bits)) and not bits & 0o6000)
 
 
 MESSAGES = [
@@ -256,8 +257,8 @@ def test_a_broken_message_is_answered_and_noted(message, why):
         agent.sendall(message + b"\n")
         memory.serve()
         assert why in json.loads(agent.makefile("rb").readline())["error"]
-    assert [why in one.error for one in memory.asked] == [True]
-    json.dumps([one.question for one in memory.asked], ensure_ascii=False).encode()
+    assert [why in call.error for call in memory.asked] == [True]
+    json.dumps([call.question for call in memory.asked], ensure_ascii=False).encode()
 
 
 def test_a_memory_that_returns_what_is_no_json_does_not_end_the_run():
@@ -291,17 +292,17 @@ def test_a_run_goes_on_over_a_broken_item_and_counts_it(tmp_path):
     suite = read_suite(SMOKE)
     [plain] = [item for item in suite.items if item.type == "command_task"]
     broken = plain.model_copy(update={"id": "broken", "command": f'{{python}} -c "{LONG}"'})
-    said: list[str] = []
+    messages: list[str] = []
     settings = RunSettings(conditions=("no-memory",), memory="tests.protocols.paired.agents.conftest:Notebook")
-    rows = run_tasks(replace(suite, items=(broken, plain)), settings, "hippo-tiny", tmp_path, Permissions(shell=True), said.append)
+    rows = run_tasks(replace(suite, items=(broken, plain)), settings, "hippo-tiny", tmp_path, Permissions(shell=True), messages.append)
     assert {row["item"]: row["success"] for row in rows} == {"broken": 0.0, plain.id: 1.0}
-    assert said[-1] == "1 of 2 runs of items could not be judged: broken"
+    assert messages[-1] == "1 of 2 runs of items could not be judged: broken"
     assert [row["answer"].startswith("not judged: ") for row in rows if row["item"] == "broken"] == [True]
     run = read_run(write_run(tmp_path / "run", suite, settings, rows, {}))
     assert summary(run).endswith("1 of 2 answers could not be judged, by what an agent did or left: broken.")
 
 
-def test_an_item_without_notes_is_said_before_anything_runs(tmp_path):
+def test_an_item_without_notes_is_reported_before_anything_runs(tmp_path):
     suite = read_suite(SMOKE)
     lost = suite.items[0].model_copy(update={"world": "nowhere"})
     settings = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
@@ -321,13 +322,13 @@ def test_a_tree_is_removed_however_deep_and_links_are_not_followed(quick):
         here.mkdir(exist_ok=True)
         (here / "link").symlink_to(gold)
         (here / "closed").mkdir(mode=0)
-    place = os.open(here, os.O_RDONLY)
+    descriptor = os.open(here, os.O_RDONLY)
     for _ in range(3000):
-        os.mkdir("d" * 100, dir_fd=place)
-        below = os.open("d" * 100, os.O_RDONLY, dir_fd=place)
-        os.close(place)
-        place = below
-    os.close(place)
+        os.mkdir("d" * 100, dir_fd=descriptor)
+        below = os.open("d" * 100, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(descriptor)
     remove(top)
     assert not top.exists() and (gold / "x").read_text() == "x"
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents import containment
-from hippo_core.protocols.paired.agents import sandbox_init as keeper
-from hippo_core.protocols.paired.agents.containment import KEEPER, MEGABYTE, Containment, Grant
-from tests.protocols.paired.agents.conftest import WAYS, alive
+from hippo_core.protocols.paired.agents import containment, sandbox_init
+from hippo_core.protocols.paired.agents.containment import MEGABYTE, SANDBOX_INIT, Containment, Grant
+from tests.protocols.paired.agents.conftest import MODES, alive
 
 BOMB = """
 import os, time
@@ -90,7 +89,7 @@ def test_a_fork_bomb_stays_small_and_ends(box):
     assert alive(box.uid) == []
 
 
-def test_memory_of_all_processes_together_is_limited(box):
+def test_the_total_memory_of_all_processes_is_limited(box):
     ran = box.run([box.python, "-c", "import os,time; os.fork(); held = bytearray(200 << 20); time.sleep(20)"])
     assert ran.ended == "memory" and "memory" in ran.why and alive(box.uid) == []
 
@@ -112,7 +111,7 @@ def test_bytes_that_are_no_text_survive(box):
     assert box.run(["printf", r"a\377\376\000b"]).stdout == b"a\xff\xfe\0b"
 
 
-def test_a_status_is_what_the_command_said(box):
+def test_a_status_is_what_the_command_returned(box):
     assert box.run(["sh", "-c", "exit 7"]).status == 7
     assert box.run(["sh", "-c", "kill -9 $$"]).status == -signal.SIGKILL
     with pytest.raises(LabError, match=r"could not be contained.*no-such"):
@@ -123,7 +122,7 @@ def test_standard_input_comes_through(box):
     assert box.run(["wc", "-c"], stdin=b"x" * 300_000).stdout.strip() == b"300000"
 
 
-@pytest.mark.skipif(not WAYS, reason="no containment here")
+@pytest.mark.skipif(not MODES, reason="no containment here")
 def test_what_is_contained_dies_with_a_killed_harness():
     code = (
         "from hippo_core.protocols.paired.agents.containment import Containment\n"
@@ -148,16 +147,16 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
     """The keeper as nobody, by the system's Python."""
     if not shutil.which("python3", path="/usr/bin"):
         pytest.skip("no Python that all may run")
-    call = keeper.KEYCTL.get(platform.machine(), -1)
-    look = f"import ctypes; print('keys', [ctypes.CDLL(None).syscall({call} - back, 0, -3, 0) for back in range(3)])"
-    with Containment.open(way="user-namespaces") as box:
-        command = ["sh", "-c", 'id -u; ls /; touch /usr/pwned; $0 -c "$1"; sleep 60 & exit 3', "/usr/bin/python3", look]
+    call = sandbox_init.KEYCTL.get(platform.machine(), -1)
+    script = f"import ctypes; print('keys', [ctypes.CDLL(None).syscall({call} - back, 0, -3, 0) for back in range(3)])"
+    with Containment.open(mode="user-namespaces") as box:
+        command = ["sh", "-c", 'id -u; ls /; touch /usr/pwned; $0 -c "$1"; sleep 60 & exit 3', "/usr/bin/python3", script]
         spec = box.spec(command, "", "/home/agent", {}, 5, None)
     own = Path("/tmp") / f"hippo-test-{os.getpid()}"
     try:
         (own / "work").mkdir(parents=True)
         (own / "root").mkdir()
-        shutil.copy(KEEPER, own)
+        shutil.copy(SANDBOX_INIT, own)
         for path in (own, own / "work", own / "root"):
             os.chown(path, 65534, 65534)
         spec["root"] = str(own / "root")
@@ -182,17 +181,17 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
 
 
 def test_where_nothing_is_granted_agent_tasks_are_refused_with_the_reasons(monkeypatch):
-    refused = tuple(Grant(way, False, f"no {way}") for way in containment.NAMESPACES)
+    refused = tuple(Grant(mode, False, f"no {mode}") for mode in containment.NAMESPACES)
     monkeypatch.setattr(containment, "grants", lambda: refused)
     with pytest.raises(LabError, match=r"refused: .*uid\+namespaces: no uid\+namespaces; .*user-namespaces.*; uid: no uid"):
         containment.best()
 
 
 def test_a_workspace_that_cannot_be_reached_is_refused(tmp_path):
-    if "uid" not in WAYS:
+    if "uid" not in MODES:
         pytest.skip("needs root")
     closed = tmp_path / "closed"
     (closed / "workspace").mkdir(parents=True)
     closed.chmod(0o700)
-    with pytest.raises(LabError, match="closed to other users"), Containment.open(closed / "workspace", way="uid"):
+    with pytest.raises(LabError, match="closed to other users"), Containment.open(closed / "workspace", mode="uid"):
         pass

@@ -10,9 +10,9 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.inspect_sandbox import register
-from tests.protocols.paired.agents.conftest import WAYS
+from tests.protocols.paired.agents.conftest import MODES
 
-pytestmark = pytest.mark.skipif(not WAYS, reason="no containment here")
+pytestmark = pytest.mark.skipif(not MODES, reason="no containment here")
 
 
 @pytest.fixture

@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks, run_whole, told
-from hippo_core.protocols.paired.comparison import compare_sides, side
+from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions, run_all_items, run_tasks
+from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
 from hippo_core.protocols.paired.conditions import COLUMNS
 from hippo_core.protocols.paired.rerun import Allowed, reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from tests.protocols.paired.agents.conftest import SMOKE, WAYS
+from tests.protocols.paired.agents.conftest import MODES, SMOKE
 
 FOLLOWUP = SMOKE.with_name("agents-followup")
 SETTINGS = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
 
 
-@pytest.mark.skipif(not WAYS, reason="no containment here")
+@pytest.mark.skipif(not MODES, reason="no containment here")
 @pytest.mark.parametrize("folder", [SMOKE, FOLLOWUP], ids=lambda folder: folder.name)
 def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_path):
     suite = read_suite(folder)
@@ -36,12 +36,12 @@ def test_a_dry_run_runs_nothing_and_rows_have_no_score(tmp_path):
     assert {row["success"] for row in rows} == {None} and not (tmp_path / "out").exists()
 
 
-@pytest.mark.skipif(not WAYS, reason="no containment here")
+@pytest.mark.skipif(not MODES, reason="no containment here")
 def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
     suite, settings = read_suite(SMOKE), replace(SETTINGS, limit=1)
-    rows = run_whole(suite, settings, "hippo-tiny", tmp_path / "tasks", Permissions(shell=True), lambda line: None)
-    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": told(Permissions())}))
-    pair = compare_sides(side(run, "no-memory"), side(run, "full-memory"))
+    rows = run_all_items(suite, settings, "hippo-tiny", tmp_path / "tasks", Permissions(shell=True), lambda line: None)
+    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": recorded_permissions(Permissions())}))
+    pair = compare_conditions(run_condition(run, "no-memory"), run_condition(run, "full-memory"))
     assert (pair.gained, pair.lost) == (1, 0)
     [line] = pair.discordant.to_dict("records")
     assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")

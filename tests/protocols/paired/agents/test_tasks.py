@@ -11,9 +11,9 @@ from hippo_core.protocols.paired.agents.usage import Usage
 from hippo_core.protocols.paired.agents.usage import parse as usage_of
 from hippo_core.protocols.paired.items import ITEM
 from hippo_core.protocols.paired.suite import read_suite
-from tests.protocols.paired.agents.conftest import SMOKE, WAYS, recall, task
+from tests.protocols.paired.agents.conftest import MODES, SMOKE, recall, task
 
-contained = pytest.mark.skipif(not WAYS, reason="no containment here")
+contained = pytest.mark.skipif(not MODES, reason="no containment here")
 ITEMS = {item.id: item for item in read_suite(SMOKE).items}
 
 
@@ -24,9 +24,9 @@ def test_no_item_runs_unless_commands_are_allowed(item, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_smoke_suite_succeeds_with_memory_by_every_way(way, tmp_path):
-    result = run_item(ITEMS["fill-port"], "full-memory", SMOKE, tmp_path, recall, allow_shell=True, way=way)
-    assert result.success and result.containment == way, result.notes
+def test_the_smoke_suite_succeeds_with_memory_in_every_mode(mode, tmp_path):
+    result = run_item(ITEMS["fill-port"], "full-memory", SMOKE, tmp_path, recall, allow_shell=True, mode=mode)
+    assert result.success and result.containment == mode, result.notes
 
 
 @contained
@@ -83,7 +83,7 @@ def test_a_score_script_is_hidden_from_the_agent(tmp_path):
 
 @contained
 @pytest.mark.parametrize(
-    ("assertion", "holds"),
+    ("assertion", "passes"),
     [
         ({"file": "a.txt", "contains": "irs"}, True),
         ({"file": "a.txt", "contains": "second"}, False),
@@ -98,12 +98,12 @@ def test_a_score_script_is_hidden_from_the_agent(tmp_path):
         ({"file": "none", "contains": "x"}, False),
     ],
 )
-def test_assertions(assertion, holds, tmp_path):
+def test_assertions(assertion, passes, tmp_path):
     from hippo_core.protocols.paired.agents.assertions import failures
 
     (tmp_path / "a.txt").write_text("first\n")
     (tmp_path / "j").write_text('{"a": [1, {"b": 2}], "n": null}')
-    assert (list(failures(task("true", required_content=[assertion]), tmp_path)) == []) is holds
+    assert (list(failures(task("true", required_content=[assertion]), tmp_path)) == []) is passes
 
 
 @contained
@@ -138,7 +138,7 @@ GEMINI = {"stats": {"models": {"a": {"tokens": {"prompt": 9, "candidates": 2, "c
     ("form", "stdout", "usage"),
     [
         ("claude", json.dumps({"type": "result", "usage": CLAUDE}), Usage(114, 7, 100)),
-        ("codex", 'noise\n{"type": "x"}\n' + "\n".join(json.dumps({"usage": one}) for one in CODEX), Usage(50, 5, 40)),
+        ("codex", 'noise\n{"type": "x"}\n' + "\n".join(json.dumps({"usage": event}) for event in CODEX), Usage(50, 5, 40)),
         ("gemini", json.dumps(GEMINI, indent=1), Usage(9, 6, 3)),
         ("plain", '{"tokens": {"input": 1, "output": 1, "cached": 2}}', None),
         ("plain", '{"tokens": {"input": -1, "output": 1}}', None),
