@@ -26,10 +26,10 @@ def drawn_suites() -> tuple[str, ...]:
     return tuple(name for name in suite_names() if get_suite(name).make_world)
 
 
-def said_of(name: str) -> Mapping[str, Any]:
+def suite_constants(name: str) -> Mapping[str, Any]:
     """What a suite of ours says of itself in constants (`order`, `asks`); nothing of the user's own."""
-    found = members(__name__, "Suite").get(name)
-    return found.said if found else {}
+    member = members(__name__, "Suite").get(name)
+    return member.said if member else {}
 
 
 def get_suite(name: str) -> Suite:

@@ -50,27 +50,27 @@ def other_answers(world: World, others: Sequence[World]) -> World:
     was = {fact.id: fact for fact in world.facts}
     now, items = dict(was), []
     for item in world.items:
-        if held := answering(item, was):
-            gold, slot = held
+        if match := answering(item, was):
+            gold, slot = match
             if now[gold].slots[slot] == item.answers[0]:
                 value = _other_value(world, item, now[gold], slot, others)
-                for one in (gold, *(again for again, first in item.retold.items() if first == gold)):
-                    now[one] = replaced_value(now[one], slot, value)
+                for fact_id in (gold, *(again for again, first in item.retold.items() if first == gold)):
+                    now[fact_id] = replaced_value(now[fact_id], slot, value)
             items.append(replace(item, answers=(now[gold].slots[slot],), refuted=()))
     return replace(world, facts=tuple(now.values()), items=tuple(items))
 
 
 def _other_value(world: World, item: Item, fact: Fact, slot: str, others: Sequence[World]) -> str:
     """A value that the slot has in other worlds, preferably unknown here, of the same article, and from a fact that is alike."""
-    texts, old = " ".join(one.text for one in world.facts), fact.slots[slot]
+    texts, old = " ".join(candidate.text for candidate in world.facts), fact.slots[slot]
     likeness: dict[str, tuple[bool, bool, int]] = {}
-    for other in (one for there in others for one in there.facts if slot in one.slots):
+    for other in (candidate for there in others for candidate in there.facts if slot in candidate.slots):
         value = other.slots[slot]
         if value != old:
-            alike = sum(other.slots.get(name) == words for name, words in fact.slots.items() if name != slot)
-            fits = (value not in texts, (value[0] in "aeiou") == (old[0] in "aeiou"), alike)
+            n_same = sum(other.slots.get(name) == words for name, words in fact.slots.items() if name != slot)
+            fits = (value not in texts, (value[0] in "aeiou") == (old[0] in "aeiou"), n_same)
             likeness[value] = max(fits, likeness.get(value, fits))
     if not likeness:
         raise LabError(f"no other world has another {slot} than {old!r} to tell in world {world.id}; give more questions (n)")
     most = max(likeness.values())
-    return Random(f"altered/{item.world}/{item.id}").choice(sorted(value for value, alike in likeness.items() if alike == most))
+    return Random(f"altered/{item.world}/{item.id}").choice(sorted(value for value, score in likeness.items() if score == most))

@@ -38,7 +38,7 @@ def cast(seed: int, split: Split) -> tuple[tuple[str, ...], tuple[tuple[tuple[Ve
     """The people of a data set's split in the order in which its facts use them, and its pairs of an action and a thing."""
     random = Random(f"consolidation/{seed}/{split}")
     people = [name for held_out in (False, True) for name in lexicon.names(held_out)]
-    pairs = [(action, thing) for action in lexicon.ACTIONS for thing in lexicon.THINGS]
+    pairs = [(action, obj) for action in lexicon.ACTIONS for obj in lexicon.OBJECTS]
     return tuple(random.sample(people, len(people))), tuple(random.sample(pairs, len(pairs)))
 
 
@@ -56,14 +56,17 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
     first = spec.index * settings.n_facts
     if first + settings.n_facts > min(len(people), len(pairs)):
         raise LabError(f"suite consolidation has {most_facts()} facts that no other resembles; ask for fewer (n)")
-    events = [_event(random, settings, spec, *told) for told in zip(people[first:], pairs[first : first + settings.n_facts], strict=False)]
+    events = [
+        _event(random, settings, spec, *cast_of_event)
+        for cast_of_event in zip(people[first:], pairs[first : first + settings.n_facts], strict=False)
+    ]
     words = [wording.choose_words(random, event) for event in events]
     facts = tuple(
-        Fact(f"{spec.id}.f{number}", spec.id, wording.tell(random, chosen), chosen.slots(), number, provenance="told", asked=True)
+        Fact(f"{spec.id}.f{number}", spec.id, wording.render_fact(random, chosen), chosen.slots(), number, provenance="told", asked=True)
         for number, chosen in enumerate(words)
     )
     training = spec.split == "train" or not settings.held_out
-    pools = {"who": people, "what": lexicon.THINGS, "where": lexicon.PLACES, "when": lexicon.TIMES}
+    pools = {"who": people, "what": lexicon.OBJECTS, "where": lexicon.PLACES, "when": lexicon.TIMES}
     items = []
     for number, event in enumerate(events):
         rung = settings.rungs[(first + number) % len(settings.rungs)]

@@ -20,7 +20,7 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
-from hippo_core.suites.unanswerable import hide_named, tells_named
+from hippo_core.suites.unanswerable import has_matching_fact, hide_named
 from hippo_core.suites.wording import Event, Words
 
 
@@ -69,7 +69,7 @@ def make_events(
         return random.sample(values, min(size, len(values)))
 
     who, where, when = few(people), few(pools.places), few(lexicon.TIMES)
-    what: list[Group] | list[None] = [None] if motion else few(pools.things)
+    what: list[Group] | list[None] = [None] if motion else few(pools.objects)
     actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
     strangers: list[str] = []
     about_strangers: set[int] = set()
@@ -108,7 +108,7 @@ def expected_overlap(n_facts: int, n_asked: int, invented: int, phi: float) -> f
 def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: float) -> list[int] | None:
     """The numbers of the facts that are asked for, in order of asking; None where so few facts cannot go together by phi."""
     n_asked = min(n_items, len(invented))
-    rare, usual = ([number for number, one in enumerate(invented) if one == which] for which in (True, False))
+    rare, usual = ([number for number, is_about_invented in enumerate(invented) if is_about_invented == which] for which in (True, False))
     if not rare:
         return random.sample(usual, n_asked)
     both = expected_overlap(len(invented), n_asked, len(rare), phi)
@@ -182,8 +182,8 @@ def make_question(
         return text, cue, tuple(slices)
     clean = text
     while text == clean:
-        text, gone = wording.add_noise(random, clean, list(cue_words.values()))
-    return text, tuple(slot for slot in cue if cue_words[slot] not in gone), tuple(slices)
+        text, removed = wording.add_noise(random, clean, list(cue_words.values()))
+    return text, tuple(slot for slot in cue if cue_words[slot] not in removed), tuple(slices)
 
 
 class Drawn(NamedTuple):
@@ -214,11 +214,11 @@ def make_question_about(
     return None
 
 
-def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool = False, whole_window: bool = False) -> World:
+def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool = False, full_window: bool = False) -> World:
     """One world. A draw that cannot carry its questions is thrown away and drawn again."""
     events, words, drawn = [], [], []
     rungs = [settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)] for number in range(settings.n_items)]
-    early = max(settings.n_items, settings.n_facts // 4) if whole_window else settings.n_facts
+    early = max(settings.n_items, settings.n_facts // 4) if full_window else settings.n_facts
     for _ in attempts(settings, "world of events"):
         events = make_events(random, settings, spec, motion)
         words = [wording.choose_words(random, event) for event in events]
@@ -234,7 +234,7 @@ def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, moti
         if len(drawn) == len(tried):
             break
     facts = make_facts(random, settings, spec, words, {question.gold for question in drawn})
-    windows = [facts if whole_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
+    windows = [facts if full_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
     items = tuple(
         Item(
             id=f"{spec.id}.q{number}",
@@ -269,7 +269,7 @@ def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, word
         Fact(
             id=f"{spec.id}.f{number}",
             world=spec.id,
-            text=wording.tell(random, chosen),
+            text=wording.render_fact(random, chosen),
             slots=chosen.slots(),
             time=number,
             reward=reward,
@@ -286,8 +286,8 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
     """Reward or pin, half each, for as many facts as are asked for, correlated by phi. No other draw depends on phi."""
     share = sum(asked) / len(asked)
     flags = []
-    for one in asked:
-        flagged, pinned = random.random() < (share + phi * (1 - share) if one else share * (1 - phi)), random.random() < 0.5
+    for is_asked in asked:
+        flagged, pinned = random.random() < (share + phi * (1 - share) if is_asked else share * (1 - phi)), random.random() < 0.5
         flags.append((flagged and not pinned, flagged and pinned))
     return flags
 
@@ -295,10 +295,10 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
 def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldSpec) -> World:
     """Questions about the first quarter of a story whose other facts, of seven words each at least, are longer than the context."""
     n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
-    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
+    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, full_window=True)
 
 
-DECISIVE = {"hide": hide_named, "tells": tells_named}
+DECISIVE = {"hide": hide_named, "tells": has_matching_fact}
 EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world, **DECISIVE, order=1, asks="one fact")
 EPISODIC_CROSS = Suite(
     "episodic_cross",

@@ -41,6 +41,6 @@ class Texts:
         """The ids of the texts that stand in this one, in their order."""
         matches: set[str] = set()
         for position in range(len(text) + 1):
-            for length, alike in self._known.get(text[position : position + self._letters], {}).items():
-                matches |= alike & {text[position : position + length]}
-        return [name for name, one in self._texts.items() if one in matches] if matches else []
+            for length, same_length in self._known.get(text[position : position + self._letters], {}).items():
+                matches |= same_length & {text[position : position + length]}
+        return [name for name, known_text in self._texts.items() if known_text in matches] if matches else []

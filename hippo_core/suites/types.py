@@ -84,7 +84,7 @@ class World:
 def after_all(facts: Sequence[Fact], gold: Sequence[int]) -> dict[str, Any]:
     """The fields of an item that is asked after all of these facts; `gold`: the places of its gold ones among them."""
     ids = tuple(fact.id for fact in facts)
-    return {"gold_facts": tuple(ids[place] for place in gold), "distance": len(ids) - 1 - max(gold), "window": ids, "taught": ids}
+    return {"gold_facts": tuple(ids[index] for index in gold), "distance": len(ids) - 1 - max(gold), "window": ids, "taught": ids}
 
 
 class Settings(BaseModel):
@@ -148,7 +148,7 @@ class Suite:
     measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     hide: Callable[[World, Item, int], Hide] | None = None
-    tells: Callable[[Sequence[Fact], Item], bool] | None = None
+    is_answerable: Callable[[Sequence[Fact], Item], bool] | None = None
     altered: Callable[[World, Sequence[World]], World] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[Any], Sequence[Path]] = lambda settings: ()  # files of the repository that it is made of

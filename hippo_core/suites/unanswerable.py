@@ -25,7 +25,7 @@ def unanswerable_world(suite: Suite, world: World) -> World:
         hide = suite.hide(world, item, number)
         facts = [left for fact in facts if (left := hide(fact))]
     ids = {fact.id for fact in facts}
-    remaining = cached_by_identity(lambda of: tuple(one for one in of if one in ids))
+    remaining = cached_by_identity(lambda of: tuple(fact_id for fact_id in of if fact_id in ids))
     return World(world.id, tuple(facts), tuple(_unanswerable(item, remaining(item.window), remaining(item.taught)) for item in world.items))
 
 
@@ -50,7 +50,7 @@ def hide_named(world: World, item: Item, number: int) -> Hide:
     return lambda fact: None if fact.id in gold or named_by(item, fact) else fact
 
 
-def tells_named(facts: Sequence[Fact], item: Item) -> bool:
+def has_matching_fact(facts: Sequence[Fact], item: Item) -> bool:
     """Whether a fact has all slots that the question names."""
     return any(named_by(item, fact) for fact in facts)
 
@@ -59,5 +59,9 @@ def answerable_items(suite: Suite, world: World) -> Iterator[Item]:
     """The unanswerable items of a world that what was told answers, by what the suite knows of its facts."""
     for item in world.items:
         taught = set(item.taught)
-        if suite.tells and UNANSWERABLE in item.slices and suite.tells([fact for fact in world.facts if fact.id in taught], item):
+        if (
+            suite.is_answerable
+            and UNANSWERABLE in item.slices
+            and suite.is_answerable([fact for fact in world.facts if fact.id in taught], item)
+        ):
             yield item

@@ -78,8 +78,8 @@ def label_fit(hypothesis: Hypothesis, cell: Cell, label: str) -> float:
     if counts:
         share = counts[label] / counts.total()
         return log(share * (1 - WRONG_LABEL) + WRONG_LABEL / LABELS)
-    taken = any(label == counts.most_common(1)[0][0] for counts in hypothesis.labels.values())
-    return log((SHARED_LABEL + WRONG_LABEL if taken else 1) / LABELS)
+    used = any(label == counts.most_common(1)[0][0] for counts in hypothesis.labels.values())
+    return log((SHARED_LABEL + WRONG_LABEL if used else 1) / LABELS)
 
 
 def extended(hypothesis: Hypothesis, cell: Cell, score: float, slots: Mapping[str, str], move: str | None) -> Hypothesis:
@@ -122,7 +122,7 @@ def read_walk(facts: Iterable[Fact]) -> BelievedMap:
             for move in (MOVES if "move" in slots else [None])
             for cell in [beside(hypothesis.here, move) if move else hypothesis.here]
         ]
-        best = sorted(onward, key=lambda one: -one[0])[:BEAM]
+        best = sorted(onward, key=lambda candidate: -candidate[0])[:BEAM]
         beam = [extended(beam[number], cell, score, slots, move) for score, number, cell, move in best]
     return believed(beam[0])
 
@@ -137,27 +137,27 @@ def believed(hypothesis: Hypothesis) -> BelievedMap:
             near = number.get(beside(cell, word))
             if near and hypothesis.last.get(side(cell, word)):
                 steps[name][word] = near
-                if way := hypothesis.by.get(side(cell, word)):
-                    by[frozenset((name, near))] = way
-    labels = {name: max(hypothesis.labels.get(cell, {"": 1}).items(), key=lambda one: one[1])[0] for cell, name in number.items()}
+                if label := hypothesis.by.get(side(cell, word)):
+                    by[frozenset((name, near))] = label
+    labels = {name: max(hypothesis.labels.get(cell, {"": 1}).items(), key=lambda entry: entry[1])[0] for cell, name in number.items()}
     return BelievedMap(Map(steps, is_grid=True), labels, by)
 
 
-def answer(found: BelievedMap, item: Item) -> str:
+def answer(belief: BelievedMap, item: Item) -> str:
     """What the believed map says to a question; "" where it knows nothing of what is asked. It reads the kind and the cue, no truth."""
     cue = item.cue
-    start = found.find(cue["from"], cue.get("from_next_to", ""))
+    start = belief.find(cue["from"], cue.get("from_next_to", ""))
     if start is None:
         return ""
-    near = found.map.steps[start]
+    near = belief.map.steps[start]
     if item.kind == "exits":
         return ", ".join(word for word in MOVES if word in near)
     if item.kind == "neighbor":
-        return found.labels[near[cue["direction"]]] if cue["direction"] in near else ""
-    goal = found.find(cue["to"], cue.get("to_next_to", ""))
-    if goal is None or found.map.distances[start][goal] == float("inf"):
+        return belief.labels[near[cue["direction"]]] if cue["direction"] in near else ""
+    goal = belief.find(cue["to"], cue.get("to_next_to", ""))
+    if goal is None or belief.map.distances[start][goal] == float("inf"):
         return ""
     if item.kind == "edge_label":
-        return found.by.get(frozenset((start, goal)), "")
-    steps = found.map.route(Random(0), start, goal)
+        return belief.by.get(frozenset((start, goal)), "")
+    steps = belief.map.route(Random(0), start, goal)
     return ", ".join(steps) if item.kind == "grid_path" else NUMBERS[len(steps)]

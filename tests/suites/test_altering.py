@@ -8,7 +8,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
 from hippo_core.suites.altering import exchanged, other_answers, with_counterfactual_answers
 from hippo_core.suites.draw import worlds
-from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
+from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_by_confidence
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
 from hippo_core.suites.types import Fact, Item, World
@@ -58,9 +58,9 @@ def test_what_tells_the_answer_again_tells_the_other_one_too():
 
     others = [house("b", "dairy"), *(house(f"c{n}", "barn") for n in range(9))]
     for name in ("a", "d", "e", "f", "g"):
-        told = house(name, "mill")
+        world = house(name, "mill")
         ring = Fact(f"{name}.ring", name, "The ring is at the barn.", {"place": "barn"}, 2)
-        known = other_answers(replace(told, facts=(*told.facts, ring)), others)
+        known = other_answers(replace(world, facts=(*world.facts, ring)), others)
         assert known.items[0].answers == ("dairy",)  # the barn is where something is
     first = other_answers(house("a", "mill"), [house("b", "dairy")])
     assert [fact.text for fact in first.facts] == ["The lamp is at the dairy.", "At the dairy the lamp is, as was said."]
@@ -72,21 +72,21 @@ def test_of_contradictions_the_last_words_are_of_another_city(profile, n, least)
     """`least`: the share of contradictions that people tell; in `hard` a rumor or a move tells most of them, which name nobody."""
     asked = contested = 0
     for world, other in pairs("semantic", profile, n):
-        told = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
-        assert told.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
+        cities = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
+        assert cities.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
         facts = {fact.id: fact for fact in other.facts}
         for item in (item for item in other.items if item.kind == "contradiction"):
-            deciding = next(facts[one] for one in item.gold_facts if "city" in facts[one].slots)
-            said = [
+            deciding = next(facts[gold] for gold in item.gold_facts if "city" in facts[gold].slots)
+            testimonies = [
                 Testimony(fact.teller, fact.slots["city"], fact.confidence)
                 for fact in other.facts
                 if fact.teller and fact.slots["firm"] == deciding.slots["firm"]
             ]
             asked += 1
-            if said:
+            if testimonies:
                 contested += 1
-                assert (settled_surely(said) if profile == "hedged" else settled(last_words(said))) == item.answers[0]
-                assert set(item.refuted) == {one.city for one in said} - {item.answers[0]}
+                assert (settled_by_confidence(testimonies) if profile == "hedged" else settled(last_words(testimonies))) == item.answers[0]
+                assert set(item.refuted) == {testimony.city for testimony in testimonies} - {item.answers[0]}
     assert contested >= least * asked > 0
 
 

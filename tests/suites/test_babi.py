@@ -7,7 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.suites import babi, lexicon, settings_for
 from hippo_core.suites.babi import public
-from hippo_core.suites.babi.telling import BabiQuestion
+from hippo_core.suites.babi.story import BabiQuestion
 from hippo_core.suites.datasets.build import load_dataset
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
@@ -22,7 +22,7 @@ def drawn(task, n=120, split="test", **overrides):
     return list(worlds("babi", "default", n, 7, split, overrides={"tasks": [task], **overrides}))
 
 
-def told(world, ids):
+def texts_of(world, ids):
     """The texts of facts, in order of telling."""
     return [fact.text for fact in world.facts if fact.id in set(ids)]
 
@@ -31,7 +31,7 @@ def told(world, ids):
 def test_a_reader_of_the_sentences_finds_the_answer(task):
     for world in drawn(task):
         for item in world.items:
-            assert read(task, told(world, item.window), item.question) == item.answers[0]
+            assert read(task, texts_of(world, item.window), item.question) == item.answers[0]
             assert item.chance <= 0.5
 
 
@@ -39,10 +39,10 @@ def test_a_reader_of_the_sentences_finds_the_answer(task):
 def test_gold_facts_are_enough_and_each_of_them_is_needed(task):
     for world in drawn(task):
         for item in world.items:
-            assert read(task, told(world, item.gold_facts), item.question) in item.answers
-            for gone in item.gold_facts:
-                rest = [fact for fact in item.gold_facts if fact != gone]
-                assert read(task, told(world, rest), item.question) not in item.answers
+            assert read(task, texts_of(world, item.gold_facts), item.question) in item.answers
+            for left_out in item.gold_facts:
+                rest = [fact for fact in item.gold_facts if fact != left_out]
+                assert read(task, texts_of(world, rest), item.question) not in item.answers
 
 
 @pytest.mark.parametrize("task", TASKS)

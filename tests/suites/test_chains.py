@@ -30,11 +30,14 @@ def test_the_parts_share_no_relation_no_frame_and_no_name():
     val, test = map(words_of, PARTS)
     assert not val.relations.keys() & test.relations.keys()
     frames = [
-        {frame for row in one.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)} for one in (val, test)
+        {frame for row in part_words.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)}
+        for part_words in (val, test)
     ]
     assert not frames[0] & frames[1]
     assert not {*val.tellers, *val.distractors} & {*test.tellers, *test.distractors}
-    names = [{word for own in one.names.values() for name in own for word in name.lower().split()} - {"&"} for one in (val, test)]
+    names = [
+        {word for own in part_words.names.values() for name in own for word in name.lower().split()} - {"&"} for part_words in (val, test)
+    ]
     assert not names[0] & names[1]
 
 
@@ -44,14 +47,14 @@ def test_no_frame_is_one_of_a_pattern_and_no_question_repeats_one(part):
     assert len(words.relations) >= 12
     for row in words.relations.values():
         assert len(row.told) == 3
-        told = {frame: content(frame) for frame in row.told}
+        content_of = {frame: content(frame) for frame in row.told}
         for frame in row.told:
-            h, t = (words.mention(kind, words.names[kind][-place]) for place, kind in enumerate((row.head, row.tail), 1))
+            h, t = (words.mention(kind, words.names[kind][-number]) for number, kind in enumerate((row.head, row.tail), 1))
             text = frame.format(h=h, t=t)
-            found = read(Trace("w", "f", f"{text[0].upper()}{text[1:]}.")).relation
-            assert found is None or found.name.split(" <")[0] not in FORMS, text
+            relation = read(Trace("w", "f", f"{text[0].upper()}{text[1:]}.")).relation
+            assert relation is None or relation.name.split(" <")[0] not in FORMS, text
         for question in (*row.described, *row.asked, *row.back):
-            assert not [frame for frame, own in told.items() if own & content(question)], question
+            assert not [frame for frame, own in content_of.items() if own & content(question)], question
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -91,10 +94,10 @@ def check_settled(part, item, facts):
     [decides] = set(item.retold.values())
     [deciding] = [fact for fact in facts if fact.id == decides]
     relation = relation_in(part, deciding.text)
-    said = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
-    tellers = [Testimony(teller_in(part, fact), fact.slots["tail"]) for fact in said]
+    statements = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
+    tellers = [Testimony(teller_in(part, fact), fact.slots["tail"]) for fact in statements]
     assert settled(tellers) == deciding.slots["tail"]
-    assert again == {fact.id for fact in said if fact.slots["tail"] == deciding.slots["tail"]}
+    assert again == {fact.id for fact in statements if fact.slots["tail"] == deciding.slots["tail"]}
     assert not set(item.refuted) & set(item.answers)
 
 

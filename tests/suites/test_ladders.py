@@ -38,7 +38,7 @@ def bare(form: str) -> str:
 
 def lab_words() -> set[str]:
     """All words in the strings of the suites' and the lessons' modules (not in docstrings), in the notes, and all names."""
-    found = {name.lower() for name in (*lexicon.given_names(), *lexicon.SURNAMES)}
+    collected = {name.lower() for name in (*lexicon.given_names(), *lexicon.SURNAMES)}
     for package in ("suites", "training"):
         for path in (root() / "hippo_core" / package).rglob("*.py"):
             if path.name == "reader.py" or {"cache", "forgetting", "relations"} & {*path.parts}:  # names of models and forms, and no lesson
@@ -48,12 +48,12 @@ def lab_words() -> set[str]:
             strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
             for node in strings:
                 if id(node) not in documents:
-                    found |= words(node.value)
+                    collected |= words(node.value)
     for path in (root() / "hippo_core").glob("[st]*/**/*.yaml"):
-        found |= words(" ".join(texts_of(read_yaml(path))))
+        collected |= words(" ".join(texts_of(read_yaml(path))))
     for path in (root() / "data" / "notes").glob("*.yaml"):
-        found |= words(path.read_text(encoding="utf-8"))
-    return found
+        collected |= words(path.read_text(encoding="utf-8"))
+    return collected
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ WORDS = st.text(st.sampled_from("ab "), max_size=20)
 
 @given(st.lists(WORDS, max_size=8), WORDS)
 def test_the_texts_that_stand_in_another_one_are_found(texts, text):
-    named = {str(number): one for number, one in enumerate(texts)}
-    assert Texts(named).inside(text) == [name for name, one in named.items() if one in text]
+    named = {str(number): known_text for number, known_text in enumerate(texts)}
+    assert Texts(named).inside(text) == [name for name, known_text in named.items() if known_text in text]
 
 
 def test_texts_longer_than_the_letters_that_are_compared_first_are_told_apart():

@@ -26,14 +26,14 @@ def test_all_kinds_are_asked_as_often():
 @pytest.mark.parametrize("kind", KINDS[3:])
 def test_a_joined_question_hides_what_joins_its_parts(kind):
     for world, item in asked(kind):
-        told = gold(world, item)
-        links = [fact for fact in told if fact.slots.get("relation") in ("works for", "studies at")]
+        gold_facts = gold(world, item)
+        links = [fact for fact in gold_facts if fact.slots.get("relation") in ("works for", "studies at")]
         assert len(links) == 1 and links[0].slots["firm"] not in item.question
         if kind.startswith("event"):
-            [event] = [fact for fact in told if "action" in fact.slots]
+            [event] = [fact for fact in gold_facts if "action" in fact.slots]
             assert event.slots["who"] == links[0].slots["who"] and event.slots["who"] not in item.question
         if kind.endswith("way"):
-            [at] = [fact for fact in told if fact.slots.get("relation") == "is at"]
+            [at] = [fact for fact in gold_facts if fact.slots.get("relation") == "is at"]
             assert at.slots == {"firm": links[0].slots["firm"], "relation": "is at", "place": item.truth["to"]}
             assert item.truth["to"] not in item.question
 
@@ -42,8 +42,8 @@ def test_who_is_asked_for_as_one_who_did_something_did_it_alone():
     for world, item in (*asked("event_relation"), *asked("event_way")):
         [event] = [fact for fact in gold(world, item) if "action" in fact.slots]
         named = {slot: value for slot, value in event.slots.items() if slot in item.cue and slot != "from"}
-        alike = [fact for fact in world.facts if "action" in fact.slots and named.items() <= fact.slots.items()]
-        assert alike == [event]
+        matching = [fact for fact in world.facts if "action" in fact.slots and named.items() <= fact.slots.items()]
+        assert matching == [event]
 
 
 def test_a_city_is_that_of_the_firm_and_a_way_leads_to_its_place():

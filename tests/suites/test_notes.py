@@ -15,10 +15,10 @@ def every(profile="default", **overrides):
 
 
 def test_five_worlds_validate_the_rest_is_tested_and_nothing_is_trained_on():
-    found = every()
-    assert found["train"] == []
-    assert {world.id for world in found["val"]} == set(notes.VALIDATION)
-    assert {world.id for world in found["test"]} == set(notes.names()) - set(notes.VALIDATION)
+    by_split = every()
+    assert by_split["train"] == []
+    assert {world.id for world in by_split["val"]} == set(notes.VALIDATION)
+    assert {world.id for world in by_split["test"]} == set(notes.names()) - set(notes.VALIDATION)
 
 
 @pytest.mark.parametrize("profile", ["default", "together"])

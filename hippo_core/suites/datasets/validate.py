@@ -134,7 +134,7 @@ def true_distance(item: Item, known: Known) -> Iterator[str]:
 def answer_stated(item: Item, known: Known) -> Iterator[str]:
     """Where one fact is enough, a gold fact holds the answer."""
     gold = [known.facts[fact].text for fact in item.gold_facts if fact in known.facts]
-    if item.hops == 1 and gold and not any(holds(text, answer) for text in gold for answer in item.answers):
+    if item.hops == 1 and gold and not any(contains_words(text, answer) for text in gold for answer in item.answers):
         yield f"no gold fact holds the answer {item.answers[0]!r}"
 
 
@@ -143,7 +143,7 @@ def answer_hidden(item: Item, known: Known) -> Iterator[str]:
     if not item.answers or not all(answer.strip() for answer in item.answers):
         yield "it has an empty answer"
     for answer in item.answers:
-        if answer.strip() and holds(item.question, answer):
+        if answer.strip() and contains_words(item.question, answer):
             yield f"the question holds the answer {answer!r}"
 
 
@@ -153,7 +153,7 @@ def no_leak(item: Item, known: Known) -> Iterator[str]:
         yield f"the question holds the fact {fact}"
 
 
-def holds(text: str, words: str) -> bool:
+def contains_words(text: str, words: str) -> bool:
     """Whether the words stand in the text, as whole words, in any case."""
     text, words = text.lower(), words.lower()
     return words in text and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
@@ -170,8 +170,8 @@ ITEM_RULES: dict[str, Callable[[Item, Known], Iterator[str]]] = {
 
 def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[RuleViolation]:
     """At least so many facts besides the gold ones share a slot's value with the cue."""
-    alike = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
-    count = len(alike.difference(item.gold_facts))
+    sharing = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
+    count = len(sharing.difference(item.gold_facts))
     if count < least:
         message = f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {least}"
         yield RuleViolation("competitors", known.world, item.id, message)

@@ -192,7 +192,7 @@ def words_in(text: str) -> int:
     return len(text.split())
 
 
-def long_answers(worlds: Sequence[World], room: int, length: Callable[[str], int] = words_in) -> list[str]:
+def long_answers(worlds: Sequence[World], budget: int, length: Callable[[str], int] = words_in) -> list[str]:
     """The accepted answers with no room, each with its item. `length` is in tokens, or in words where no model is loaded."""
     asked = ((item, answer) for world in worlds for item in world.items for answer in item.answers)
-    return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > room]
+    return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > budget]

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, by_passage, facts_of, holding, one_world
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, by_passage, facts_of, holding, single_world
 from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
@@ -62,7 +62,7 @@ HOTPOTQA = Suite(
     PassageSettings,
     answer_budget=16,
     has_window=False,
-    stream=one_world("hotpotqa", read),
+    stream=single_world("hotpotqa", read),
     files=lambda settings: (FILE,),
     split_rule=ALL_TEST,
 )

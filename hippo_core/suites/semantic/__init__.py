@@ -24,7 +24,7 @@ from pydantic import Field
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
 from hippo_core.suites.semantic.altering import with_counterfactual_answers
-from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
+from hippo_core.suites.semantic.conflict import disagree, disagree_with_confidence, last_words, most_confident
 from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_NEAR_MISSES, Rewording
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
@@ -59,9 +59,9 @@ class RelationRow(NamedTuple):
     fit: bool = True
     teller: str = ""
     late: int = 0
-    place: float | None = None
+    position: float | None = None
     confidence: float | None = None
-    retells: int | None = None
+    repeats: int | None = None
     again: tuple[str, ...] = ()
 
     @property
@@ -94,7 +94,7 @@ class Firm:
     fact: int  # the one that decides
     contradicted: str  # "", "rumor", "move" or "plain"
     refuted: tuple[str, ...] = ()  # cities that were told and are not it
-    said: tuple[int, ...] = ()  # all statements, where people disagree
+    statements: tuple[int, ...] = ()  # all statements, where people disagree
     same: tuple[int, ...] = ()  # those of them that say the same as the one that decides
 
 
@@ -140,19 +140,27 @@ def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[F
 def add_statements(draft: SemanticDraft, name: str, kind: str, city: str, other: str, tellers: list[str]) -> Firm:
     """A firm of whose city people disagree, and what they say."""
     random = draft.random
-    said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if draft.settings.hedges else disagree(random, tellers, city, other)
-    places = sorted(random.random() for _ in said)
+    testimonies = (
+        disagree_with_confidence(random, tellers, city, other, tuple(HEDGED))
+        if draft.settings.hedges
+        else disagree(random, tellers, city, other)
+    )
+    positions = sorted(random.random() for _ in testimonies)
     rows: list[int] = []
     used: set[tuple[str, str, str]] = set()
-    for one, place in zip(said, places, strict=True):
-        forms = FORMS["statement"] if one.confidence is None else HEDGED[one.confidence]
-        form = random.choice([way for way in forms if (way, one.city, one.teller) not in used] or forms)
-        used.add((form, one.city, one.teller))
-        words = {"name": name, "firm": kind, "city": one.city, "teller": one.teller}
-        slots = {"firm": name, "relation": "is in", "city": one.city, "teller": one.teller}
-        rows.append(draft.add(form, words, slots, teller=one.teller, place=place, confidence=one.confidence))
-    true, sure, last = {row: one for row, one in zip(rows, said, strict=True) if one.city == city}, surest(said), last_words(said)
-    deciding = max(true, key=lambda row: (true[row] in sure, true[row] in last, row))
+    for testimony, position in zip(testimonies, positions, strict=True):
+        forms = FORMS["statement"] if testimony.confidence is None else HEDGED[testimony.confidence]
+        form = random.choice([candidate for candidate in forms if (candidate, testimony.city, testimony.teller) not in used] or forms)
+        used.add((form, testimony.city, testimony.teller))
+        words = {"name": name, "firm": kind, "city": testimony.city, "teller": testimony.teller}
+        slots = {"firm": name, "relation": "is in", "city": testimony.city, "teller": testimony.teller}
+        rows.append(draft.add(form, words, slots, teller=testimony.teller, position=position, confidence=testimony.confidence))
+    true, confident, last = (
+        {row: testimony for row, testimony in zip(rows, testimonies, strict=True) if testimony.city == city},
+        most_confident(testimonies),
+        last_words(testimonies),
+    )
+    deciding = max(true, key=lambda row: (true[row] in confident, true[row] in last, row))
     return Firm(name, kind, city, deciding, "plain", (other,), tuple(rows), tuple(row for row in true if row != deciding))
 
 
@@ -162,7 +170,7 @@ class Chain:
 
     who: str
     frame: str
-    thing: str
+    obj: str
     firm: Firm
     link: int
     friend: str
@@ -174,75 +182,75 @@ def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
     pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", draft.spec.split)]
     friends: dict[str, tuple[str, int]] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for who, friend in draft.random.sample(pairs, len(pairs)):
-        if len(friends) < 2 and not taken & {who, friend}:
+        if len(friends) < 2 and not used & {who, friend}:
             form, slots = draft.random.choice(FORMS["friend"]), {"who": who, "relation": "friend", "friend": friend}
             friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FORMS["friend"], AGAIN["friend"])))
-            taken |= {who, friend}
+            used |= {who, friend}
     return friends
 
 
 def make_chains(draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int) -> list[Chain]:
     """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
     random, friends = draft.random, make_friends(draft, people)
-    things = [lexicon.article(group[0]) for group in random.sample(lexicon.THINGS, 3)]
-    options = [(who, frame, thing) for who in people for frame in FRAMES for thing in (things if frame == "buy" else ("",))]
+    objects = [lexicon.article(group[0]) for group in random.sample(lexicon.OBJECTS, 3)]
+    options = [(who, frame, obj) for who in people for frame in FRAMES for obj in (objects if frame == "buy" else ("",))]
     random.shuffle(options)
     chains: list[Chain] = []
     twice = 0
-    for who, name, thing in sorted(options, key=lambda option: option[0] not in friends):
+    for who, name, obj in sorted(options, key=lambda option: option[0] not in friends):
         if len(chains) >= n_links:
             break
-        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{thing}|{f.name}", draft.spec.split)]
+        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{obj}|{f.name}", draft.spec.split)]
         friend = friends.get(who, ("", -1))
-        if twice < draft.settings.timed and thing and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
+        if twice < draft.settings.timed and obj and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
             twice += 1
-            chains += add_timed(draft, who, name, thing, fitting, friend)
+            chains += add_timed(draft, who, name, obj, fitting, friend)
         elif fitting:
             if draft.settings.contested is not None:  # a contradicted one as often as questions are about these
                 wanted = random.random() < draft.settings.contested
                 fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
-            chains.append(add_link(draft, who, name, thing, random.choice(fitting), friend))
+            chains.append(add_link(draft, who, name, obj, random.choice(fitting), friend))
     return chains
 
 
-def add_timed(draft: SemanticDraft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
+def add_timed(draft: SemanticDraft, who: str, name: str, obj: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
     """The same link to two firms in different cities, at two times."""
     first = draft.random.choice(fitting)
     second = draft.random.choice([firm for firm in fitting if firm.city != first.city])
     times = draft.random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
     for firm, when in zip((first, second), times, strict=True):
-        yield add_link(draft, who, name, thing, firm, friend, when)
+        yield add_link(draft, who, name, obj, firm, friend, when)
 
 
-def add_link(draft: SemanticDraft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
+def add_link(draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
     """A link, told."""
     frame = FRAMES[name]
     form = draft.random.choice(frame.link)
-    words = {"who": who, "thing": thing, "Thing": thing[:1].upper() + thing[1:], "name": firm.name, "when": when}
-    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
+    words = {"who": who, "thing": obj, "Thing": obj[:1].upper() + obj[1:], "name": firm.name, "when": when}
+    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": obj.split(" ", 1)[1]} if obj else {})
     slots |= {"when": when.split(" ", 1)[1]} if when else {}
     row = draft.add(form, words, slots, again=() if when else others(form, frame.link, frame.again))
-    return Chain(who, name, thing, firm, row, *friend, when)
+    return Chain(who, name, obj, firm, row, *friend, when)
 
 
 def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[str, ...]:
     """The other forms that tell the same."""
-    return tuple(one for one in (*usual, *again) if one != form)
+    return tuple(other for other in (*usual, *again) if other != form)
 
 
 def add_retellings(draft: SemanticDraft, count: int) -> bool:
     """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
     random = draft.random
-    tellable = [row for row, one in enumerate(draft.rows) if one.again]
-    ways = [(row, way) for row in tellable for way in random.sample(draft.rows[row].again, 2)]
-    firsts = random.sample(ways[::2], len(ways) // 2)
-    again = dict(ways[1::2])
-    for row, way in firsts:
-        for form in (way, again[row])[: random.choice((1, 1, 2))]:
+    tellable = [row for row, candidate in enumerate(draft.rows) if candidate.again]
+    wordings = [(row, wording) for row in tellable for wording in random.sample(draft.rows[row].again, 2)]
+    firsts = random.sample(wordings[::2], len(wordings) // 2)
+    again = dict(wordings[1::2])
+    for row, wording in firsts:
+        for form in (wording, again[row])[: random.choice((1, 1, 2))]:
             if count:
-                draft.add(form, draft.rows[row].words, draft.rows[row].slots, retells=row)
+                draft.add(form, draft.rows[row].words, draft.rows[row].slots, repeats=row)
                 count -= 1
     return count == 0
 
@@ -255,9 +263,9 @@ def add_near_misses(draft: SemanticDraft, firms: list[Firm], people: list[str]) 
             firm = random.choice(firms)
             frame = next(frame for frame in FRAMES.values() if frame.firm == firm.kind)
             slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
-            thing = lexicon.article(random.choice(lexicon.THINGS)[0])
+            obj = lexicon.article(random.choice(lexicon.OBJECTS)[0])
             form = random.choice([*(SITE_NEAR_MISSES if number % 2 else frame.near_misses).values()])
-            words = {**slots, "thing": thing, "name": firm.name, "firm": firm.kind}
+            words = {**slots, "thing": obj, "name": firm.name, "firm": firm.kind}
             if belongs(form.format(**words), draft.spec.split):
                 break
         draft.add(form, words, {"firm": firm.name, **slots}, fit=False)
@@ -273,30 +281,35 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
         drawn = random.sample(names, min(len(names), n_people + (TELLERS if plain else 0)))
         people, tellers = (drawn[:-TELLERS], drawn[-TELLERS:]) if plain else (drawn, [])
         firms = make_firms(draft, max(4, settings.n_facts // 4), tellers)
-        n_retold = round(settings.retellings * settings.n_facts)
-        n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retold
+        n_retellings = round(settings.retellings * settings.n_facts)
+        n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retellings
         chains = make_chains(draft, firms, people, n_links)
         add_near_misses(draft, firms, people)
-        if not add_retellings(draft, n_retold):
+        if not add_retellings(draft, n_retellings):
             continue
         plan = choose_questions(draft, chains)
         if plan and len(draft.rows) == settings.n_facts:
             break
-    places = [random.random() if row.place is None else row.place for row in draft.rows]
-    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
-    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.said)}
+    positions = [random.random() if row.position is None else row.position for row in draft.rows]
+    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, positions[row]))
+    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.statements)}
     number_of = {row: number for number, row in enumerate(order)}
     texts = [row.text for row in draft.rows]
     if settings.wording == "reworded":
         texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
     facts = []
     for number, row in enumerate(order):
-        one = draft.rows[row]
-        about: dict[str, Any] = {"schema_fit": one.fit, "asked": row in asked, "confidence": one.confidence, "teller": one.teller}
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], one.slots, number, provenance="told", **about))
-    retells = {row: one.retells for row, one in enumerate(draft.rows) if one.retells is not None}
-    retells |= {row: firm.fact for firm in firms for row in firm.same}
-    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in retells.items()}
+        draft_row = draft.rows[row]
+        about: dict[str, Any] = {
+            "schema_fit": draft_row.fit,
+            "asked": row in asked,
+            "confidence": draft_row.confidence,
+            "teller": draft_row.teller,
+        }
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], draft_row.slots, number, provenance="told", **about))
+    repeats = {row: draft_row.repeats for row, draft_row in enumerate(draft.rows) if draft_row.repeats is not None}
+    repeats |= {row: firm.fact for firm in firms for row in firm.same}
+    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in repeats.items()}
     items = tuple(
         Item(
             id=f"{spec.id}.q{number}",
@@ -327,19 +340,19 @@ def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
         turn = spec.index * settings.n_items + number
         hops = settings.hops[turn % len(settings.hops)]
         about = None if settings.contested is None else floor((turn + 1) * settings.contested) > floor(turn * settings.contested)
-        fitting = (one for one in pool if about is None or bool(one.firm.contradicted) == about)
+        fitting = (candidate for candidate in pool if about is None or bool(candidate.firm.contradicted) == about)
         chain = next((chain for chain in fitting if (chain.friend or hops == 2) and answerable(chain, chains, hops)), None)
         if chain is None:
             return []
         pool.remove(chain)
         cue = {"who": chain.who} if hops == 2 else {"friend": chain.friend}
         cue["relation"] = FRAMES[chain.frame].relation
-        if chain.thing:
-            cue["what"] = chain.thing.split(" ", 1)[1]
+        if chain.obj:
+            cue["what"] = chain.obj.split(" ", 1)[1]
         if chain.when:
             cue["when"] = chain.when.split(" ", 1)[1]
         gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]
-        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.retells not in gold]
+        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.repeats not in gold]
         if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
             return []
         question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
@@ -351,7 +364,7 @@ def answerable(chain: Chain, chains: list[Chain], hops: int) -> bool:
     """Whether the question about a chain has one answer: for three hops, the friend's friend must do this once only."""
     if hops == 2:
         return True
-    same = [c for c in chains if (c.friend, c.frame, c.thing, c.when) == (chain.friend, chain.frame, chain.thing, chain.when)]
+    same = [c for c in chains if (c.friend, c.frame, c.obj, c.when) == (chain.friend, chain.frame, chain.obj, chain.when)]
     return len(same) == 1
 
 
@@ -359,12 +372,12 @@ def ask(random: Random, chain: Chain, hops: int, paraphrase: bool, *, training: 
     """The question, whether it is a paraphrase, and its slices. Three hops have one form."""
     frame = FRAMES[chain.frame]
     if hops == 3:
-        return timed(frame.of_friend.format(friend=chain.friend, thing=chain.thing), chain.when), False, ()
+        return timed(frame.of_friend.format(friend=chain.friend, thing=chain.obj), chain.when), False, ()
     forms = frame.questions[:1]
     if paraphrase:
         forms = frame.questions[1:] if training else frame.questions[1:] + frame.held_out
     form = random.choice(forms)
-    text = form.format(who=chain.who, thing=chain.thing, Thing=chain.thing[:1].upper() + chain.thing[1:])
+    text = form.format(who=chain.who, thing=chain.obj, Thing=chain.obj[:1].upper() + chain.obj[1:])
     return timed(text, chain.when), paraphrase, ("new_template",) if form in frame.held_out else ()
 
 
@@ -389,7 +402,7 @@ def _is_site(fact: Fact, firm: str) -> bool:
     return {"relation", "city"} <= fact.slots.keys() and fact.slots["firm"] == firm
 
 
-def tells(facts: Sequence[Fact], item: Item) -> bool:
+def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
     """Whether facts lead from the person, or the friend, whom a question names to a city."""
     cue, links = item.cue, [fact for fact in facts if "relation" in fact.slots]
     friends = {fact.slots["who"] for fact in links if "friend" in cue and fact.slots.get("friend") == cue["friend"]}
@@ -406,7 +419,7 @@ SEMANTIC = Suite(
     make_world,
     primary="em_raw",
     hide=hide,
-    tells=tells,
+    is_answerable=is_answerable,
     reads=files_of("semantic"),
     altered=with_counterfactual_answers,
     order=5,

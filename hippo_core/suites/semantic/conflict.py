@@ -26,26 +26,26 @@ class Testimony(NamedTuple):
     confidence: float | None = None
 
 
-def settled(said: Sequence[Testimony]) -> str | None:
+def settled(testimonies: Sequence[Testimony]) -> str | None:
     """The city that most tellers hold to at the end; None where two have as many."""
-    return most_common([one.city for one in last_words(said)])
+    return most_common([testimony.city for testimony in last_words(testimonies)])
 
 
-def last_words(said: Sequence[Testimony]) -> list[Testimony]:
+def last_words(testimonies: Sequence[Testimony]) -> list[Testimony]:
     """The last statement of each person."""
-    return list({one.teller: one for one in said}.values())
+    return list({testimony.teller: testimony for testimony in testimonies}.values())
 
 
-def surest(said: Sequence[Testimony]) -> list[Testimony]:
+def most_confident(testimonies: Sequence[Testimony]) -> list[Testimony]:
     """The statements that were told most surely; all where nobody says how sure."""
-    most = max(one.confidence or 0.0 for one in said)
-    return [one for one in said if (one.confidence or 0.0) == most]
+    most = max(testimony.confidence or 0.0 for testimony in testimonies)
+    return [testimony for testimony in testimonies if (testimony.confidence or 0.0) == most]
 
 
-def settled_surely(said: Sequence[Testimony]) -> str | None:
+def settled_by_confidence(testimonies: Sequence[Testimony]) -> str | None:
     """The city that is told most surely, of these as `settled` says; None where words that were taken back make a difference."""
-    city = settled(surest(said))
-    return city if city == settled(surest(last_words(said))) else None
+    city = settled(most_confident(testimonies))
+    return city if city == settled(most_confident(last_words(testimonies))) else None
 
 
 def most_common(cities: Sequence[str]) -> str | None:
@@ -59,23 +59,23 @@ def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> l
     right = tuple(random.random() < 0.5 for _ in range(3))
     pattern = random.choice(patterns()[right])
     names = random.sample(tellers, max(teller for teller, _ in pattern) + 1)
-    return [Testimony(names[teller], true if holds else other) for teller, holds in pattern]
+    return [Testimony(names[teller], true if is_true else other) for teller, is_true in pattern]
 
 
-def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Testimony]:
+def disagree_with_confidence(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Testimony]:
     """Statements in order with how sure each is told, of which `true` is what holds; a coin says whether it is also what most hold to."""
     pair = random.sample((true, other), 2)
     while True:
-        said = [one._replace(confidence=random.choice(levels)) for one in disagree(random, tellers, *pair)]
-        if settled_surely(said) == true:
-            return said
+        testimonies = [testimony._replace(confidence=random.choice(levels)) for testimony in disagree(random, tellers, *pair)]
+        if settled_by_confidence(testimonies) == true:
+            return testimonies
 
 
 @cache
 def patterns() -> dict[Rules, list[Pattern]]:
     """Who (by number) says what holds, and who does not, by which of the simple rules find it: the last, the first, the most."""
     return {
-        tuple(found == "yes" for found in right.split()): [
+        tuple(verdict == "yes" for verdict in right.split()): [
             tuple((ord(letter.lower()) - ord("a"), letter.isupper()) for letter in word) for word in words.split()
         ]
         for right, words in tables(__file__).items()

@@ -29,14 +29,14 @@ FORMS: dict[str, tuple[str, ...]] = TABLES["forms"]
 AGAIN: dict[str, tuple[str, ...]] = TABLES["again"]
 HEDGED: dict[float, tuple[str, ...]] = TABLES["hedged"]
 SITE_NEAR_MISSES: dict[str, str] = TABLES["site_near_misses"]
-TELLS = {  # what the wordings of this name tell: these forms
+FORMS_BY_NAME = {  # what the wordings of this name tell: these forms
     **{name: (*frame.link, *frame.again) for name, frame in FRAMES.items()},
     **{miss: (form,) for frame in FRAMES.values() for miss, form in frame.near_misses.items()},
     **{miss: (form,) for miss, form in SITE_NEAR_MISSES.items()},
     **dict(zip(("unsure", "fairly_sure", "sure"), HEDGED.values(), strict=True)),
     **{name: (*forms, *AGAIN.get(name, ())) for name, forms in FORMS.items()},
 }
-NAME_OF = {form: name for name, forms in TELLS.items() for form in forms}
+NAME_OF = {form: name for name, forms in FORMS_BY_NAME.items() for form in forms}
 
 
 class Rewording:
@@ -50,6 +50,6 @@ class Rewording:
         """The statement that this form and these words make, in other words."""
         forms = wordings("semantic")[NAME_OF[form] + ("_timed" if words.get("when") else "")]
         used = self.used[frozenset(words.items())]
-        form = self.random.choice([one for one in forms if one not in used] or forms)
+        form = self.random.choice([candidate for candidate in forms if candidate not in used] or forms)
         used.add(form)
         return sentence(form.format(**words))

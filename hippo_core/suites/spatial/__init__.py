@@ -18,12 +18,12 @@ from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.altering import with_counterfactual_answers
 from hippo_core.suites.spatial.explore import explore
-from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, tell_world
+from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, narrate_map
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.other_words import reword
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.questions import draw_items
-from hippo_core.suites.spatial.unanswerable import hide, tells
+from hippo_core.suites.spatial.unanswerable import hide, is_answerable
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 
@@ -36,10 +36,10 @@ NAMINGS = (*[0] * 20, *[500] * 20)
 def allowed_labels(split: Split) -> tuple[frozenset[int], ...]:
     """For each label the numbers of those that it may be linked with in this split."""
 
-    def together(a: str, b: str) -> bool:
+    def linkable(a: str, b: str) -> bool:
         return a != b and belongs("|".join(sorted((a, b))), split)
 
-    return tuple(frozenset(i for i, b in enumerate(words.PLACES) if together(a, b)) for a in words.PLACES)
+    return tuple(frozenset(i for i, b in enumerate(words.PLACES) if linkable(a, b)) for a in words.PLACES)
 
 
 def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: bool) -> tuple[Map, list[tuple[str, str]]] | None:
@@ -65,13 +65,13 @@ def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> Wo
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
         drawn = draw_map(random, settings, spec.split, is_grid)
-        telling = None
+        narration = None
         if drawn:  # told by an explorer on its walk, or in sentences with what happens on the map
-            telling = explore(random, settings, spec, drawn[0]) if settings.rounds else tell_world(random, settings, spec, *drawn)
-        items = draw_items(random, settings, spec, telling) if telling else None
-        if telling and items:
+            narration = explore(random, settings, spec, drawn[0]) if settings.rounds else narrate_map(random, settings, spec, *drawn)
+        items = draw_items(random, settings, spec, narration) if narration else None
+        if narration and items:
             gold = {fact for item in items for fact in item.gold_facts}
-            facts = reword(telling.facts, settings, spec) if settings.wording == "reworded" else telling.facts
+            facts = reword(narration.facts, settings, spec) if settings.wording == "reworded" else narration.facts
             return World(spec.id, tuple(replace(fact, asked=fact.id in gold) for fact in facts), items)
     raise LabError(
         f"spatial: {ATTEMPTS} draws gave no world that carries {settings.n_items} questions under these settings; "
@@ -88,7 +88,7 @@ SPATIAL = Suite(
     answer_budget=40,
     score_path=score_path,
     hide=hide,
-    tells=tells,
+    is_answerable=is_answerable,
     reads=files_of("spatial"),
     altered=with_counterfactual_answers,
     order=7,

@@ -5,7 +5,7 @@ import re
 
 from hippo_core.spoken import MOVES, NO_PATH
 from hippo_core.suites.spatial.map import Map, read_links, read_map
-from hippo_core.suites.spatial.words import WAYS
+from hippo_core.suites.spatial.words import EDGE_LABELS
 from hippo_core.suites.types import Item, PathScore, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, UNKNOWN
 
@@ -16,7 +16,7 @@ FILLER = frozenset((
     "steps", "the", "then", "through", "to", "via", "walk",
 ))  # fmt: skip
 
-WAY_WORDS = frozenset(WAYS) | frozenset(WAYS.values())
+EDGE_LABEL_WORDS = frozenset(EDGE_LABELS) | frozenset(EDGE_LABELS.values())
 
 
 def read_steps(spoken: str, steps: frozenset[str], filler: frozenset[str] = FILLER) -> list[str] | None:
@@ -41,14 +41,14 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
         return PathScore(float(prediction.lower().strip(" .\n") == UNKNOWN), math.nan)
     true_map, start, goal = true_path(world, item)
     step_words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
-    steps = read_steps(prediction, step_words, FILLER | WAY_WORDS if "ways" in item.truth else FILLER)
+    steps = read_steps(prediction, step_words, FILLER | EDGE_LABEL_WORDS if "ways" in item.truth else FILLER)
     if steps and not true_map.is_grid and steps[0] == start:
         steps = steps[1:]
     if item.kind == "procedure":
         return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
     if math.isinf(true_map.distances[start][goal]):
         return PathScore(float(prediction.lower().strip(" .") in NO_PATH), math.nan)
-    passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
+    passed = true_map.walk(start, steps) if steps else walk_edge_labels(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)
     return PathScore(1.0, (len(passed) - 1) / true_map.distances[start][goal])
@@ -61,7 +61,7 @@ def true_path(world: World, item: Item) -> tuple[Map, str, str]:
     return read_map(world.facts), item.cue["from"], item.cue.get("to", "")
 
 
-def walk_ways(item: Item, spoken: str) -> list[str] | None:
+def walk_edge_labels(item: Item, spoken: str) -> list[str] | None:
     """The places that a path leads through which is spoken as the labels of its links ("over the footbridge, along the towpath")."""
-    ways = read_steps(spoken, frozenset(WAYS), FILLER | WAY_WORDS) if "ways" in item.truth else None
-    return read_links(item.truth["ways"], is_grid=False).walk(item.truth["from"], ways) if ways else None
+    labels = read_steps(spoken, frozenset(EDGE_LABELS), FILLER | EDGE_LABEL_WORDS) if "ways" in item.truth else None
+    return read_links(item.truth["ways"], is_grid=False).walk(item.truth["from"], labels) if labels else None

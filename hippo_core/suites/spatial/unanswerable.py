@@ -50,7 +50,7 @@ def cut_off(world: World, start: str, goal: str) -> Hide:
 def ends_of(fact: Fact) -> set[str]:
     """The two places of a told link; none of another fact."""
     pairs = (("from", "to"), ("a", "b"))
-    return next(({fact.slots[one], fact.slots[other]} for one, other in pairs if {one, other} <= fact.slots.keys()), set())
+    return next(({fact.slots[start], fact.slots[end]} for start, end in pairs if {start, end} <= fact.slots.keys()), set())
 
 
 def without_label(fact: Fact, label: str) -> Fact:
@@ -63,7 +63,7 @@ def without_label(fact: Fact, label: str) -> Fact:
     return replace(fact, text=text, slots={slot: value for slot, value in fact.slots.items() if value != label})
 
 
-def tells(facts: Sequence[Fact], item: Item) -> bool:
+def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
     """Whether facts tell what the answer needs: the places by name and a way between them, the thing, the procedure, the walk."""
     cue, named = item.cue, {value for fact in facts for value in fact.slots.values()}
     if any("step" in fact.slots for fact in facts):
@@ -78,5 +78,5 @@ def tells(facts: Sequence[Fact], item: Item) -> bool:
         return once_right(item) in named
     if item.kind == "edge_label":
         return any("by" in fact.slots and ends_of(fact) == {cue["from"], cue["to"]} for fact in facts)
-    by, holds = ("name", "steps") if item.kind == "procedure" else ("place", "object")
-    return any(holds in fact.slots and fact.slots.get(by) == cue[by] for fact in facts)
+    by, answer_slot = ("name", "steps") if item.kind == "procedure" else ("place", "object")
+    return any(answer_slot in fact.slots and fact.slots.get(by) == cue[by] for fact in facts)

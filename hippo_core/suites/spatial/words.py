@@ -11,15 +11,15 @@ OBJECTS: tuple[str, ...] = TABLES["objects"]
 OBSTACLES: tuple[str, ...] = TABLES["obstacles"]
 PROCEDURES = tuple(map(" ".join, product(*TABLES["procedures"])))
 VERBS: tuple[str, ...] = TABLES["verbs"]
-WAYS: dict[str, str] = TABLES["ways"]
+EDGE_LABELS: dict[str, str] = TABLES["ways"]
 FORMS: dict[str, tuple[str, ...]] = TABLES["forms"]
 QUESTIONS: dict[str, tuple[str, ...]] = TABLES["questions"]
 HELD_OUT_QUESTIONS: dict[str, str] = TABLES["held_out_questions"]
 
 
-def way(noun: str) -> str:
+def edge_phrase(noun: str) -> str:
     """How one gets somewhere by it: "over the footbridge"."""
-    return f"{WAYS[noun]} the {noun}"
+    return f"{EDGE_LABELS[noun]} the {noun}"
 
 
 def in_any_order(nouns: Sequence[str]) -> tuple[str, ...]:

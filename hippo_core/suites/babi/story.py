@@ -11,11 +11,11 @@ from hippo_core.suites.types import Fact, Item, Split, World, after_all
 
 ROOMS = tuple(group[0] for group in lexicon.PLACES)
 BULKY = ("sofa", "carpet", "statue", "ladder", "boat", "wagon", "chess set")
-THINGS = tuple(group[0] for group in lexicon.THINGS if group[0] not in BULKY)
+OBJECTS = tuple(group[0] for group in lexicon.OBJECTS if group[0] not in BULKY)
 PEOPLE_ROLES = ("who", "whom")
 
 
-class CannotTell(Exception):
+class DrawFailed(Exception):
     """The words drawn for a story cannot carry it; it is drawn again."""
 
 
@@ -51,13 +51,13 @@ class StoryBuilder:
         """So many people that only this split tells of."""
         return self.random.sample(people_of(self.split, self.new_names), n)
 
-    def say(self, forms: Sequence[str], **slots: str) -> int:
+    def add_statement(self, forms: Sequence[str], **slots: str) -> int:
         """Add a statement in one of its forms; returns its number. CannotTell where no form belongs to the split."""
         candidates = [form.format(**slots) for form in forms]
         if not any(role in slots for role in PEOPLE_ROLES):
             candidates = [text for text in candidates if belongs(text, self.split)]
         if not candidates:
-            raise CannotTell
+            raise DrawFailed
         text = self.random.choice(candidates)
         self.texts.append(text[0].upper() + text[1:])
         self.slots.append(slots)
