@@ -3,8 +3,8 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-A model that has learnt many worlds has none to open. So each person, and each pair of an action and a thing, occurs in one fact of a data
-set, and a question names one of the two. Every fact is asked about once. The seed and the world's number say which of them a world has.
+A model that has learnt many worlds has none to open. So each person, and each pair of an action and an object, occurs in one fact of a
+data set, and a question names one of the two. Every fact is asked about once. The seed and the world's number choose a world's facts.
 """
 
 from functools import cache
@@ -35,7 +35,7 @@ class ConsolidationSettings(Settings):
 
 @cache
 def cast(seed: int, split: Split) -> tuple[tuple[str, ...], tuple[tuple[tuple[Verb, ...], Group], ...]]:
-    """The people of a data set's split in the order in which its facts use them, and its pairs of an action and a thing."""
+    """The people of a data set's split in the order in which its facts use them, and its pairs of an action and an object."""
     random = Random(f"consolidation/{seed}/{split}")
     people = [name for held_out in (False, True) for name in lexicon.names(held_out)]
     pairs = [(action, obj) for action in lexicon.ACTIONS for obj in lexicon.OBJECTS]
@@ -49,7 +49,7 @@ def most_facts(seed: int = 0, split: Split = "test") -> int:
 
 
 def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec) -> World:
-    """One world. LabError where the data set has more facts than there are people or pairs of an action and a thing."""
+    """One world. LabError where the data set has more facts than there are people or pairs of an action and an object."""
     if settings.n_items != settings.n_facts:
         raise LabError(f"suite consolidation asks about every fact: give n_items = n_facts, got {settings.n_items} and {settings.n_facts}")
     people, pairs = cast(spec.seed, spec.split)

@@ -1,4 +1,4 @@
-"""The worlds of a suite, drawn one by one: nothing of them is written to disk, and nothing read but what the suite is made of."""
+"""The worlds of a suite, drawn one by one. Nothing is written to disk; only the suite's own material is read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

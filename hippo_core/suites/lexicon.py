@@ -1,4 +1,4 @@
-"""The words that the suites speak with (lexicon.yaml), and which of them no training ever sees.
+"""The words of the suites (lexicon.yaml), and which of them no training ever sees.
 
 `training_words` leaves out what is held out, a quarter of all synonyms; questions that use these are a slice of their own. Names are split
 the same way, by hash, and so are invented ones, which nobody bears.

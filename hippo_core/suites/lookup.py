@@ -1,4 +1,4 @@
-"""Look-ups that stay quick in a world of 100,000 facts: places in a list that many items share, and texts that stand in another text."""
+"""Look-ups that stay quick in a world of 100,000 facts: positions in a list that many items share, and texts inside another text."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -8,8 +8,8 @@ Result = TypeVar("Result")
 
 
 def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]:
-    """The same function, worked out once for a list of ids that many items share; equal lists of their own are each worked out."""
-    known: dict[int, tuple[Ids, Result]] = {}  # the list is held, so that no other one takes its number
+    """The same function, computed once per list object, which many items share; not once per equal list."""
+    known: dict[int, tuple[Ids, Result]] = {}  # the list is kept, so that no other one takes its id
 
     def cached(ids: Ids) -> Result:
         if id(ids) not in known:
@@ -20,7 +20,7 @@ def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]
 
 
 def positions(ids: Ids) -> dict[str, int]:
-    """Each id with its first place in the list."""
+    """Each id with its first index in the list."""
     last = len(ids) - 1
     return {name: last - position for position, name in enumerate(reversed(ids))}
 

@@ -1,12 +1,12 @@
-"""mixed: worlds that hold events, relations and ways, and questions of which some need two of them, or all three.
+"""mixed: worlds of events, relations and routes; some questions need two of them, or all three.
 
     taught   On Friday, Carla sold a guitar at the market. Carla works for the Marlow company. The Marlow company is in Oslo.
              The Marlow company is at the barn. The well is north of the mill. The barn lies east of the well.
     asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
              Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
 
-Each part is a world of its own suite; no name, thing or place of one stands in another. What joins them is told beside them: somebody of an
-event works or studies somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
+Each part is a world of its own suite; they share no name, object or place. Further facts join them: somebody of an event works or studies
+somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "ev
 Part = TypeVar("Part", bound=Settings)
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
-JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
+JOBS = {"work": "employer", "study": "college"}  # of which people have one, by frame: what a question calls it
 PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots whose words may stand in several parts
 
 
@@ -48,7 +48,7 @@ class MixedSettings(Settings):
 
 
 class MixedFirm(NamedTuple):
-    """A firm whose city nobody contests, with the fact that says so and what tells that again."""
+    """A firm with an uncontested city, the fact that says so, and the facts that repeat it."""
 
     name: str
     frame: str
@@ -68,7 +68,7 @@ class Employee(NamedTuple):
 
 @dataclass
 class MixedDraft:
-    """A world under construction. Ids begin with the name of the part; `joins` are facts that are told beside the parts."""
+    """A world under construction. Ids begin with the name of the part; `joins` are the facts that join the parts."""
 
     spec: WorldSpec
     events: World
@@ -78,7 +78,7 @@ class MixedDraft:
     people: list[Item] = field(default_factory=list)  # questions of which somebody is the answer
     joins: list[Fact] = field(default_factory=list)
     rewording: Rewording | None = None  # of the joins
-    used: set[str] = field(default_factory=set)  # questions that are asked, in one way or another, and firms that have a place
+    used: set[str] = field(default_factory=set)  # questions that are asked in any form, and firms that have a place
 
     def add_join(self, form: str, words: Mapping[str, str], slots: Mapping[str, str]) -> str:
         """One more join; returns its id."""
@@ -122,18 +122,18 @@ def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: 
 
 
 def with_items(settings: Part, n_items: int) -> Part:
-    """The settings of a part that is asked so much."""
+    """The settings of a part with so many questions."""
     return settings.model_copy(update={"n_items": max(1, n_items)})
 
 
 def spoken(part: World) -> set[str]:
-    """The names, things and places of a part, in small letters, and other words for them."""
+    """The names, objects and places of a part, in small letters, and their synonyms."""
     words = {word for fact in part.facts for slot, value in fact.slots.items() if slot not in PLAIN for word in value.lower().split()}
     return words | {word for group in (*lexicon.OBJECTS, *lexicon.PLACES) if words & set(group) for word in group}
 
 
 def labelled(part: World, name: str) -> World:
-    """The part with its name in place of the world's in all ids."""
+    """The part with its name instead of the world's in all ids."""
 
     def renamed(old_id: str) -> str:
         return f"{name}.{old_id.removeprefix(f'{part.id}.')}"
@@ -147,7 +147,7 @@ def labelled(part: World, name: str) -> World:
 
 
 def uncontested(relations: World) -> list[MixedFirm]:
-    """The companies and colleges of which all that was told names one city."""
+    """The companies and colleges whose facts all name one city."""
     by_firm: dict[str, list[Fact]] = {}
     for fact in relations.facts:
         if {"firm", "city"} <= fact.slots.keys():
@@ -192,7 +192,7 @@ def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
 
 
 def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Iterator[Employee]:
-    """Who works or studies there: somebody who is `named`, or the one of an event, who is told to have a job there."""
+    """Who works or studies there: somebody by name (`named`), or a person of an event, who gets a job there."""
     frame = FRAMES[firm.frame]
     for fact in draft.relations.facts if named else ():
         if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
@@ -211,7 +211,7 @@ def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -
 
 
 def city_of_employer(random: Random, draft: MixedDraft) -> Item | None:
-    """In which city somebody works of whom an event is told."""
+    """In which city a person of an event works."""
     for firm in random.sample(draft.firms, len(draft.firms)):
         for who in employees(random, draft, firm, named=False):
             question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
@@ -223,7 +223,7 @@ def city_of_employer(random: Random, draft: MixedDraft) -> Item | None:
 
 
 def route_to_employer(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Item | None:
-    """The question after a path, with its goal as the place where somebody works: who is named, or of whom an event is told."""
+    """A path question whose goal is where somebody works: a named person, or a person of an event."""
     start, goal = path.cue["from"], path.cue["to"]
     if not path.question.endswith(f" the {goal}?"):
         return None
@@ -249,7 +249,7 @@ def route_to_employer(random: Random, draft: MixedDraft, path: Item, kind: Kind)
 
 
 def merge_parts(random: Random, draft: MixedDraft, items: Sequence[Item]) -> World:
-    """The world, told in an order that keeps that of each part, with ids of its own."""
+    """The world: the parts' facts interleaved, each part in its order, with new ids."""
     world, gold = draft.spec.id, {fact for item in items for fact in item.gold_facts}
     parts = [draft.events.facts, draft.relations.facts, draft.routes.facts, draft.joins]
     turns = [number for number, part in enumerate(parts) for _ in part]

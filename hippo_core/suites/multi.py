@@ -21,7 +21,7 @@ from hippo_core.suites.wording import add_noise
 
 @dataclass(frozen=True, slots=True)
 class PersonRelation:
-    """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
+    """A relation of a person: its statement, its questions (usual form, paraphrases, two held-out forms), and its values."""
 
     words: str  # as they stand in the fact
     question: str
@@ -47,13 +47,13 @@ class MultiSettings(Settings):
 
 
 Statement = tuple[str, str, str]  # who, relation, value
-# Statements of a world that is drawn and, where one of them is not of the split, thrown away. Of more, hardly any world would be left: they
-# are made of what can be said in the split at least twice.
+# A world with up to so many statements is drawn again where one of them is not of the split. Larger worlds would hardly ever pass: they
+# draw from pairs that have at least two statements in the split.
 MANY = 64
 
 
 def make_statements(random: Random, settings: MultiSettings, spec: WorldSpec) -> tuple[list[Statement], bool]:
-    """Who says what, in order of telling; a pair of person and relation that occurs again takes back what was said before."""
+    """Statements in order. A pair of person and relation that occurs again corrects the earlier statement."""
     new = spec.split != "train" and random.random() < settings.new_names
     n_corrections = round(settings.n_facts * settings.corrections)
     n_pairs = settings.n_facts - n_corrections
@@ -172,7 +172,7 @@ EPISODIC_MULTI = Suite(
     MultiSettings,
     make_world,
     hide=hide_named,
-    tells=has_matching_fact,
+    is_answerable=has_matching_fact,
     order=2,
     asks="the last of several",
 )

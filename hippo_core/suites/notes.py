@@ -113,7 +113,7 @@ def world_of(name: str, settings: NotesSettings) -> World:
 
 
 def merged(worlds: list[World], name: str) -> World:
-    """Worlds as one, told one after the other."""
+    """Worlds as one, one after the other."""
     facts = [replace(fact, world=name, time=time) for time, fact in enumerate(fact for world in worlds for fact in world.facts)]
     taught = tuple(fact.id for fact in facts)
     items = [replace(item, world=name, window=taught, taught=taught) for world in worlds for item in world.items]

@@ -1,6 +1,6 @@
-"""How an event is told and asked about: "On Friday, Carla sold a guitar at the market." and "Where did Carla sell a guitar?".
+"""An event as a statement and as a question: "On Friday, Carla sold a guitar at the market." and "Where did Carla sell a guitar?".
 
-An event has the slots who, action, what (not for motions), where and when. A fact tells all of them; a question asks for one and
+An event has the slots who, action, what (not for motions), where and when. A fact has all of them; a question asks for one and
 names some of the others, the cue. Paraphrases use synonyms and other question forms; two forms of each kind are held out from all
 training. Cues come on four rungs: `exact` (all other slots in the fact's words), `partial` (just enough of them), `paraphrase`
 (synonyms and another form), `noisy` (each content word misspelt or dropped with probability .3).
@@ -129,7 +129,7 @@ def _clauses(kind: str, who: str | None, what: str, acts: bool, action: Verb) ->
 
 
 def add_noise(random: Random, question: str, content: list[str]) -> tuple[str, set[str]]:
-    """Misspell or drop each content word with probability .3. Returns the question and the words that are wholly gone."""
+    """Misspell or drop each content word with probability .3. Returns the question and the words that are fully dropped."""
     removed = set()
     for phrase in content:
         noisy = []

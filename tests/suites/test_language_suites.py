@@ -131,7 +131,7 @@ def test_lessons_and_tests_invent_different_names():
     assert all(lexicon.is_held_out(name) for name in people["val"] | people["test"])
 
 
-@pytest.mark.parametrize("told", [{"n_items": 2}, {"invented_names": 0.0}, {"invented_names": 1.0}, {"n_facts": 128}])
+@pytest.mark.parametrize("overrides", [{"n_items": 2}, {"invented_names": 0.0}, {"invented_names": 1.0}, {"n_facts": 128}])
 def test_a_correlation_that_no_world_can_have_is_an_error(overrides):
     with pytest.raises(LabError, match=r"invented_correlation: .* cannot go together so far"):
         settings_for("episodic", "surprising", overrides)

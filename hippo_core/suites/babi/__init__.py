@@ -3,8 +3,8 @@
     taught   Omar took the lamp. Nadia walked to the cafe. Omar hurried to the market.
     asked    Where is the lamp?     gold: market (two statements: Omar took it, Omar hurried to the market)
 
-A world is a story, an item's window all statements before the question. Each task keeps the state of what it tells, and answers are read
-from that state. The gold facts are enough for the answer, and without any of them it does not follow. No statement is in two splits.
+A world is a story, an item's window all statements before the question. Each task keeps the state of its story, and answers are read
+from that state. The gold facts are enough for the answer, and each of them is needed. No statement is in two splits.
 With `public` the stories are the public ones of tasks 1 to 3, from the user's folder (`babi.public`).
 """
 
@@ -48,7 +48,7 @@ TASKS: dict[int, Task] = {
 class BabiSettings(Settings):
     """Which tasks, in turn, and how many questions of a story are asked."""
 
-    n_facts: Literal[0] = 0  # as many as the task tells
+    n_facts: Literal[0] = 0  # as many as the task states
     n_competitors: Literal[0] = 0
     n_items: int = Field(1, ge=1, le=5)  # questions a story; of the public ones at least, more where n needs them
     tasks: tuple[Annotated[int, Field(ge=1, le=20)], ...] = Field((1, 2, 3), min_length=1)

@@ -1,4 +1,4 @@
-"""Tasks about people who walk from room to room and carry things: the state of the house is kept, and answers are read from it."""
+"""Tasks about people who walk from room to room and carry objects: answers are read from the state of the house."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,21 +21,21 @@ HOURS = ("Yesterday", "This morning", "This afternoon", "This evening")
 
 @dataclass
 class House:
-    """Who is where, who holds what, what lies where, and the statement that says so."""
+    """Who is where, who carries what, what lies where, and the statements that say so."""
 
     story: StoryBuilder
     people: list[str]
     rooms: list[str]
     objects: list[str]
     at: dict[str, tuple[str, int]] = field(default_factory=dict)  # of a person: room, statement
-    holders: dict[str, tuple[str, int]] = field(default_factory=dict)  # of a thing: who holds it, statement
-    lying: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)  # of a thing put down: room, statements
-    trips: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)  # of a thing: rooms in turn, statements
+    holders: dict[str, tuple[str, int]] = field(default_factory=dict)  # of an object: who carries it, statement
+    lying: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)  # of an object put down: room, statements
+    trips: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)  # of an object: rooms in turn, statements
     handled: dict[str, list[int]] = field(default_factory=dict)  # of a person: statements of taking
     freed: dict[str, int] = field(default_factory=dict)  # of a person: the last statement of putting down
 
     def load(self, who: str) -> dict[str, int]:
-        """What a person holds, each thing with the statement of its taking, in that order."""
+        """What a person carries, each object with the statement of its taking, in order."""
         return {obj: line for obj, (holder, line) in self.holders.items() if holder == who}
 
     def named_rooms(self) -> set[str]:
@@ -43,7 +43,7 @@ class House:
         return {slots["where"] for slots in self.story.slots if "where" in slots}
 
     def named_objects(self) -> set[str]:
-        """Things that a statement has named."""
+        """Objects that a statement has named."""
         return {slots["what"] for slots in self.story.slots if "what" in slots}
 
     def other_room(self, who: str) -> str:
@@ -51,7 +51,7 @@ class House:
         return self.story.random.choice([room for room in self.rooms if who not in self.at or room != self.at[who][0]])
 
     def move(self, who: str) -> None:
-        """Somebody goes to another room, with all that is carried."""
+        """Somebody goes to another room with their load."""
         before, room = self.at.get(who), self.other_room(who)
         self.at[who] = room, self.story.add_statement(MOVES, who=who, where=room)
         for obj, taking in self.load(who).items():
@@ -59,7 +59,7 @@ class House:
             self.trips[obj].append((room, (*came_from, taking, self.at[who][1])))
 
     def take(self, who: str, obj: str) -> None:
-        """Somebody takes a thing up."""
+        """Somebody takes an object."""
         line = self.story.add_statement(TAKES, who=who, what=obj)
         self.lying.pop(obj, None)
         self.holders[obj] = who, line
@@ -67,7 +67,7 @@ class House:
         self.trips.setdefault(obj, [(self.at.get(who, ("",))[0], ())])
 
     def put_down(self, who: str, obj: str) -> None:
-        """Somebody puts a thing down."""
+        """Somebody puts an object down."""
         line = self.story.add_statement(PUTS, who=who, what=obj)
         del self.holders[obj]
         room, moved = self.at[who]
@@ -75,7 +75,7 @@ class House:
         self.freed[who] = line
 
     def act(self, carrying: float) -> None:
-        """One statement: with probability `carrying` somebody takes or puts down a thing where that can be, else somebody moves."""
+        """One statement: with probability `carrying` somebody takes or puts down an object if possible, else somebody moves."""
         who = self.story.random.choice(self.people)
         if who in self.at and self.story.random.random() < carrying:
             loaded = list(self.load(who))
@@ -90,7 +90,7 @@ class House:
 
 
 def house(story: StoryBuilder, people: int = 4, rooms: int = 6, objects: int = 3) -> House:
-    """An empty house with its people, rooms and things."""
+    """An empty house with its people, rooms and objects."""
     random = story.random
     return House(story, story.people(people), random.sample(ROOMS, rooms), random.sample(OBJECTS, objects))
 
@@ -106,7 +106,7 @@ def one_supporting_fact(story: StoryBuilder) -> None:
 
 
 def two_supporting_facts(story: StoryBuilder) -> None:
-    """Task 2. Where is a thing? Where its holder is, or was when it was put down."""
+    """Task 2. Where is an object? Where its holder is, or put it down."""
     state = house(story)
     for _ in range(story.random.randint(6, 20)):
         state.act(0.5)
@@ -118,7 +118,7 @@ def two_supporting_facts(story: StoryBuilder) -> None:
 
 
 def three_supporting_facts(story: StoryBuilder) -> None:
-    """Task 3. Where was a thing before it came to a room? Only rooms that it came to once."""
+    """Task 3. Where was an object before a room? Only rooms that it came to once."""
     state = house(story)
     for _ in range(story.random.randint(10, 32)):
         state.act(0.4)
@@ -170,7 +170,7 @@ def yes_no(story: StoryBuilder) -> None:
 
 
 def ask_whether_at(story: StoryBuilder, state: House, who: str, known: dict[str, str], elsewhere: str, line: int, choices: int) -> None:
-    """Ask whether a person is at a place: half of the time one of those `known`, with their answers; else another that was told."""
+    """Ask whether a person is at a place: half of the time a `known` one, with its answer; else another that was named."""
     others = sorted(state.named_rooms() - set(known))
     if elsewhere and others and story.random.random() < 0.5:
         where, answer = story.random.choice(others), elsewhere
@@ -180,7 +180,7 @@ def ask_whether_at(story: StoryBuilder, state: House, who: str, known: dict[str,
 
 
 def ask_for_load(story: StoryBuilder, question: str) -> None:
-    """Tasks 7 and 8. How many things, or which, does a person carry? Of those who carry none only who took one thing and put it down."""
+    """Tasks 7 and 8. How many objects, or which, does a person carry? Who carries none has taken one object and put it down."""
     state, counted = house(story, people=2), question.startswith("How many")
     for _ in range(story.random.randint(6, 16)):
         state.act(0.7)
@@ -269,7 +269,7 @@ def conjunction(story: StoryBuilder) -> None:
 
 
 def time(story: StoryBuilder) -> None:
-    """Task 14. Where was a person before a place? Statements say when, and are not told in that order."""
+    """Task 14. Where was a person before a place? Statements say when, but come in any order."""
     random, state = story.random, house(story, people=3)
     days = {who: dict(zip(sorted(random.sample(range(len(HOURS)), 3)), random.sample(state.rooms, 3), strict=True)) for who in state.people}
     visits = [(who, hour, where) for who, day in days.items() for hour, where in day.items()]
@@ -284,7 +284,7 @@ def time(story: StoryBuilder) -> None:
 
 
 def motivations(story: StoryBuilder) -> None:
-    """Task 20. Where will somebody go, and why did somebody go there? Which need leads where is told."""
+    """Task 20. Where will somebody go, and why did somebody go there? Rules say which need leads where."""
     random, people = story.random, story.people(4)
     needs = dict(zip(random.sample(("hungry", "thirsty", "tired", "bored", "cold", "curious"), 3), random.sample(ROOMS, 3), strict=True))
     forms = ("Whoever is {need} goes to the {where}.", "Those who are {need} go to the {where}.", "All {need} people go to the {where}.")

@@ -119,7 +119,7 @@ def statement_slots(text: str) -> dict[str, str]:
 
 
 def question_cue(text: str) -> dict[str, str]:
-    """The words that a question names: a person or a thing, and for task 3 the later room."""
+    """The words that a question names: a person or an object, for task 3 also the later room."""
     match = QUESTION.match(text)
     if match is None:
         raise strange("question", text)

@@ -1,4 +1,4 @@
-"""Tasks about what stands still: places and shapes on a plane, sizes, kinds of animals. All is told before the first question."""
+"""Tasks without change: places and shapes on a plane, sizes, kinds of animals. All statements come before the first question."""
 
 from itertools import pairwise
 from random import Random
@@ -15,11 +15,11 @@ ANIMALS = {
     "hawk": "hawks", "rabbit": "rabbits", "fox": "foxes", "owl": "owls", "duck": "ducks", "bear": "bears",
 }  # fmt: skip
 Point = tuple[int, int]
-Edge = tuple[str, str, str]  # the first lies on that side of the second
+Edge = tuple[str, str, str]  # the first lies in that direction of the second
 
 
 def draw_plane(random: Random, names: list[str], directions: dict[str, Point]) -> tuple[dict[str, Point], list[Edge]]:
-    """Every name but the first beside one before it, no two at one point: their points, and who lies on which side of whom."""
+    """Place each name beside an earlier one, no two at one point: their points, and who lies in which direction of whom."""
     points: dict[str, Point] = {names[0]: (0, 0)}
     edges = []
     for name in names[1:]:
@@ -34,7 +34,7 @@ def draw_plane(random: Random, names: list[str], directions: dict[str, Point]) -
 
 
 def state_plane(story: StoryBuilder, edges: list[Edge], directions: dict[str, Point], forms: tuple[str, ...]) -> dict[frozenset[str], int]:
-    """Tell each edge from either end, in any order; returns the statement of each pair."""
+    """State each edge from either end, in any order; returns the statement of each pair."""
     opposite = {name: next(other for other, (x, y) in directions.items() if (-x, -y) == step) for name, step in directions.items()}
     lines = {}
     for first, direction, second in story.random.sample(edges, len(edges)):
@@ -48,7 +48,7 @@ PLACED = ("the {first} lies directly {side} of the {second}.", "the {first} is d
 
 
 def two_argument_relations(story: StoryBuilder) -> None:
-    """Task 4. Which place lies on that side of another?"""
+    """Task 4. Which place lies in a direction of another?"""
     names = story.random.sample(ROOMS, story.random.randint(3, 5))
     _, edges = draw_plane(story.random, names, STEPS)
     lines = state_plane(story, edges, STEPS, PLACED)
@@ -59,7 +59,7 @@ def two_argument_relations(story: StoryBuilder) -> None:
 
 
 def path_finding(story: StoryBuilder) -> None:
-    """Task 19. Which two steps lead from one place to another, along what was told?"""
+    """Task 19. Which two steps lead from one place to another, along stated edges?"""
     names = story.random.sample(ROOMS, story.random.randint(4, 6))
     points, edges = draw_plane(story.random, names, STEPS)
     lines = state_plane(story, edges, STEPS, PLACED)
@@ -73,7 +73,7 @@ def path_finding(story: StoryBuilder) -> None:
 
 
 def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[str, str, str]]:
-    """All (start, middle, goal) where both pairs were told and start and goal were not."""
+    """All (start, middle, goal) whose pairs were both stated, with start and goal different."""
     return [
         (start, middle, goal)
         for start in names
@@ -84,7 +84,7 @@ def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[
 
 
 def positional_reasoning(story: StoryBuilder) -> None:
-    """Task 17. Is a shape on that side of another, each beside a third?"""
+    """Task 17. Is a shape in a direction of another, both beside a third?"""
     random = story.random
     names = [f"{random.choice(COLORS)} {shape}" for shape in random.sample(SHAPES, random.randint(3, 5))]
     points, edges = draw_plane(random, names, POSITIONS)
@@ -100,7 +100,7 @@ def positional_reasoning(story: StoryBuilder) -> None:
 
 
 def size_reasoning(story: StoryBuilder) -> None:
-    """Task 18. Does a thing fit into another, told of neighbours in size alone?"""
+    """Task 18. Does an object fit into another? Statements compare neighbours in size."""
     random = story.random
     names = random.sample(OBJECTS, random.randint(4, 6))  # from the smallest
     forms = ("the {small} fits inside the {large}.", "the {large} is larger than the {small}.", "the {small} is smaller than the {large}.",
@@ -117,7 +117,7 @@ def size_reasoning(story: StoryBuilder) -> None:
 
 
 def basic_deduction(story: StoryBuilder) -> None:
-    """Task 15. What is an animal afraid of, that is of a kind that is afraid of another?"""
+    """Task 15. What is an animal afraid of? A rule says it of the animal's kind."""
     random = story.random
     kinds = random.sample(list(ANIMALS), 4)
     forms = ("{kinds} are afraid of {others}.", "{kinds} fear {others}.", "all {kinds} are afraid of {others}.",
@@ -139,7 +139,7 @@ def basic_deduction(story: StoryBuilder) -> None:
 
 
 def basic_induction(story: StoryBuilder) -> None:
-    """Task 16. What color is an animal, by the only one of its kind whose color was told?"""
+    """Task 16. What color is an animal, by the only one of its kind with a stated color?"""
     random = story.random
     kinds, colors = random.sample(list(ANIMALS), 3), random.sample(COLORS, 3)
     people = story.people(6)

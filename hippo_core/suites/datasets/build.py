@@ -46,7 +46,7 @@ def write_dataset(
     context_limit: int = CONTEXT_LIMIT,
     overrides: Overrides = None,
 ) -> Path:
-    """The folder of a data set; it is built unless a current one is there. Builders that run at the same time do not clash."""
+    """The folder of a data set; it is built unless a current one is there. Several builders may run at once."""
     arguments = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))
     settings = suite_settings(suite_name, profile, context_limit, overrides)
     folder = dataset_folder(*arguments)
@@ -76,8 +76,8 @@ def stored_splits(suite_name: str) -> tuple[Split, ...]:
 
 
 def remove_outdated(folder: Path, source: str) -> None:
-    """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back. LabError for a folder
-    that holds anything but the data set as it was built, which is not the lab's to delete."""
+    """Move an outdated data set away, then delete it; one that another builder has just renewed goes back. LabError for a folder with
+    anything but the data set as it was built: the lab may not delete that."""
     try:
         card.verify(folder)
     except (LabError, OSError) as error:  # an OSError where another builder takes it away meanwhile

@@ -1,6 +1,6 @@
 """The rules that every suite must keep, and what breaks them: wrong ids, two golds for a question, too few competitors, leaks.
 
-A finding is a broken rule; an empty list is what one hopes for.
+A finding is a broken rule; no findings are the goal.
 """
 
 import re
@@ -24,7 +24,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     },
 }
 
-GOLDLESS = {UNANSWERABLE, "no_gold"}  # slices of items that no fact answers, or of which nobody says which do
+GOLDLESS = {UNANSWERABLE, "no_gold"}  # slices of items without gold facts: there are none, or no file names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RuleViolation:
 
 
 class Known:
-    """What the rules look up in a world, each part made once for all its items."""
+    """A world's look-up tables for the rules, each made once for all items."""
 
     def __init__(self, world: World) -> None:
         self.world = world.id
@@ -76,7 +76,7 @@ def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list
             findings += [
                 RuleViolation(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)
             ]
-            if UNANSWERABLE not in item.slices:  # what is left out for one question may be near to another
+            if UNANSWERABLE not in item.slices:  # a fact left out for one may be near to another
                 findings += too_few_competitors(known, item, n_competitors)
         wrong = answerable_items(suite, world)
         findings += [RuleViolation("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
@@ -109,7 +109,7 @@ def one_gold(world: World) -> Iterator[RuleViolation]:
 
 
 def known_facts(item: Item, known: Known) -> Iterator[str]:
-    """Gold facts exist and are taught; the window is taught; what is taught exists, in order of telling."""
+    """Gold facts and the window are taught; taught facts exist, in order of time."""
     if not item.gold_facts and not GOLDLESS & set(item.slices):
         yield "it has no gold fact"
     taught = known.positions(item.taught)
@@ -132,14 +132,14 @@ def true_distance(item: Item, known: Known) -> Iterator[str]:
 
 
 def answer_stated(item: Item, known: Known) -> Iterator[str]:
-    """Where one fact is enough, a gold fact holds the answer."""
+    """Where one fact is enough, a gold fact contains the answer."""
     gold = [known.facts[fact].text for fact in item.gold_facts if fact in known.facts]
     if item.hops == 1 and gold and not any(contains_words(text, answer) for text in gold for answer in item.answers):
         yield f"no gold fact holds the answer {item.answers[0]!r}"
 
 
 def answer_hidden(item: Item, known: Known) -> Iterator[str]:
-    """The question does not hold the answer; no answer is empty."""
+    """The question does not contain the answer; no answer is empty."""
     if not item.answers or not all(answer.strip() for answer in item.answers):
         yield "it has an empty answer"
     for answer in item.answers:
@@ -178,7 +178,7 @@ def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[RuleVi
 
 
 def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[RuleViolation]:
-    """Facts that are told in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
+    """Facts that are in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
     if "no shared facts" in EXEMPT.get(suite.name, {}):
         return []
     first_split: dict[str, str] = {}

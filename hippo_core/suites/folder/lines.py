@@ -64,7 +64,7 @@ REQUIRED = ("id", "world", "text", "question", "answers", "gold_facts")  # where
 
 
 def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line's place ("path:line") and its checked values; blank lines are skipped, ids must differ."""
+    """Each line's position ("path:line") and its checked values; blank lines are skipped, ids must differ."""
     seen: dict[str, int] = {}
     number = 0
     for number, raw in enumerate(with_progress(raw_lines(path), f"reading {path.name}"), 1):

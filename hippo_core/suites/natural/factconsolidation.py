@@ -4,8 +4,8 @@ them (MemoryAgentBench; Hu, Wang and McAuley 2025, arXiv 2507.05257; facts and q
     taught   all facts in the order of their numbers, without these
     asked    Which sport is goaltender associated with?        What is the birthplace of the spouse of the author of Our Mutual Friend?
 
-What is said is changed on purpose, so no model knows the answers by itself. The files name no gold facts: for a question about one fact it
-is, of those that hold the answer, the one with most of the question's words. Test only: nothing is fitted on it.
+The facts are changed on purpose, so no model knows the answers by itself. The files name no gold facts. For a question about one fact it is
+the one with most of the question's words, among those that hold the answer. Test only: nothing is fitted on it.
 """
 
 import json

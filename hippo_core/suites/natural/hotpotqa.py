@@ -3,8 +3,8 @@
     taught   all paragraphs of all questions
     asked    What government position was held by the woman who portrayed Corliss Archer in the film Kiss and Tell?
 
-Which paragraphs support an answer the file does not say: gold are those of a question's own ten that hold the answer; a question whose
-answer is yes or no has none, and is judged by its answer alone. Test only: nothing is fitted on it.
+The file does not say which paragraphs support an answer: gold are those of a question's own ten that hold it. A question with the answer
+yes or no has no gold, and is judged by its answer alone. Test only: nothing is fitted on it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What these suites share: passages as facts, in chunks where that is asked for, and a fair share of the questions of each world."""
+"""What these suites share: passages as facts, perhaps in chunks, and an even share of the questions of each world."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ RUNG = "natural"  # of all questions: how people asked
 
 
 class ReadSettings(Settings):
-    """The files say all."""
+    """Set by the files."""
 
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
@@ -62,7 +62,7 @@ def by_passage(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
 
 
 def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """The ids of the facts that hold an answer word for word, small letters and capitals alike."""
+    """The ids of the facts that contain an answer word for word, in any case."""
     wanted = re.compile(rf"(?<!\w){re.escape(answer.lower())}(?!\w)")
     return tuple(fact.id for fact in facts if wanted.search(fact.text.lower()))
 

@@ -3,7 +3,7 @@
     taught   a passage of about 120 words, up to some 500
     asked    Which NFL team represented the AFC at Super Bowl 50?     gold: Denver Broncos
 
-A world is an article; pooled, all passages of all articles are one. Articles are split, because passages of one article are alike: in the
+A world is an article; pooled, all passages of all articles are one. Articles are split, because passages of one article are similar: in the
 order of the SHA-256 of their titles the first 30 are for training, 6 for validation, 12 for the test.
 """
 

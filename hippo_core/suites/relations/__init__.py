@@ -3,9 +3,9 @@
     taught   The keel of the Marrow Lass was laid at Odd & Sons. ... Bea Lund swears that Odd & Sons pay dues to the harbour guild. ...
     asked    To which guild does the yard that built the Marrow Lass belong?       gold: the harbour guild
 
-Any relation may lead to any other whose head is of the kind of its tail. Facts are told plainly or by witnesses; some are replaced by later
-ones ("now?", "before?"), and of some people disagree, by the rules of the suite `semantic` (conflict.py). What is denied, merely thought
-possible, or said to have been so once is told beside them. `refuted` are the tails that were told and do not hold.
+A relation may lead to any other whose head is of the kind of its tail. Facts are stated plainly or by witnesses. Later facts replace some
+("now?", "before?"), and on some people disagree, by the rules of the suite `semantic` (conflict.py). Denials, guesses and former facts are
+distractors. `refuted` are the tails that were stated and are not true.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ DISTRACTIONS = ("denial", "guess", "former")
 
 
 class RelationsSettings(Settings):
-    """A world of relations. `n_facts`: what is so, however often it is told; `n_relations`: relations that are told of; `hops`: of the
-    questions, in turn. `about`: what these are about, in turn: any chain, what was replaced ("now" and "before", one hop), or a chain that
-    ends where people disagree. `testimony`: share of the facts that a witness tells; `updates`: facts that were otherwise before;
-    `disputed`: facts of which people disagree; `distractors`: denials, guesses and things of the past; `reverse`: share of a question's
-    steps that lead from tail to head. `seen`: relations of the training split, in wordings that are not of it."""
+    """A world of relations. `n_facts`: true facts, however often they are stated; `n_relations`: different relations; `hops`: of the
+    questions, in turn. `about`: the questions' subjects, in turn: any chain, a replaced fact ("now" and "before", one hop), or a chain that
+    ends where people disagree. `testimony`: share of the facts that a witness states; `updates`: facts that replace earlier ones;
+    `disputed`: facts on which people disagree; `distractors`: denials, guesses and former facts; `reverse`: share of a question's steps
+    that lead from tail to head. `seen`: relations of the training split, in wordings that are not of it."""
 
     n_facts: Annotated[int, Field(ge=8, le=2000)] = 24
     n_competitors: int = 0
@@ -130,7 +130,7 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
 
 
 def _state_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: WorldSpec) -> list[RelationQuestion]:
-    """Tell all that is so, and ask `n_items` different questions; none where there are not as many."""
+    """State all facts, and ask `n_items` different questions; none where there are not as many."""
     random, edges = draft.random, draft.edges
     some = random.sample(edges, min(len(edges), settings.updates + settings.disputed))
     updated, disputed = some[: settings.updates], some[settings.updates :]
@@ -158,7 +158,7 @@ def _state_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: Worl
 
 
 def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: float) -> tuple[RelationStep, ...]:
-    """Steps through different things that end over one of these edges, or none. One leads back where its tail has one head."""
+    """Steps through different entities that end over one of these edges, or none. One leads back where its tail has one head."""
     random = draft.random
 
     def into(name: str, before: frozenset[str], left: int) -> tuple[RelationStep, ...] | None:
@@ -185,7 +185,7 @@ def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: 
 
 
 def _has_single_head(draft: RelationDraft, edge: DraftEdge) -> bool:
-    """Whether nothing else was told to have the same tail by the same relation, and nothing else of this head."""
+    """Whether no other head was stated for this tail and relation, and no other tail for this head."""
     tails = [other for other in draft.edges if other.relation == edge.relation and edge.tail in (other.tail, *draft.refuted.get(other, ()))]
     return tails == [edge] and edge not in draft.refuted
 
@@ -222,14 +222,14 @@ def _question(words: DraftWords, steps: Sequence[RelationStep], about: About) ->
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell one step, which the number draws: all that is told of its head by its relation."""
+    """Leave out one step, which the number draws: all statements of its head and relation."""
     left_out = item.gold_facts[number % len(item.gold_facts)]
     [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
     return lambda fact: None if all(fact.slots[slot] == slots[slot] for slot in ("head", "relation")) else fact
 
 
 def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
-    """Whether facts lead over the steps of a question to something."""
+    """Whether facts lead over all steps of a question."""
     reached = {item.cue.get("head") or item.cue["tail"]}
     for step in item.cue["path"].split():
         start, end = ("tail", "head") if step.startswith("^") else ("head", "tail")

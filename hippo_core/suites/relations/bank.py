@@ -1,6 +1,6 @@
-"""The bank of relations: data/relations, hundreds of relations of many fields of life, each told in six ways, written by hand.
+"""The bank of relations: data/relations, hundreds of relations of many fields of life, each in six wordings, written by hand.
 
-A relation of `bank/` belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of what it says.
+A relation of `bank/` belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of its words.
 These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace. Those of `training/` are
 for training alone.
 """
@@ -49,7 +49,7 @@ class BankRelation:
     changes: tuple[str, str]
 
     def is_like(self, other: "BankRelation") -> bool:
-        """Whether two relations between the same kinds share a word of their nouns: a company's parent, and its parent company."""
+        """Whether two relations between the same kinds share a word of their nouns: "parent" and "parent company"."""
         same_kinds = (self.head, self.tail) == (other.head, other.tail)
         return same_kinds and not {*self.noun.split()}.isdisjoint(other.noun.split())
 
@@ -102,7 +102,7 @@ def _relation(path: Path, field: str, values: Mapping[str, Any]) -> BankRelation
 
 @cache
 def _firsts() -> dict[str, str]:
-    """Of each relation the first one that it is like, or one of these is like, by name."""
+    """For each relation the first one of its group of similar relations, by name."""
     firsts: dict[str, str] = {}
     for relation in relations():
         similar = {firsts[other.name] for other in relations() if other.name in firsts and relation.is_like(other)}
@@ -143,13 +143,13 @@ def further_names() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """The kinds of things that have names."""
+    """The kinds of entities that have names."""
     return tuple(kind for kind in read_mapping(folder() / "frames/names.yaml") if kind != "person")
 
 
 @cache
 def names(kind: str, split: Split) -> tuple[str, ...]:
-    """The names of a kind of thing that belong to a split."""
+    """The names of a kind that belong to a split."""
     of = read_mapping(folder() / "frames/names.yaml")
     if kind in PARTS:
         of = of["person"]

@@ -1,4 +1,4 @@
-"""A world of relations under construction: who and what is in it, what is so, and how each of it is told."""
+"""A world of relations under construction: its entities, its true facts, and their statements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from hippo_core.suites.types import Split
 CONFIDENCE = {"high": 0.9, "middle": 0.6, "low": 0.3}
 GUESSED = 0.1
 FRAMES = {"denial": "negation", "guess": "hedges"}
-TELLERS, PER_KIND = 6, 5  # people who tell; things of a kind in a world
+TELLERS, PER_KIND = 6, 5  # witnesses; entities of a kind in a world
 
 
 class DraftEdge(NamedTuple):
-    """That a head has a tail by a relation."""
+    """A fact: a head, a relation, a tail."""
 
     head: str
     relation: BankRelation
@@ -26,14 +26,14 @@ class DraftEdge(NamedTuple):
 
     @property
     def slots(self) -> dict[str, str]:
-        """What a statement of it says."""
+        """The slots of its statement."""
         return {"head": self.head, "relation": self.relation.name, "tail": self.tail}
 
 
 @dataclass(frozen=True)
 class DraftRow:
-    """A statement: its text, what it says (`slots`), of which edge (`about`), whether that is so (`holds`) and whether it decides it, who
-    tells it and how surely. Of several about one edge that one comes first which stands first."""
+    """A statement: its text and slots, the edge that it is `about`, whether it `is_true` and decides the edge, its witness and their
+    confidence. Statements about one edge stay in this order."""
 
     text: str
     slots: Mapping[str, str]
@@ -76,7 +76,7 @@ class DraftWords:
         return form.format(h=edge.head, t=edge.tail)
 
     def names(self, kind: str, count: int) -> list[str]:
-        """So many names of a kind of thing, each once, or all that there are."""
+        """So many names of a kind, each once, or all that there are."""
         if kind == "person":
             given, family = (self.names(part, count) for part in ("given", "surname"))
             return [f"{first} {last}" for first, last in zip(given, family, strict=True)]
@@ -86,7 +86,7 @@ class DraftWords:
 
 @dataclass
 class RelationDraft:
-    """A world under construction: what is so, what was so before (`was`), and what else was told of an edge and is not so (`refuted`)."""
+    """A world under construction: true `edges`, earlier tails (`was`), and tails that were stated and are not true (`refuted`)."""
 
     words: DraftWords
     edges: list[DraftEdge] = field(default_factory=list)
@@ -101,7 +101,7 @@ class RelationDraft:
         return self.words.random
 
     def draw(self, n_relations: int, n_edges: int) -> None:
-        """Relations that lead to one another, things of their kinds, and edges between these."""
+        """Relations that lead to one another, entities of their kinds, and edges between these."""
         pool = self.random.sample(self.words.relations, len(self.words.relations))
         chosen = [pool.pop()]
         while len(chosen) < n_relations and pool:
@@ -119,11 +119,11 @@ class RelationDraft:
         self.tellers = [name for name in self.words.names("person", TELLERS + PER_KIND) if name not in known][:TELLERS]
 
     def other(self, edge: DraftEdge, *more: str) -> str:
-        """Another thing of the kind of its tail."""
+        """Another entity of the kind of its tail."""
         return self.random.choice([name for name in self.kinds[edge.relation.tail] if name not in (edge.head, edge.tail, *more)])
 
     def add(self, edge: DraftEdge, text: str, kind: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
-        """A statement about an edge. `tail`: what it says, where it is not the edge's; `old`: what it says was so before."""
+        """A statement about an edge. `tail`: the stated tail, where it is not the edge's; `old`: the stated earlier tail."""
         more = {"told": kind} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
         self.rows.append(DraftRow(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
 
@@ -136,13 +136,13 @@ class RelationDraft:
             self.add(edge, self.words.statement(edge), decides=True)
 
     def testify(self, edge: DraftEdge, teller: str, certainty: str, tail: str = "", **about) -> None:
-        """What a witness says of an edge, or of another tail."""
+        """A witness states an edge, or another tail."""
         clause = self.words.statement(edge._replace(tail=tail or edge.tail), clause=True)
         text = self.words.frame("testimony", certainty).format(w=teller, s=clause)
         self.add(edge, text, certainty, tail=tail, teller=teller, confidence=CONFIDENCE[certainty], **about)
 
     def update(self, edge: DraftEdge) -> None:
-        """What was so before, then what is so now."""
+        """First the earlier tail, then its update."""
         old = self.was[edge] = self.other(edge)
         self.add(edge, self.words.statement(edge._replace(tail=old)), tail=old, is_true=False)
         form = self.random.choice([*edge.relation.changes, self.words.frame("updates", "replaced")])
@@ -151,7 +151,7 @@ class RelationDraft:
         self.refuted.setdefault(edge, []).append(old)
 
     def dispute(self, edge: DraftEdge) -> None:
-        """What several witnesses say, of which the rules of `conflict` tell what holds."""
+        """Several witnesses disagree; the rules of `conflict` decide what is true."""
         wrong, level_of = self.other(edge), {value: name for name, value in CONFIDENCE.items()}
         testimonies = disagree_with_confidence(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
         true, confident, last = (
@@ -168,7 +168,7 @@ class RelationDraft:
         self.refuted.setdefault(edge, []).append(wrong)
 
     def distract(self, edge: DraftEdge, kind: str) -> None:
-        """Something else that is told of an edge and does not touch it: a denial, a guess, or what once was."""
+        """A statement that does not change an edge: a denial, a guess, or a former fact."""
         wrong, noun = self.other(edge, *self.refuted.get(edge, ())), edge.relation.noun
         clause = self.words.statement(edge._replace(tail=wrong), clause=True)
         form = self.words.frame("updates", "former") if kind == "former" else self.words.frame(FRAMES[kind])
@@ -179,7 +179,7 @@ class RelationDraft:
         self.refuted.setdefault(edge, []).append(wrong)
 
     def ordered(self) -> list[DraftRow]:
-        """The statements as they are told: in any order, but those about one edge as they stand here."""
+        """The statements in random order; those about one edge keep theirs."""
         positions = self.random.sample(range(len(self.rows)), len(self.rows))
         own: dict[DraftEdge, list[int]] = {}
         for position, row in zip(positions, self.rows, strict=True):

@@ -1,15 +1,14 @@
-"""semantic: answers that no single fact holds, among near misses and contradictions.
+"""semantic: answers that take several facts, among near misses and contradictions.
 
     taught   Omar bought a lamp at the Marlow shop in May. ... Lea says that the Marlow shop is in Lima. ... According to Tom, the Marlow
              shop stands in Oslo. ... The Marlow shop is in Oslo, Lea says.
     asked    In which city did Omar buy a lamp in May?      gold: Oslo, refuted: Lima
 
-Firms stand in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from the
-friend of a person. A firm's city can be contradicted by a rumor (never believed), by a later move (always believed), and by plain
-statements that disagree, of which only how many said so, and when, tells what holds; or, where people say how sure they are, the surest
-(conflict.py). What was told and does not hold is `refuted`. There is one gold fact a hop: of several people who say what holds the last
-of those that decide; what the others say is `retold`. Some facts are told again in other words (`retellings`), some tell the same of two
-times (`timed`), and there are near misses: relations that sound like the right one and are not.
+Firms are in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from a person's
+friend. A rumor (never true), a later move (always true) or plain statements that disagree can contradict a firm's city. Of plain
+statements the number and the order decide, or the stated confidence (conflict.py). `refuted` are the stated cities that are wrong. There
+is one gold fact a hop: of several people who are right the last that decides; the others' statements are `retold`. Some facts are repeated
+in other words (`retellings`), some occur at two times (`timed`), and near misses have relations that sound like the right one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
 
-TELLERS = 6  # people who say where firms are
+TELLERS = 6  # people who state where firms are
 PER_CONFLICT = 12  # facts of a world for each firm that people disagree about
 
 
@@ -41,17 +40,17 @@ class SemanticSettings(Settings):
     contradictions: Annotated[int, Field(ge=0)] = 2  # firms whose city is contradicted, at most
     conflicts: Annotated[tuple[Literal["rumor", "move", "plain"], ...], Field(min_length=1)] = ("rumor", "move")  # by what, drawn
     contested: Annotated[float, Field(ge=0, le=1)] | None = None  # share of questions about these firms; as it comes unless given
-    hedges: bool = False  # whether those who disagree say how sure they are
-    retellings: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of facts that tell another one again, in other words
+    hedges: bool = False  # whether those who disagree state their confidence
+    retellings: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of facts that repeat another one in other words
     timed: Annotated[int, Field(ge=0)] = 0  # people who bought the same at two firms, at two times
     near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
-    wording: Wording = "own"  # of what is told; questions are in the lab's own words
+    wording: Wording = "own"  # of the facts; questions are in the lab's own words
 
 
 class RelationRow(NamedTuple):
-    """A fact under construction: a form and the words in it, which are put together when a world is kept. `late`: it comes after all that
-    are not; `place`: where it comes among its like, drawn where None; `retells`: the row that it tells again; `again`: other forms."""
+    """A fact under construction: a form and its words, which are joined when a world is kept. `late`: it comes after all that are not;
+    `position`: its rank among its like, drawn where None; `repeats`: the row that it repeats; `again`: other forms."""
 
     form: str
     words: dict[str, str]
@@ -93,13 +92,13 @@ class Firm:
     city: str  # the true one
     fact: int  # the one that decides
     contradicted: str  # "", "rumor", "move" or "plain"
-    refuted: tuple[str, ...] = ()  # cities that were told and are not it
+    refuted: tuple[str, ...] = ()  # stated cities that are wrong
     statements: tuple[int, ...] = ()  # all statements, where people disagree
-    same: tuple[int, ...] = ()  # those of them that say the same as the one that decides
+    same: tuple[int, ...] = ()  # those of them that agree with the one that decides
 
 
 def firm_names(random: Random, count: int) -> list[str]:
-    """Different names of firms, of one family or of two where these do not suffice."""
+    """Different names of firms: surnames, or pairs of them where there are too few."""
     if count <= len(lexicon.SURNAMES):
         return random.sample(lexicon.SURNAMES, count)
     pairs = [f"{a} & {b}" for a, b in product(lexicon.SURNAMES, repeat=2) if a != b]
@@ -107,12 +106,12 @@ def firm_names(random: Random, count: int) -> list[str]:
 
 
 def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[Firm]:
-    """Firms and the facts of where they stand; some contradicted."""
+    """Firms and the facts of their cities; some contradicted."""
     random, settings, spec = draft.random, draft.settings, draft.spec
     cities = random.sample(lexicon.CITIES, min(n_firms, len(lexicon.CITIES)))
     kinds = [frame.firm for frame in FRAMES.values()] * n_firms
     most = settings.contradictions
-    if "plain" in settings.conflicts:  # whose several statements leave room for little else
+    if "plain" in settings.conflicts:  # their statements leave few other facts
         most = min(most, settings.n_facts // PER_CONFLICT)
     firms = []
     for number, name in enumerate(firm_names(random, n_firms)):
@@ -138,7 +137,7 @@ def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[F
 
 
 def add_statements(draft: SemanticDraft, name: str, kind: str, city: str, other: str, tellers: list[str]) -> Firm:
-    """A firm of whose city people disagree, and what they say."""
+    """A firm on whose city people disagree, and their statements."""
     random = draft.random
     testimonies = (
         disagree_with_confidence(random, tellers, city, other, tuple(HEDGED))
@@ -225,7 +224,7 @@ def add_timed(draft: SemanticDraft, who: str, name: str, obj: str, fitting: list
 
 
 def add_link(draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
-    """A link, told."""
+    """A link as a fact."""
     frame = FRAMES[name]
     form = draft.random.choice(frame.link)
     words = {"who": who, "thing": obj, "Thing": obj[:1].upper() + obj[1:], "name": firm.name, "when": when}
@@ -236,12 +235,12 @@ def add_link(draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, fr
 
 
 def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[str, ...]:
-    """The other forms that tell the same."""
+    """The other forms with the same meaning."""
     return tuple(other for other in (*usual, *again) if other != form)
 
 
 def add_retellings(draft: SemanticDraft, count: int) -> bool:
-    """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
+    """Repeat so many facts, once or twice, each time in other words; whether there were enough."""
     random = draft.random
     tellable = [row for row, candidate in enumerate(draft.rows) if candidate.again]
     wordings = [(row, wording) for row in tellable for wording in random.sample(draft.rows[row].again, 2)]
@@ -256,7 +255,7 @@ def add_retellings(draft: SemanticDraft, count: int) -> bool:
 
 
 def add_near_misses(draft: SemanticDraft, firms: list[Firm], people: list[str]) -> None:
-    """Facts that sound like a link or a site and are neither."""
+    """Facts that sound like a link or a firm's city and are neither."""
     random = draft.random
     for number in range(draft.settings.near_misses):
         for _ in attempts(draft.settings, "near miss"):
@@ -361,7 +360,7 @@ def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
 
 
 def answerable(chain: Chain, chains: list[Chain], hops: int) -> bool:
-    """Whether the question about a chain has one answer: for three hops, the friend's friend must do this once only."""
+    """Whether the question about a chain has one answer: for three hops, the friend must have one such link."""
     if hops == 2:
         return True
     same = [c for c in chains if (c.friend, c.frame, c.obj, c.when) == (chain.friend, chain.frame, chain.obj, chain.when)]
@@ -390,7 +389,7 @@ def timed(question: str, when: str) -> str:
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell one step of the chain, which the number draws: all sites of the firm, or a link in any words."""
+    """Leave out one step of the chain, which the number draws: all cities of the firm, or a link in any words."""
     left_out = item.gold_facts[number % len(item.gold_facts)]
     [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
     if "city" not in slots:

@@ -1,12 +1,12 @@
-"""The spatial suite: a map told in sentences; ways, procedures, things at places, and where a walker ends up.
+"""The spatial suite: a map in sentences; routes, procedures, objects at places, and where a walker ends up.
 
     taught   The well is north of the mill. The barn lies east of the well. The milk round goes from the mill: north, east, south, west.
     asked    Which directions lead from the mill to the barn?     gold: north, east
 
-A world is a grid with obstacles or a graph of paths. It is told in sentences, or an explorer tells what it observes on a walk
-(`explore.py`), not all of it true; `mapper.py` is a reader that makes the best of that. Questions name labelled places, never
-coordinates. Paths are scored by walking them on the true map. No fact is shared between splits: a link, a thing at a place, a procedure,
-a walker's start and each kind of step belong to the split that the hash of their words says; so does each step that an explorer tells.
+A world is a grid with obstacles or a graph of paths. Sentences describe it, or an explorer reports its observations on a walk
+(`explore.py`), not all of them true; `mapper.py` is a reader that makes the best of these. Questions name labelled places, never
+coordinates. Paths are scored by walking them on the true map. No fact is shared between splits: a link, an object at a place, a procedure,
+a walker's start, each kind of step and each step of an explorer belong to a split by the hash of their words.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ NAMINGS = (*[0] * 20, *[500] * 20)
 
 @cache
 def allowed_labels(split: Split) -> tuple[frozenset[int], ...]:
-    """For each label the numbers of those that it may be linked with in this split."""
+    """For each label the numbers of the labels that it may be linked with in this split."""
 
     def linkable(a: str, b: str) -> bool:
         return a != b and belongs("|".join(sorted((a, b))), split)
@@ -43,7 +43,7 @@ def allowed_labels(split: Split) -> tuple[frozenset[int], ...]:
 
 
 def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: bool) -> tuple[Map, list[tuple[str, str]]] | None:
-    """A named map and the (place, direction) pairs at which an obstacle bars the way; None where this draw will not do."""
+    """A named map and the (place, direction) pairs that an obstacle bars; None where this draw fails."""
     if is_grid:
         links, bars = draw_grid(random, settings.grid_size, settings.obstacles)
     else:
@@ -61,12 +61,12 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
 
 
 def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> World:
-    """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+    """One world, drawn again until it carries its questions."""
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
         drawn = draw_map(random, settings, spec.split, is_grid)
         narration = None
-        if drawn:  # told by an explorer on its walk, or in sentences with what happens on the map
+        if drawn:  # by an explorer on its walk, or in sentences with what happens on the map
             narration = explore(random, settings, spec, drawn[0]) if settings.rounds else narrate_map(random, settings, spec, *drawn)
         items = draw_items(random, settings, spec, narration) if narration else None
         if narration and items:

@@ -1,7 +1,7 @@
-"""The bank of place statements: data/places, how people tell of links between places, of walks, and ask for ways, written by hand.
+"""The bank of place statements: data/places, statements of links between places, of walks, and questions for routes, written by hand.
 
 Two settings are kept for the test and one for validation; of the others, and of walks and questions, each wording belongs to one split, by
-a hash of what it says. These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
+a hash of its words. These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
 Those of `training/` are for training alone.
 """
 
@@ -25,8 +25,8 @@ WALKS = ("start", "arrive", "arrive_unnamed", "arrive_by", "blocked", "back", "s
 
 @dataclass(frozen=True, slots=True)
 class PlaceFrame:
-    """A statement of {a} and {b}. `says`: that one gets from either to the other; forward: from a to b alone; that one does so no more, or
-    again; that somebody supposes it; or nothing of a link. A {direction} leads from a to b."""
+    """A statement of {a} and {b}. `label`: link, either way; forward, from a to b alone; closed, no more; opened, again; doubt, supposed;
+    none, nothing of a link. A {direction} leads from a to b."""
 
     text: str
     label: FrameLabel
@@ -50,7 +50,7 @@ def digest() -> str:
 
 @cache
 def _further() -> Mapping[str, list[Any]]:
-    """What is for training alone, by what it is."""
+    """What is for training alone, by kind."""
     by_kind: dict[str, list[Any]] = {}
     for path in sorted(folder().glob("training/*.yaml")):
         for kind, texts in read_mapping(path).items():
@@ -60,7 +60,7 @@ def _further() -> Mapping[str, list[Any]]:
 
 @cache
 def _settings() -> Mapping[str, Mapping[str, Any]]:
-    """What each setting says; LabError where the files are not those that were frozen."""
+    """The content of each setting; LabError where the files are not the frozen ones."""
     if digest_of(folder(), files()) != FROZEN:
         raise LabError(f"{folder()}: expected the statements that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
     return {path.stem: read_mapping(path) for path in files() if path.parent.name == "bank"}
@@ -111,20 +111,20 @@ def means(setting: str) -> tuple[str, ...]:
 
 @cache
 def walks(kind: str, split: Split) -> tuple[str, ...]:
-    """What is said on a walk that belongs to a split, one of `WALKS`."""
+    """The sentences on a walk, of one kind of `WALKS`, that belong to a split."""
     _settings()
     return (*worded(read_mapping(folder() / "walks.yaml")[kind], split), *(_further().get(kind, ()) if split == "train" else ()))
 
 
 @cache
 def markers(split: Split) -> tuple[tuple[str, str], ...]:
-    """How a first step and a later one are numbered, or are not."""
+    """How a first and a later step are numbered, if at all."""
     return _pairs("markers", split)
 
 
 @cache
 def openings(split: Split) -> tuple[tuple[str, str], ...]:
-    """How the open sides of a place are told: {open} alone, and with its {walls}."""
+    """Forms for the open sides of a place: {open} alone, and with its {walls}."""
     return _pairs("open", split)
 
 

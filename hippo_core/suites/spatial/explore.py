@@ -1,11 +1,11 @@
-"""Exploration: a walker goes round a grid and tells, step by step, where it is, which sides are open, and what it sees beyond them.
+"""Exploration: a walker goes round a grid and reports, step by step, where it is, which sides are open, and what is beyond them.
 
     told     Step 7: I went north and came to the mill. It was open to the east and south, and blocked to the north and west. ...
     slots    {step: 7, move: north, place: mill, open: east and south, walls: north and west, <direction>: a label seen there}
 
-Each round visits every place. Between rounds links may close and walls open, so that an early observation is *stale*; a wall may once be
-told to be open (*spurious*) in any round but the last; labels and moves may be told wrong (*noise*); places may share a label (*aliases*)
-or show none. The truth is the map of the last round, in which all sides of all places are told as they are.
+Each round visits every place. Between rounds links may close and walls open, so that an early observation is *stale*. A wall may once be
+reported open (*spurious*), but not in the last round. Labels and moves may be wrong (*noise*); places may share a label (*aliases*) or
+show none. The truth is the map of the last round, which reports all sides of all places correctly.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ WORDINGS = 60  # tries to word a step such that it belongs to the split
 
 @dataclass(frozen=True)
 class ExploredCell:
-    """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and what was seen beyond some."""
+    """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and the labels beyond some."""
 
     round: int
     place: str
@@ -132,7 +132,7 @@ def draw_aliases(random: Random, drawn: Map, share: float) -> dict[str, str]:
 
 
 def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None]]:
-    """(round, place, move) step by step: each round leads by short ways to whatever place is nearest of those not yet visited in it."""
+    """(round, place, move) step by step: a short route leads to the nearest place that this round has not visited yet."""
     here = random.choice(maps[0].places)
     yield 0, here, None
     for number, now in enumerate(maps):
@@ -150,7 +150,7 @@ def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None
 def observe(
     random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], edge_labels: dict[Link, str]
 ) -> list[ExploredCell]:
-    """The walk with what there is to see, and the spurious openings: a wall that never opens is told to be open on one early visit."""
+    """The walk with its observations, and the spurious openings: a wall that never opens is reported open on one early visit."""
     visits: list[ExploredCell] = []
     for number, place, move in walk(random, maps):
         by = edge_labels.get(frozenset((visits[-1].place, place))) if move else None
@@ -170,7 +170,7 @@ def observe(
 
 
 def misreport(random: Random, visits: list[ExploredCell], noise: float, labels: list[str]) -> list[ExploredCell]:
-    """The visits with each move, label and sight told wrong with the probability `noise`: as another direction, another place's label."""
+    """The visits with each move, label and sight wrong with probability `noise`: another direction, another place's label."""
 
     def wrong(value: str, among: list[str]) -> str:
         return random.choice([option for option in among if option != value]) if random.random() < noise else value
@@ -216,11 +216,11 @@ def word_visit(
     marker: str = "Step {step}: ",
     sights_first: bool = False,
 ) -> str:
-    """One way to say what was met at a step, with the directions in which something was seen.
+    """A step in words, with the directions in which something was seen.
 
     Args:
-        told: the slots of the step.
-        forms: of its parts, by what they tell.
+        slots: of the step.
+        forms: of its parts, by kind.
         marker: how the step is marked, in front.
     """
     step, who = int(slots["step"]), slots.get("who")

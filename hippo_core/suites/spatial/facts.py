@@ -1,4 +1,4 @@
-"""Telling a map and what happens on it: links, obstacles, things at places, procedures, and the steps of walkers in their order."""
+"""Sentences for a map and what happens on it: links, obstacles, objects at places, procedures, and walkers' steps in order."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -39,14 +39,14 @@ class SpatialSettings(Settings):
     n_walkers: int = Field(2, ge=0)
     trajectory_steps: int = Field(4, ge=1)
     new_names: float = Field(0.25, ge=0, le=1)  # share of worlds whose walkers have names that no training saw
-    edge_labels: bool = False  # links lead over a footbridge, along a towpath, ...; where they do, it may be asked
-    rounds: int = Field(0, ge=0)  # how often an explorer walks through the whole map and says what there is; 0: it is told in sentences
+    edge_labels: bool = False  # links lead over a footbridge, along a towpath, ..., which questions may ask for
+    rounds: int = Field(0, ge=0)  # how often an explorer walks through the full map and reports it; 0: sentences describe it
     first_person: float = Field(0.5, ge=0, le=1)  # share of the explorers that say "I"
     sight: float = Field(0.3, ge=0, le=1)  # share of the open sides beyond which an explorer sees the label of the next place
     unlabeled: float = Field(0.0, ge=0, lt=1)  # share of the visits that show no label
-    noise: float = Field(0.0, ge=0, lt=0.5)  # share of the labels and of the moves' directions that are told wrong
+    noise: float = Field(0.0, ge=0, lt=0.5)  # share of the labels and of the moves' directions that are wrong
     stale: float = Field(0.0, ge=0, le=0.5)  # share of the links that close, and of the walls that open, after the first round
-    spurious: float = Field(0.0, ge=0, le=1)  # share of the walls that are once told to be open, before the last round
+    spurious: float = Field(0.0, ge=0, le=1)  # share of the walls that are once reported open, before the last round
     aliases: float = Field(0.0, ge=0, le=0.5)  # share of the places that go by the label of another one
     path_share: float = Field(0.3, ge=0)  # the shares of questions; only their ratio counts
     recall_share: float = Field(0.1, ge=0)
@@ -55,8 +55,8 @@ class SpatialSettings(Settings):
     edge_label_share: float = Field(0.0, ge=0)
     step_count_share: float = Field(0.0, ge=0)
     neighbor_share: float = Field(0.0, ge=0)  # in a graph, where there are no directions, these are path questions
-    exits_share: float = Field(0.0, ge=0)  # of explorers, who tell all sides of a place at once
-    wording: Wording = "own"  # of what is told; questions are in the lab's own words
+    exits_share: float = Field(0.0, ge=0)  # of explorers, who report all sides of a place at once
+    wording: Wording = "own"  # of the facts; questions are in the lab's own words
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
@@ -73,7 +73,7 @@ class SpatialSettings(Settings):
 
 @dataclass(frozen=True)
 class Sentence:
-    """A fact before it has a place in the telling; `form` is the number of its wording."""
+    """A fact before it has a number; `form` is the number of its wording."""
 
     text: str
     slots: dict[str, str]
@@ -82,12 +82,12 @@ class Sentence:
 
 @dataclass(frozen=True)
 class MapNarration:
-    """A map, its facts in order of telling, and what questions about it must know.
+    """A map, its facts in order, and what questions about it must know.
 
-    `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the id of the fact
-    that tells a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
-    explored map also `labels`, what each place goes by, `visits`, the id of the last fact that tells the sides of a place (one that names
-    it, where there is one in the last round), `first`, the map in the first round, and `changed`, the links that closed or opened since.
+    `forms`: the wording of each fact. `new_names`: whether no training saw the walkers' names. `links`: the id of the fact of a link (a
+    pair of places), `edge_labels` its label, `crossings` the ids of the facts of its ends and its label. Of an explored map also `labels`,
+    what each place goes by, `visits`, the id of the last fact of a place's sides (one that names it, if the last round has one), `first`,
+    the map in the first round, and `changed`, the links that closed or opened since.
     """
 
     map: Map
@@ -145,7 +145,7 @@ def narrate_map(random: Random, settings: SpatialSettings, spec: WorldSpec, draw
 
 
 def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:
-    """The sentence that is told at this place of a world."""
+    """The sentence as fact number `number` of a world."""
     name = f"{spec.id}.f{number}"
     return Fact(name, spec.id, sentence.text, sentence.slots, number, context_key=context_key, provenance=provenance)
 
@@ -179,7 +179,7 @@ def link_sentence(random: Random, drawn: Map, a: str, word: str, b: str, label: 
 
 
 def obstacle_sentences(random: Random, bars: list[tuple[str, str]], split: Split) -> Iterator[Sentence]:
-    """What bars the way, where the split has a word for it."""
+    """The obstacles for which the split has a word."""
     for origin, direction in bars:
         fits = [word for word in words.OBSTACLES if belongs(f"{word}|{direction}|{origin}", split)]
         if fits:
@@ -189,7 +189,7 @@ def obstacle_sentences(random: Random, bars: list[tuple[str, str]], split: Split
 
 
 def object_sentences(random: Random, drawn: Map, count: int, split: Split) -> Iterator[Sentence]:
-    """Different things at different places, one each."""
+    """Different objects at different places, one each."""
     used: set[str] = set()
     for place in random.sample(drawn.places, min(count, len(drawn.places))):
         fits = [obj for obj in words.OBJECTS if obj not in used and belongs(f"{obj}|{place}", split)]
@@ -201,14 +201,14 @@ def object_sentences(random: Random, drawn: Map, count: int, split: Split) -> It
 
 
 def busy_places(drawn: Map) -> list[str]:
-    """The places with the most ways out: about half of all."""
+    """The places with the most exits: about half of all."""
     ranked = sorted(drawn.places, key=lambda place: -len(drawn.steps[place]))
     least = len(drawn.steps[ranked[(len(ranked) - 1) // 2]])
     return [place for place in ranked if len(drawn.steps[place]) >= least]
 
 
 def procedure_sentences(random: Random, drawn: Map, settings: SpatialSettings, split: Split) -> Iterator[Sentence]:
-    """Named walks of several steps, each told in one sentence."""
+    """Named walks of several steps, each in one sentence."""
     names = random.sample(words.PROCEDURES, len(words.PROCEDURES))
     for _ in range(settings.n_procedures):
         origin = random.choice(busy_places(drawn))

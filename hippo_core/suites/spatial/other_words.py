@@ -1,6 +1,6 @@
-"""The spatial suite's statements in other words, made of their slots: maps told in sentences, walkers' steps, what explorers say.
+"""The spatial suite's statements in other words, made from their slots: maps in sentences, walkers' steps, explorers' reports.
 
-An explorer marks steps in one way throughout ("Move 3:", "(3)", "3rd leg:", "Next,"), and tells sights before or after open sides.
+An explorer marks all steps in one style ("Move 3:", "(3)", "3rd leg:", "Next,"), and reports sights before or after open sides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, WorldSpec
 
-# What a fact tells, by the first of these slots that it has; of a link that leads by something, the name ends in "_way".
+# The kind of a fact, by the first of these slots that it has; the kind of a link with a label ends in "_way".
 KINDS = {"steps": "procedure", "obstacle": "obstacle", "object": "thing", "to": "grid", "a": "graph", "from": "start", "who": "step"}
 
 
 def reword(facts: Sequence[Fact], settings: SpatialSettings, spec: WorldSpec) -> tuple[Fact, ...]:
-    """The facts of a world in other words. What may be told in several splits is worded such that no other split has the text."""
+    """The facts of a world in other words. Facts that several splits may have get a text that belongs to this one."""
     random = generator(spec)
     marker, sights_first = random.choice(wordings("spatial")["marker"]), random.random() < 0.5
     reworded = []
     for fact in facts:
-        by_wording = "step" in fact.slots or {"who", "direction"} <= fact.slots.keys()  # not by what it says, does it belong to the split
+        by_wording = "step" in fact.slots or {"who", "direction"} <= fact.slots.keys()  # its words decide its split, not its content
         for _ in attempts(settings, "other wording"):
             text = render_visit(random, fact.slots, marker, sights_first) if "step" in fact.slots else render(random, fact.slots)
             if not by_wording or belongs(text, spec.split):

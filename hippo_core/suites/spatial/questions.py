@@ -1,4 +1,4 @@
-"""The questions about a map: the kinds that are worth asking, their answers, the facts that carry these, and those chosen as items."""
+"""The questions about a map: their kinds, answers and gold facts, and those chosen as items."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from hippo_core.suites.types import Item, WorldSpec, after_all
 
 @dataclass(frozen=True)
 class MapCue:
-    """How a question names a place: by its label, and where another place has that too, by a neighbour as well."""
+    """How a question names a place: by its label, and if another place shares that, also by a neighbour."""
 
     place: str
     label: str
@@ -58,13 +58,13 @@ def wordings(random: Random, kind: str, training: bool) -> list[tuple[int, str, 
 
 
 def link_facts(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
-    """The ids of the facts that tell the links of a walk, in order of walking, each once."""
+    """The ids of the facts of a walk's links, in order of walking, each once."""
     passed = narration.map.walk(start, steps) or []
     return tuple(dict.fromkeys(narration.links[frozenset(pair)] for pair in pairwise(passed)))
 
 
 def routes(random: Random, settings: SpatialSettings, narration: MapNarration) -> Iterator[tuple[MapCue, MapCue, list[str]]]:
-    """Two places that a question can name, in any order, and the steps of a shortest way between them."""
+    """Two places that a question can name, in any order, and the steps of a shortest route between them."""
     drawn = narration.map
     pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if settings.min_steps <= steps <= settings.max_steps]
     for start, goal in random.sample(pairs, len(pairs)):
@@ -77,7 +77,7 @@ def routes(random: Random, settings: SpatialSettings, narration: MapNarration) -
 
 
 def paths(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """Shortest ways between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
+    """Shortest routes between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
     drawn = narration.map
     kind = "grid_path" if drawn.is_grid else "graph_path"
     for start, goal, steps in routes(random, settings, narration):
@@ -99,7 +99,7 @@ def paths(random: Random, settings: SpatialSettings, narration: MapNarration, tr
 
 
 def truth(narration: MapNarration, start: str, goal: str) -> dict[str, str]:
-    """What a path is scored by, where that is not what link facts tell: all links, and by which labels they lead."""
+    """What scores a path, where link facts do not: all links, and their labels."""
     if not narration.labels and not narration.edge_labels:
         return {}
     fields = {"links": write_links(narration.map), "from": start, "to": goal}
@@ -110,7 +110,7 @@ def truth(narration: MapNarration, start: str, goal: str) -> dict[str, str]:
 
 
 def route_slices(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
-    """`changed`: at first the way was not there, or there was a shorter one; `alias`: it touches a place whose label is shared."""
+    """`changed`: the first map lacks the route, or has a shorter one; `alias`: it touches a place with a shared label."""
     passed = narration.map.walk(start, steps) or []
     changed = narration.first is not None and narration.first.distances[start][passed[-1]] != len(steps)
     changed = changed or any(frozenset(pair) in narration.changed for pair in pairwise(passed))
@@ -118,7 +118,7 @@ def route_slices(narration: MapNarration, start: str, steps: list[str]) -> tuple
 
 
 def name(narration: MapNarration, place: str) -> MapCue | None:
-    """How to ask for a place such that only it can be meant; None where neither its label nor a neighbour tells it apart."""
+    """An unambiguous name for a place; None where neither its label nor a neighbour is enough."""
     label = narration.label(place)
     if not narration.shares_label(place):
         return MapCue(place, label)
@@ -129,14 +129,14 @@ def name(narration: MapNarration, place: str) -> MapCue | None:
 
 
 def has_detour(narration: MapNarration, start: str, goal: str, steps: list[str]) -> bool:
-    """Whether a second route joins the ends that has no link of the first."""
+    """Whether a second route, without any link of the first, joins the ends."""
     passed = narration.map.walk(start, steps) or []
     rest = narration.map.without({frozenset(pair) for pair in pairwise(passed)})
     return rest.distances[start][goal] < float("inf")
 
 
 def recalls(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
+    """What is at a place: first each object once, then again in other words. chance: one of the world's objects."""
     object_facts = narration.having("object")
     random.shuffle(object_facts)
     forms_by_object = [wordings(random, "recall", training) for _ in object_facts]
@@ -181,7 +181,7 @@ def trajectories(random: Random, settings: SpatialSettings, narration: MapNarrat
 
 
 def edge_labels(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """By what a link leads. chance: one of the labels that the map has."""
+    """The label of a link. chance: one of the map's labels."""
     chance = 1 / len(set(narration.edge_labels.values()))
     links = sorted((sorted(link), gold) for link, gold in narration.crossings.items())
     for ends, gold in random.sample(links, len(links)):
@@ -195,7 +195,7 @@ def edge_labels(random: Random, settings: SpatialSettings, narration: MapNarrati
 
 
 def step_counts(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """How many steps a shortest way takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
+    """How many steps a shortest route takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
     near = {steps for row in narration.map.distances.values() for steps in row.values()}
     chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
     for start, goal, steps in routes(random, settings, narration):
@@ -208,7 +208,7 @@ def step_counts(random: Random, settings: SpatialSettings, narration: MapNarrati
 
 
 def neighbors(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """What lies a step in a direction of a place. chance: any other place."""
+    """The neighbour of a place in a direction. chance: any other place."""
     drawn = narration.map
     links = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
     for place, word, near in random.sample(links, len(links)):

@@ -1,4 +1,4 @@
-"""The words of the spatial suite (words.yaml): labels of places, things, obstacles, procedures, and how facts and questions are put."""
+"""The words of the spatial suite (words.yaml): labels of places, objects, obstacles, procedures, and forms of facts and questions."""
 
 from collections.abc import Sequence
 from itertools import permutations, product
@@ -18,7 +18,7 @@ HELD_OUT_QUESTIONS: dict[str, str] = TABLES["held_out_questions"]
 
 
 def edge_phrase(noun: str) -> str:
-    """How one gets somewhere by it: "over the footbridge"."""
+    """An edge label with its preposition: "over the footbridge"."""
     return f"{EDGE_LABELS[noun]} the {noun}"
 
 
