@@ -25,7 +25,7 @@ def positions(ids: Ids) -> dict[str, int]:
     return {name: last - position for position, name in enumerate(reversed(ids))}
 
 
-class Texts:
+class TextLookup:
     """Texts by id, to find those that stand in another text. They are kept by their first letters, then by length."""
 
     LETTERS = 12  # that are compared first; all of them where a text has fewer

@@ -14,7 +14,7 @@ NUMBERS = ["none", "one", "two", "three"]
 
 
 class House:
-    """Where everybody can be, who holds what, and where each thing has been, sentence by sentence."""
+    """Where everybody can be, who carries what, and where each object has been, sentence by sentence."""
 
     def __init__(self, sentences):
         self.rooms, self.gone, self.holder, self.lies, self.trail, self.handlers, self.gifts = {}, {}, {}, {}, {}, set(), []
@@ -77,7 +77,7 @@ class House:
 
 
 def only(values):
-    """The one value that there is, else None."""
+    """The value if there is just one, else None."""
     values = list(values)
     return values[0] if len(values) == 1 else None
 
@@ -116,7 +116,7 @@ def read_day(sentences, question):
 
 
 def read_plane(sentences):
-    """All (first, side, second) that are told or told the other way round."""
+    """All stated (first, direction, second), and each the other way round."""
     edges = set()
     for text in sentences:
         match = re.fullmatch(r"the (.+) (?:is|lies|stands) directly (.+?)(?: of)? the (.+)\.", text[0].lower() + text[1:])
@@ -215,5 +215,5 @@ READERS = {4: read_relation, 14: read_day, 15: read_fear, 16: read_color, 17: re
 
 
 def read(task, sentences, question):
-    """The answer to a question of a task by these sentences alone; None where they do not say it."""
+    """The answer to a question of a task by these sentences alone; None if they lack it."""
     return READERS.get(task, read_house)(list(sentences), question)

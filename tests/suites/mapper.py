@@ -1,13 +1,13 @@
-"""A reference reader of exploration: the likeliest walk through the likeliest map, from what each step says (its slots) and nothing else.
+"""A reference reader of exploration: the likeliest walk through the likeliest map, from each step's slots alone.
 
-A hypothesis is a walk on an unbounded grid with what it says of each cell and of each side between two cells. Step by step each one goes on
+A hypothesis is a walk on an unbounded grid with observations of each cell and of each side between two cells. Step by step each one goes on
 in all four directions, and the best `BEAM` are kept (beam search), by the sum of the logarithms of how likely
 
-    the told move is, given the direction taken            a direction may be told wrong
+    the reported move is, given the true direction         a direction may be reported wrong
     the label and the sights are, given the cells' labels  majorities; a new cell hardly shares its label with another
-    the open sides are, given what was last told of them   links may close and open; the way taken must have been open
+    the open sides are, given their last report            links may close and open; the side that was passed was open
 
-The map that is believed in the end is that of the best hypothesis: of labels the majority, of sides what was told last.
+The final map is that of the best hypothesis: of labels the majority, of sides the last report.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ Cell = tuple[int, int]
 Side = tuple[Cell, str]  # a cell and the direction, south or east, in which its neighbour lies
 
 BEAM = 16
-WRONG_MOVE = 0.06  # how likely a told direction is wrong, and below the same of a label, of a side since it was last told, ...
+WRONG_MOVE = 0.06  # how likely a reported direction is wrong; below: a label, a side since its last report, ...
 WRONG_LABEL = 0.08
 CHANGED_SIDE = 0.04
-SHARED_LABEL = 0.02  # ... and that a new cell goes by the label of one that is known
+SHARED_LABEL = 0.02  # ... and that a new cell has the label of a known one
 LABELS = 20  # about as many places as a map has
 
 
 @dataclass
 class Hypothesis:
-    """A walk up to now and what it says of the map; `last`: how each side was last told, `by` what led across it."""
+    """A walk up to now and its map; `last`: the last report of each side, `by`: the label of the link across it."""
 
     score: float = 0.0
     here: Cell = (0, 0)
@@ -104,7 +104,7 @@ class BelievedMap:
     by: dict[frozenset[str], str]
 
     def find(self, label: str, next_to: str = "") -> str | None:
-        """The place of this label, next to one of that label where that is said; None where there is none."""
+        """The place of this label, next to one of the other label if that is given; None where there is none."""
         for place in sorted(self.map.steps, key=int):
             near = {self.labels[other] for other in self.map.steps[place].values()}
             if self.labels[place] == label and (not next_to or next_to in near):
@@ -128,7 +128,7 @@ def read_walk(facts: Iterable[Fact]) -> BelievedMap:
 
 
 def believed(hypothesis: Hypothesis) -> BelievedMap:
-    """The map of a hypothesis: the visited cells, with a link where the side between two of them was last told to be open."""
+    """The map of a hypothesis: the visited cells, with a link where the side between two of them was last reported open."""
     number = {cell: str(index) for index, cell in enumerate(sorted(hypothesis.visited))}
     steps: dict[str, dict[str, str]] = {name: {} for name in number.values()}
     by = {}
@@ -144,7 +144,7 @@ def believed(hypothesis: Hypothesis) -> BelievedMap:
 
 
 def answer(belief: BelievedMap, item: Item) -> str:
-    """What the believed map says to a question; "" where it knows nothing of what is asked. It reads the kind and the cue, no truth."""
+    """The believed map's answer to a question; "" where it has none. It reads the kind and the cue, no truth."""
     cue = item.cue
     start = belief.find(cue["from"], cue.get("from_next_to", ""))
     if start is None:

@@ -1,4 +1,4 @@
-"""The worlds of data/chains: as their words make them, in no pattern's words, and each question follows from what its world tells."""
+"""The worlds of data/chains: as their words make them, in no pattern's words, and each answer follows from the facts."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_the_parts_share_no_relation_no_frame_and_no_name():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_frame_is_one_of_a_pattern_and_no_question_repeats_one(part):
+def test_no_frame_is_in_a_pattern_and_no_question_repeats_a_frame(part):
     words = words_of(part)
     assert len(words.relations) >= 12
     for row in words.relations.values():
@@ -70,7 +70,7 @@ def test_worlds_have_their_size_and_questions_their_hops(part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested_one_is_what_most_hold_to(part):
+def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_majority_decides(part):
     for world in read_folder(folder_of("test"), part):
         facts = {fact.id: fact for fact in world.facts}
         for item in world.items:
@@ -87,7 +87,7 @@ def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested
 
 
 def check_settled(part, item, facts):
-    """The contested gold fact's tail is what most tellers hold to at the end, among all that is said of its head in that relation."""
+    """The contested gold fact's tail is that of most tellers' last statements of its head in that relation."""
     again = set(item.retold) | set(item.retold.values())
     if not item.retold:
         return
@@ -112,6 +112,6 @@ def relation_in(part, text):
 
 
 def teller_in(part, fact):
-    """Who says it."""
+    """Its teller."""
     names = [name for name in words_of(part).names["person"] if name in fact.text and name not in fact.slots.values()]
     return names[0] if names else ""

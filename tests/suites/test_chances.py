@@ -1,6 +1,6 @@
-"""What a guess or a habit can get of a suite: `chance` is what a world makes plausible, and where a gold fact stands tells nothing.
+"""What a guess or a habit can get of a suite: `chance` is what a world makes plausible, and the position of a gold fact shows nothing.
 
-A count of independent draws may be as far from its mean as happens by chance once in a billion (ALPHA), over all counts of a test together.
+A count of independent draws may be as far from its mean as happens by chance once in a billion (ALPHA), over all counts of a test.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ def some(name: str, n: int, profile: str = "default", limit: int = 256) -> list[
 
 
 def gold_times(world: World) -> list[int]:
-    """When each item's gold fact was told."""
+    """The time of each item's gold fact."""
     times = {fact.id: fact.time for fact in world.facts}
     return [times[item.gold_facts[0]] for item in world.items]
 
 
 def assert_even(counts: Counter, n_positions: int, draws: int, share: float, alpha: float = ALPHA) -> None:
-    """Each place was hit in about this share of the draws, and nothing beyond the places."""
+    """Each position was hit in about this share of the draws, and no other."""
     low, high = binom.ppf([alpha / 2 / n_positions, 1 - alpha / 2 / n_positions], draws, share)
     assert {position: count for position in range(n_positions) if not low <= (count := counts[position]) <= high} == {}
     assert set(counts) <= set(range(n_positions))
@@ -53,7 +53,7 @@ def test_any_fact_of_a_world_may_be_asked_and_of_a_long_story_any_of_its_first_q
 
 
 @pytest.mark.parametrize("profile", ["base", "default", "hard"])
-def test_a_window_begins_at_any_fact_from_which_it_holds_the_gold_one(profile):
+def test_a_window_begins_at_any_fact_from_which_it_contains_the_gold_fact(profile):
     """These are as many as it has facts, and fewer near the ends of a world: evenly among as many as there are."""
     starts: dict[int, Counter] = {}
     for world in some("episodic", 1500, profile):
@@ -68,7 +68,7 @@ def test_a_window_begins_at_any_fact_from_which_it_holds_the_gold_one(profile):
 
 @pytest.mark.parametrize("name", ["episodic", "episodic_cross", "episodic_capacity", "episodic_multi"])
 @pytest.mark.parametrize("profile", ["base", "default", "hard"])
-def test_chance_is_one_of_the_values_that_the_world_has_for_what_is_asked(name, profile):
+def test_chance_is_that_of_a_guess_among_the_worlds_values_of_the_asked_slot(name, profile):
     """Two words for one thing are one value."""
     for world in some(name, 100, profile):
         for item in world.items:

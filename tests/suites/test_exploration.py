@@ -1,4 +1,4 @@
-"""Exploration: what a walker says is enough for a reader that makes the best of it, and each thing that may be wrong with it is."""
+"""Exploration: a walker's reports are enough for a reader that makes the best of them, and every kind of error occurs."""
 
 import re
 from collections import Counter
@@ -49,7 +49,7 @@ def mean_score(chosen):
 
 
 def narration_of(index):
-    """What an explorer tells of a map, with all that the suite knows of it, and the map as it was drawn."""
+    """An explorer's facts of a map, with all that the suite knows of it."""
     random, settings = Random(index), settings_for("spatial", "explore_hard")
     while True:
         drawn_map, _ = draw_map(random, settings, "test", is_grid=True) or (None, [])
@@ -70,7 +70,7 @@ def test_all_kinds_occur_and_training_sees_no_held_out_form(hard_worlds):
 
 
 @pytest.mark.parametrize("overrides", [CLEAN, {**CLEAN, "unlabeled": 0.3}, {**CLEAN, "aliases": 0.3}], ids=["true", "unlabeled", "aliases"])
-def test_where_all_is_told_as_it_is_the_reference_reader_answers_everything(overrides):
+def test_without_errors_the_reference_reader_answers_everything(overrides):
     assert mean_score(drawn("explore_hard", 40, **overrides))[0] == 1
     assert mean_score(drawn(n=40, **overrides))[0] == 1
 
@@ -80,7 +80,7 @@ def test_much_of_it_wrong_the_reference_reader_still_answers_nearly_everything(h
     assert score >= 0.97 and by_slice["alias"] >= 0.9 and by_slice["changed"] >= 0.9
 
 
-# What is told
+# The reports
 
 
 def read_text(text):
@@ -99,7 +99,7 @@ def read_text(text):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_text_and_slots_say_the_same(profile):
+def test_text_and_slots_agree(profile):
     for world in drawn(profile, 30):
         for number, fact in enumerate(world.facts, 1):
             assert read_text(fact.text) == {slot: value for slot, value in fact.slots.items() if slot != "who"}
@@ -135,7 +135,7 @@ def test_without_noise_the_walk_and_all_that_is_seen_are_those_of_the_true_map()
         assert set(seen_again) == set(true_map.places) and min(seen_again.values()) >= 2
 
 
-def test_the_last_that_is_told_of_a_place_is_as_it_is_and_early_openings_may_be_none():
+def test_the_last_report_of_a_place_is_true_and_early_openings_may_be_false():
     """All walls spurious: earlier statements may add openings, never leave one out; the last round's are the truth."""
     extra = 0
     for world in drawn("explore_hard", 60, **{**CLEAN, "spurious": 1, "path_share": 5}):
@@ -150,7 +150,7 @@ def test_the_last_that_is_told_of_a_place_is_as_it_is_and_early_openings_may_be_
     assert extra > 20
 
 
-def test_changed_questions_are_those_of_which_an_early_statement_says_something_else():
+def test_changed_questions_are_those_that_an_early_statement_contradicts():
     n_changed = 0
     for world in drawn("explore_hard", 200, **{**CLEAN, "stale": 0.3}):
         for item in (item for item in world.items if item.kind == "exits"):
@@ -207,7 +207,7 @@ def test_labels_are_hidden_as_often_as_it_is_set():
     assert all("place" in fact.slots for world in drawn(unlabeled=0) for fact in world.facts)
 
 
-def test_places_that_share_a_label_have_no_neighbour_in_common_and_are_asked_for_by_one():
+def test_places_that_share_a_label_have_no_common_neighbour_and_are_named_by_a_neighbour():
     by_neighbor = 0
     for index in range(20):
         narration = narration_of(index)
@@ -238,7 +238,7 @@ def test_walls_are_between_neighbours_that_are_not_linked():
 # Scoring
 
 
-def test_paths_are_scored_on_the_true_map_whatever_was_told(hard_worlds):
+def test_paths_are_scored_on_the_true_map_whatever_the_facts_are(hard_worlds):
     for world in hard_worlds:
         for item in (item for item in world.items if item.kind == "grid_path"):
             blind = replace(world, facts=())
@@ -253,7 +253,7 @@ def test_paths_are_scored_on_the_true_map_whatever_was_told(hard_worlds):
             assert all(score_path(blind, item, ", ".join([word, OPPOSITE[word], *other])).success == 0 for word in shut)
 
 
-def test_exits_may_be_told_in_any_order_but_not_in_part():
+def test_exits_may_be_named_in_any_order_but_not_in_part():
     for world in drawn(n=60):
         for item in (item for item in world.items if item.kind == "exits"):
             sides = item.answers[0].split(", ")
@@ -270,6 +270,6 @@ def test_exits_may_be_told_in_any_order_but_not_in_part():
     [({"graph_share": 0.4}, "set graph_share to 0"), ({"recall_share": 1}, "recall_share"), ({"rounds": 1}, "of 2 or more rounds"),
      ({"rounds": 0}, "set rounds to at least 1"), ({"edge_labels": False}, "edge_label_share asks")],
 )  # fmt: skip
-def test_settings_that_do_not_go_together_say_so(wrong, message):
+def test_incompatible_settings_are_an_error(wrong, message):
     with pytest.raises(LabError, match=message):
         settings_for("spatial", "explore_hard", wrong)

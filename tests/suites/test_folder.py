@@ -1,4 +1,4 @@
-"""A suite of the user's own: a good folder is read whole, and every mistake is one line that names the file and the line."""
+"""A suite of the user's own: a good folder is read fully, and every mistake is one line that names file and line."""
 
 import json
 import re
@@ -91,7 +91,7 @@ def test_a_changed_folder_is_read_anew(folder, tmp_path, monkeypatch):
     assert len(load_dataset(f"folder:{folder}", n=50)) == 1
 
 
-def test_lists_are_in_order_of_telling_however_they_are_written(folder):
+def test_lists_are_in_order_of_time_however_they_are_written(folder):
     facts = [{**FACTS[0], "time": 5}, {**FACTS[1], "time": 2}, FACTS[2]]
     write(folder, facts, [{**ITEMS[0], "window": ["f1", "f2"], "taught": ["f1", "f2"]}, {**ITEMS[2], "window": []}])
     [first, second] = read_folder(folder)[0].items
@@ -100,7 +100,7 @@ def test_lists_are_in_order_of_telling_however_they_are_written(folder):
     assert second.window == ()
 
 
-def test_what_all_items_share_is_written_and_held_once(folder, tmp_path, monkeypatch):
+def test_what_all_items_share_is_written_and_stored_once(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     name = f"folder:{folder}"
     write(folder, FACTS, [*ITEMS, {**ITEMS[0], "id": "q4", "window": ["f1"]}, {**ITEMS[0], "id": "q5", "taught": ["f2", "f1"]}])
@@ -121,7 +121,7 @@ def test_marks_and_line_ends_of_other_editors_are_fine(folder):
     assert read_folder(folder) == read
 
 
-def test_ids_may_hold_any_characters(folder):
+def test_ids_may_have_any_characters(folder):
     facts = [{**fact, "id": f"../{fact['id']};", "world": "a/b"} for fact in FACTS]
     write(folder, facts, [{**ITEMS[0], "id": "/q", "world": "a/b", "gold_facts": ["../f1;"]}])
     [world] = read_folder(folder)
@@ -141,7 +141,7 @@ def test_all_questions_of_a_folder_are_counted(folder):
 ROUTE = " ".join(["north", "east"] * 20)  # 40 words
 
 
-def test_an_answer_has_room_for_32_tokens_or_as_many_as_are_set(folder):
+def test_the_answer_budget_is_32_tokens_or_as_many_as_are_set(folder):
     def budget(**settings):
         return parameters.resolve(parameters.AskingParameters(suite=f"folder:{folder}", **settings)).suite.answer_budget
 
@@ -162,7 +162,7 @@ def test_an_answer_has_room_for_32_tokens_or_as_many_as_are_set(folder):
         (["a-word-of-many-tokens " * 32], 32, False),  # in words it has room; the model's tokens decide later
     ],
 )
-def test_an_accepted_answer_that_has_no_room_is_named_when_the_folder_is_read(folder, tmp_path, monkeypatch, answers, tokens, named):
+def test_an_accepted_answer_over_the_budget_is_named_when_the_folder_is_read(folder, tmp_path, monkeypatch, answers, tokens, named):
     (tmp_path / "params").symlink_to(root() / "params")
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     write(folder, FACTS, [{**ITEMS[0], "answers": answers}, ITEMS[1]])
@@ -186,7 +186,7 @@ def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
     load_experiment("memory").check(gated, "run memory")
 
 
-def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
+def test_a_folder_with_a_single_world_cannot_be_shuffled(folder):
     require_folder(f"folder:{folder}", "test", 3, shuffles=True)
     with pytest.raises(LabError, match=r"the first 2 questions of .* are about one world; take a larger n"):
         require_folder(f"folder:{folder}", "test", 2, shuffles=True)
@@ -195,7 +195,7 @@ def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
         require_folder(f"folder:{folder}", "test", 50, shuffles=True)
 
 
-def test_mistakes_in_validation_worlds_are_said_too(folder):
+def test_mistakes_in_validation_worlds_are_reported_too(folder):
     write(folder / "val", FACTS[2:], ITEMS[:1])
     with pytest.raises(LabError, match=r"val/items\.jsonl:1: expected a world that facts\.jsonl has, got 'w1'"):
         require_folder(f"folder:{folder}", "test", 50)
@@ -282,7 +282,7 @@ def test_files_that_are_no_json_lines_are_refused(folder, content, message):
         read_folder(folder)
 
 
-def test_missing_files_and_folders_say_what_is_expected(folder):
+def test_errors_for_missing_files_name_what_is_expected(folder):
     (folder / "items.jsonl").unlink()
     with pytest.raises(LabError, match=r"no such file: .*items\.jsonl"):
         read_folder(folder)
@@ -328,7 +328,7 @@ def notebook(**values):
 
 
 def test_a_memory_is_asked_without_validation_worlds(example):
-    """The example, with a fact more that no prompt can hold, and one question fewer than there are."""
+    """The example, with one more fact, too long for any prompt, and one question fewer."""
     long = {"id": "b3", "world": "town", "text": "The tower opens at nine" + ", and at nine" * 400 + "."}
     with (example / "facts.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(long) + "\n")
@@ -368,7 +368,7 @@ def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(exampl
         there.rmdir()
 
 
-def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
+def test_a_grid_and_a_command_choose_the_model_of_a_folder(example, monkeypatch):
     own = f"folder:{example}"
     answer = load_experiment("answer")
 

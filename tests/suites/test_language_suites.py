@@ -1,4 +1,4 @@
-"""The suites in words: what is asked has one answer, what is held out stays out, flags mean what they say."""
+"""The suites in words: a question has one answer, held-out words stay out, flags correlate as set."""
 
 from dataclasses import replace
 from itertools import pairwise, product
@@ -23,8 +23,8 @@ def some(name: str, n: int = 200, split: str = "test", profile: str = "default",
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 @pytest.mark.parametrize("motion", [False, True])
-def test_an_event_is_told_in_its_own_split_alone(split, motion):
-    """There are so many events that two splits would hardly ever draw the same one: who may tell it is asked for directly."""
+def test_an_event_is_in_its_own_split_alone(split, motion):
+    """There are so many events that two splits would hardly ever draw the same one: so the split of each is checked."""
     for index in range(20):
         drawn = episodic.make_events(Random(index), settings_for("episodic"), WorldSpec(split, 1, index), motion)
         assert {split_of(event.key) for event in drawn} == {split}
@@ -80,7 +80,7 @@ def test_no_other_suite_flags_anything(name):
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.7, 1.0])
-def test_flags_go_with_being_asked_later_as_far_as_they_are_told_to(phi):
+def test_flags_correlate_with_later_questions_as_set(phi):
     facts = [fact for world in some("episodic", 1000, flag_correlation=phi) for fact in world.facts]
     asked = np.array([fact.asked for fact in facts])
     flagged = np.array([fact.reward or fact.pin for fact in facts])
@@ -103,7 +103,7 @@ def test_nobody_has_an_invented_name_unless_it_is_asked_for(name):
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("share", "phi"), [(0.25, 0.0), (0.25, 0.35), (0.25, 0.7), (0.25, 1.0), (0.5, 0.5)])
-def test_what_is_asked_goes_with_invented_names_as_far_as_it_is_told_to(split, share, phi):
+def test_questions_correlate_with_invented_names_as_set(split, share, phi):
     drawn = some("episodic", 320, split, "surprising", invented_names=share, invented_correlation=phi)
     facts = [fact for world in drawn for fact in world.facts]
     about = np.array([is_about_a_stranger(fact) for fact in facts])
@@ -115,7 +115,7 @@ def test_what_is_asked_goes_with_invented_names_as_far_as_it_is_told_to(split, s
 
 
 @pytest.mark.parametrize("split", ["val", "test"])
-def test_a_question_about_an_unseen_name_says_so_where_names_are_mixed(split):
+def test_a_question_about_an_unseen_name_is_marked_where_names_are_mixed(split):
     new = set(lexicon.names(held_out=True))
     drawn = [world for world in some("episodic", 320, split, "surprising") if not new & {fact.slots["who"] for fact in world.facts}]
     gold = [(item, fact) for world in drawn for item in world.items for fact in world.facts if fact.id in item.gold_facts]
@@ -169,8 +169,7 @@ def is_rumor(fact):
 
 
 def city_of(world: World, firm: str) -> str:
-    """Where a firm is, by the rules of the suite: what most tellers hold to at the end; without tellers a rumor is never believed, the
-    latest of the others is."""
+    """Where a firm is, by the suite's rules: the majority of last statements; without tellers the latest fact that is no rumor."""
     sites = [f for f in world.facts if f.slots.get("firm") == firm and "city" in f.slots and f.schema_fit and not is_rumor(f)]
     last = {f.slots["teller"]: f.slots["city"] for f in sites if "teller" in f.slots}
     return max(last.values(), key=list(last.values()).count) if last else sites[-1].slots["city"]

@@ -1,4 +1,4 @@
-"""Mixed worlds: what joins two parts is told, every joined question needs facts of both, and no name stands in two of them."""
+"""Mixed worlds: facts join two parts, every joined question needs facts of both, and no name is in two of them."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_joined_question_hides_what_joins_its_parts(kind):
             assert item.truth["to"] not in item.question
 
 
-def test_who_is_asked_for_as_one_who_did_something_did_it_alone():
+def test_a_person_who_is_named_by_a_deed_did_it_alone():
     for world, item in (*asked("event_relation"), *asked("event_way")):
         [event] = [fact for fact in gold(world, item) if "action" in fact.slots]
         named = {slot: value for slot, value in event.slots.items() if slot in item.cue and slot != "from"}
@@ -46,7 +46,7 @@ def test_who_is_asked_for_as_one_who_did_something_did_it_alone():
         assert matching == [event]
 
 
-def test_a_city_is_that_of_the_firm_and_a_way_leads_to_its_place():
+def test_a_city_is_that_of_the_firm_and_a_route_leads_to_its_place():
     for world, item in asked("event_relation"):
         assert [fact.slots["city"] for fact in gold(world, item) if "city" in fact.slots] == [item.answers[0]]
     for kind in ("relation_way", "event_way"):
@@ -63,7 +63,7 @@ def test_no_name_of_an_event_stands_in_another_part():
         assert not any(f" {name} " in f" {others} ".replace(".", " ") for name in events)
 
 
-def test_a_firm_has_one_place_and_one_who_works_has_one_firm():
+def test_a_firm_has_a_single_place_and_a_worker_a_single_firm():
     for world in WORLDS:
         at = [fact.slots["firm"] for fact in world.facts if fact.slots.get("relation") == "is at"]
         events = {fact.slots["who"] for fact in world.facts if "action" in fact.slots}

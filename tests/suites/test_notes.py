@@ -1,4 +1,4 @@
-"""Notes written by hand: every question has one answer that stands in its note, nothing is trained on, unanswerable is said so."""
+"""Notes written by hand: every question has one answer, in its note, nothing is trained on, unanswerable ones are marked."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ def test_they_keep_the_rules_of_every_suite(profile):
         assert rules(some, get_suite("notes"), 0) == []
 
 
-def test_each_note_is_asked_about_on_two_rungs_and_holds_the_answers():
+def test_each_note_is_asked_about_on_two_rungs_and_contains_the_answers():
     for world in every()["test"]:
         texts, asked = {fact.id: fact.text for fact in world.facts}, Counter()
         for item in world.items:

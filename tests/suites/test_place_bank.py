@@ -1,4 +1,4 @@
-"""The bank of place statements: splits share no wording, and training has none of those that a memory is tested on."""
+"""The bank of place statements: splits share no wording, and training has no wording of the tests."""
 
 import re
 
@@ -22,13 +22,13 @@ def blanked(text: str) -> str:
 
 
 def split_texts(split: str) -> list[str]:
-    """What a split may tell in the settings of training, on walks, and ask."""
+    """A split's statements in the settings of training, on walks, and questions."""
     walks = [text for kind in bank.WALKS for text in bank.walks(kind, split)]
     openings = [text for both in bank.openings(split) for text in both]
     return [*(frame.text for frame in bank.frames(split)), *walks, *openings, *(text for text, _ in bank.questions(split))]
 
 
-def test_the_bank_is_the_frozen_one(monkeypatch):
+def test_the_bank_is_the_frozen_bank(monkeypatch):
     monkeypatch.setattr(bank, "FROZEN", "0" * 64)
     bank._settings.cache_clear()
     with pytest.raises(LabError, match="restore the folder"):
@@ -59,7 +59,7 @@ def test_training_has_no_wording_that_a_memory_is_tested_on():
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_a_lesson_names_what_its_labels_say(split):
+def test_the_spans_of_a_lesson_match_its_labels(split):
     for number in range(120):
         text = PlaceLessons(split, 1)(number)
         assert all(

@@ -1,4 +1,4 @@
-"""The bank of relations and its suite: what is told leads to the answer, and splits share neither relations nor wordings."""
+"""The bank of relations and its suite: the facts lead to the answer, and splits share neither relations nor wordings."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ def test_a_relation_is_worded_for_both_ends(relation):
     assert {*LEADS.findall(new)} == {"{h}", "{new}"}
 
 
-def test_the_bank_is_the_frozen_one(monkeypatch):
+def test_the_bank_is_the_frozen_bank(monkeypatch):
     assert digest(*SPLIT_PARTS) == FROZEN
     monkeypatch.setattr(bank, "FROZEN", "0" * 64)
     relations.cache_clear()
@@ -72,7 +72,7 @@ def test_splits_share_no_relation_and_no_wording():
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_worlds_tell_relations_and_names_of_their_split_alone(split):
+def test_worlds_have_relations_and_names_of_their_split_alone(split):
     relations_there, kept = {relation.name for relation in relations_of(split)}, set(bank.names("town", split))
     towns = {name for other in SPLITS for name in bank.names("town", other)}
     for world in worlds("relations", "default", 40, 1337, split):
@@ -82,7 +82,7 @@ def test_worlds_tell_relations_and_names_of_their_split_alone(split):
 
 
 def training_texts() -> list[str]:
-    """Every statement that training may tell, and every frame around one."""
+    """Every statement of training, and every frame around one."""
     statements = [text for relation in relations_of("train") for text in worded([*relation.statements.values()], "train")]
     changes = [text for relation in relations_of("train") for text in relation.changes]
     of = bank.further_names()
@@ -137,8 +137,8 @@ def test_the_gold_facts_lead_to_the_answer(profile):
 
 
 @pytest.mark.parametrize("profile", ["default", "hard", "updates"])
-def test_what_holds_follows_from_what_was_told(profile):
-    """Of each edge that is asked for: the last update, else the surest, each teller by the last word, else what is told plainly."""
+def test_the_truth_follows_from_the_statements(profile):
+    """Of each asked edge: the last update, else the most confident of the tellers' last statements, else the plain one."""
     for world in drawn(profile):
         for item in (candidate for candidate in world.items if candidate.kind != "before"):
             for fact in facts_of(world, item):
@@ -154,7 +154,7 @@ def test_what_holds_follows_from_what_was_told(profile):
                     assert statements == [fact]
 
 
-def test_a_teller_and_how_sure_are_what_the_text_says():
+def test_teller_and_tail_are_in_the_text():
     for world in drawn("hard"):
         for fact in world.facts:
             assert fact.teller == fact.slots.get("teller", "")
@@ -172,7 +172,7 @@ def test_what_decides_is_left_out_where_nothing_can_be_known():
         assert all(suite.is_answerable(world.facts, item) for item in world.items)
 
 
-def test_altered_worlds_tell_another_answer():
+def test_altered_worlds_have_another_answer():
     before = drawn("default", 20)
     suite = get_suite("relations")
     for was, now in zip(before, with_counterfactual_answers(suite, before), strict=True):

@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_world_in_other_words(suite, profile):
 
 
 @pytest.mark.parametrize("profile", ["reworded", "reworded_explore"])
-def test_the_words_of_a_step_say_its_split(profile):
+def test_the_words_of_a_step_decide_its_split(profile):
     steps = [
         fact.text
         for world in drawn("spatial", profile)
@@ -71,7 +71,7 @@ def test_a_world_has_the_same_words_whatever_was_drawn_before_it():
     assert [fact.text for fact in later[0].facts] != first[0]
 
 
-def test_what_is_told_again_is_told_in_other_words():
+def test_repeated_facts_have_other_words():
     again = 0
     for world in drawn("semantic", "reworded", 100):
         counts = Counter(fact.text for fact in world.facts)
@@ -80,7 +80,7 @@ def test_what_is_told_again_is_told_in_other_words():
     assert again > 20
 
 
-def test_an_explorer_marks_all_steps_in_one_way_and_explorers_differ():
+def test_an_explorer_marks_all_steps_in_one_style_and_explorers_differ():
     styles = set()
     for world in drawn("spatial", "reworded_explore", 100):
         known = [
@@ -100,14 +100,14 @@ def test_an_explorer_marks_all_steps_in_one_way_and_explorers_differ():
 
 
 def frames():
-    """Every wording, with what it tells; an explorer's parts one by one."""
+    """Every wording with its kind; an explorer's parts one by one."""
     for suite in reworded.FROZEN:
         for name, forms in reworded.wordings(suite).items():
             if name not in ("verb", "unlabeled"):
                 yield from ((f"{suite} {name}", form) for some in forms for form in ([some] if isinstance(some, str) else some))
 
 
-def test_no_fixed_word_is_a_place_a_thing_or_a_city():
+def test_no_fixed_word_is_a_place_an_object_or_a_city():
     fixed = {word for _, form in frames() for word in re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", " ", form))}
     used = {*places.PLACES, *places.OBJECTS, *places.OBSTACLES, *places.EDGE_LABELS, *lexicon.CITIES, *lexicon.SURNAMES}
     used |= {word for groups in (lexicon.OBJECTS, lexicon.PLACES) for group in groups for word in group}

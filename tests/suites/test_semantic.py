@@ -1,4 +1,4 @@
-"""Plain statements that disagree: the rule decides, simpler ones do not, and nothing in a statement's words tells who is right."""
+"""Plain statements that disagree: the rule decides, simpler ones do not, and the words do not show who is right."""
 
 import re
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ def some(n=300, profile="default", split="test", **overrides):
 
 
 def statements(world):
-    """What was said of each firm's city by tellers, in order."""
+    """The tellers' statements of each firm's city, in order."""
     by_firm = defaultdict(list)
     for fact in world.facts:
         if "teller" in fact.slots:
@@ -51,7 +51,7 @@ def test_the_rule_gives_the_gold_answer_and_no_other(profile):
     assert asked > 25
 
 
-def test_a_last_word_takes_the_one_before_back_and_counts_once():
+def test_a_last_statement_replaces_earlier_ones_and_counts_once():
     a, b, c = "abc"
     assert settled([Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(a, "Rome"), Testimony(b, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
     assert settled([Testimony(a, "Rome"), Testimony(b, "Rome"), Testimony(a, "Oslo"), Testimony(c, "Oslo")]) == "Oslo"
@@ -59,7 +59,7 @@ def test_a_last_word_takes_the_one_before_back_and_counts_once():
     assert most_common(["Rome", "Oslo"]) is None
 
 
-def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_say():
+def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_are():
     drawn = [conflict.disagree(Random(seed), "abcdef", "Rome", "Oslo") for seed in range(4000)]
     rules = (
         (testimonies[-1].city, testimonies[0].city, most_common([testimony.city for testimony in testimonies])) for testimonies in drawn
@@ -69,8 +69,8 @@ def test_each_simple_rule_is_right_about_every_second_time_whatever_the_others_s
     assert all(settled(testimonies) == "Rome" and 3 <= len(testimonies) <= 6 for testimonies in drawn)
 
 
-def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
-    """Each form is told as often of what holds as of what does not."""
+def test_the_words_of_a_statement_do_not_show_whether_it_is_true():
+    """Each form is as frequent in true statements as in false ones."""
     by_form = defaultdict(list)
     for world in some(1500):
         by_firm = statements(world)
@@ -84,8 +84,8 @@ def test_nothing_in_the_words_of_a_statement_tells_whether_it_holds():
     assert len(by_form) == 3 and np.ptp([np.mean(flags) for flags in by_form.values()]) < 0.06
 
 
-def test_no_answer_goes_against_what_is_told_most_surely():
-    """However many say otherwise: the count alone is right about every second time, and so is the last word."""
+def test_no_answer_contradicts_the_most_confident_statement():
+    """However many disagree: the count alone is right about every second time, and so is the last statement."""
     contested, by_count, by_last = 0, [], []
     for world in some(600, "hedged"):
         by_firm, facts = statements(world), {fact.id: fact for fact in world.facts}
@@ -104,17 +104,17 @@ def test_no_answer_goes_against_what_is_told_most_surely():
     assert not any(fact.confidence is not None for world in some(60) for fact in world.facts)
 
 
-def test_the_surest_beats_any_count_and_a_tie_is_none():
+def test_the_most_confident_beats_any_count_and_a_tie_is_none():
     testimonies = [Testimony("a", "Rome", 0.3), Testimony("b", "Rome", 0.3), Testimony("c", "Oslo", 0.6)]
     assert settled_by_confidence(testimonies) == "Oslo" and most_confident(testimonies) == testimonies[2:]
     assert settled_by_confidence([*testimonies, Testimony("d", "Rome", 0.6)]) is None
-    assert settled_by_confidence([*testimonies, Testimony("c", "Rome", 0.3)]) is None  # a word that was taken back
+    assert settled_by_confidence([*testimonies, Testimony("c", "Rome", 0.3)]) is None  # a corrected statement
     assert settled_by_confidence([Testimony("a", "Rome"), Testimony("b", "Rome"), Testimony("c", "Oslo")]) == "Rome"
 
 
 @pytest.mark.parametrize("profile", ["default", "hard", "hedged"])
-def test_where_a_fact_came_from_does_not_say_whether_it_holds(profile):
-    """Of all facts about where a contested firm is: each value is as frequent among those that hold as among the others."""
+def test_the_origin_of_a_fact_does_not_show_whether_it_is_true(profile):
+    """Of all facts about where a contested firm is: each value is as frequent among the true as among the others."""
     origins = {True: Counter(), False: Counter()}
     for world in some(250, profile):
         facts = {fact.id: fact for fact in world.facts}
@@ -148,8 +148,8 @@ def test_as_many_questions_as_asked_for_are_about_what_is_contested(profile, sha
     ],
     ids=str,
 )
-def test_what_is_refuted_was_told_and_is_never_the_answer(profile, overrides):
-    """Else a right answer would count as one that believes what does not hold."""
+def test_a_refuted_answer_was_stated_and_is_never_right(profile, overrides):
+    """Else a right answer would count as a refuted one."""
     refuted_items = [(world, item) for world in some(600, profile, **overrides) for item in world.items if item.refuted]
     for world, item in refuted_items:
         assert not set(item.refuted) & set(item.answers)
@@ -157,7 +157,7 @@ def test_what_is_refuted_was_told_and_is_never_the_answer(profile, overrides):
     assert len(refuted_items) > 150
 
 
-def test_what_is_told_again_says_the_same_in_other_words_and_counts_as_found():
+def test_a_repeated_fact_has_the_same_slots_in_other_words_and_counts_as_gold():
     n_retold = 0
     for world in some(300):
         facts = {fact.id: fact for fact in world.facts}
@@ -174,7 +174,7 @@ def test_what_is_told_again_says_the_same_in_other_words_and_counts_as_found():
     assert 0.8 < share < 0.95
 
 
-def test_a_time_tells_two_purchases_apart():
+def test_a_time_distinguishes_two_purchases():
     timed = 0
     for world in some(300):
         facts = {fact.id: fact for fact in world.facts}
@@ -200,7 +200,7 @@ def test_worlds_of_many_sizes_are_drawn(n_facts):
         assert all(0 < item.chance <= 0.25 for item in world.items)
 
 
-def test_what_cannot_be_is_told(monkeypatch):
+def test_impossible_settings_are_an_error(monkeypatch):
     with pytest.raises(LabError, match="n_facts"):
         settings_for("semantic", "default", {"n_facts": 5000})
     monkeypatch.setattr("hippo_core.suites.splits.MOST", 50)

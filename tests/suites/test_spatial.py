@@ -1,4 +1,4 @@
-"""Properties of the spatial suite: the told map is the true one, shortest routes are shortest, paths are scored by walking them."""
+"""Properties of the spatial suite: the facts' map is the true one, shortest routes are shortest, paths are scored by walking them."""
 
 import math
 from dataclasses import replace
@@ -101,7 +101,7 @@ def test_grid_directions_are_those_of_a_plane(default_worlds):
         assert len(cell) == len(true_map.places) == len(set(cell.values()))
 
 
-def test_obstacles_bar_ways_that_nobody_can_take(default_worlds):
+def test_obstacles_bar_steps_that_nobody_can_take(default_worlds):
     barred = [(world, fact) for world in default_worlds for fact in world.facts if "obstacle" in fact.slots]
     assert len(barred) > 50
     for world, fact in barred:
@@ -136,7 +136,7 @@ def test_a_map_finds_names_where_the_first_choice_ends_dead():
     assert name_places(Random(0), links, "abc", [frozenset()] * 3, True, dead_ends=999) is None
 
 
-def test_walls_cut_links_and_leave_the_grid_in_one_piece():
+def test_walls_cut_links_and_leave_the_grid_connected():
     for index in range(10):
         links, _ = draw_grid(Random(index), 5, 0.1)
         before = sum(map(len, links.values())) // 2
@@ -198,7 +198,7 @@ def test_where_links_have_no_labels_their_words_are_no_path(default_worlds):
 # Questions that are asked where a profile says so
 
 
-def test_steps_are_counted_along_a_shortest_way():
+def test_steps_are_counted_along_a_shortest_route():
     asked = of_kind(drawn(n=100, step_count_share=2), "step_count")
     for world, item in asked:
         assert item.answers[1] == str(networkx.shortest_path_length(as_graph(world), item.cue["from"], item.cue["to"]))
@@ -206,7 +206,7 @@ def test_steps_are_counted_along_a_shortest_way():
     assert len(asked) > 20
 
 
-def test_neighbors_are_those_of_the_told_map():
+def test_neighbors_are_those_of_the_map():
     asked = of_kind(drawn(n=100, neighbor_share=1), "neighbor")
     for world, item in asked:
         assert item.answers == (read_map(world.facts).steps[item.cue["from"]][item.cue["direction"]],)
@@ -261,7 +261,7 @@ def first_grid_path(chosen):
         lambda steps: "\n".join(f"- {step}" for step in steps),
     ],
 )
-def test_the_way_of_speaking_does_not_matter(default_worlds, style):
+def test_the_style_of_a_spoken_path_does_not_matter(default_worlds, style):
     world, item = first_grid_path(default_worlds)
     assert score_path(world, item, style(item.answers[0].split(", "))).success == 1
 
@@ -282,7 +282,7 @@ def test_a_detour_succeeds_and_costs(default_worlds):
     assert (score.success, score.suboptimality) == (1.0, (len(steps) + 2) / len(steps))
 
 
-def test_to_a_goal_that_no_way_leads_to_the_answer_is_no_path(default_worlds):
+def test_for_a_goal_out_of_reach_the_answer_is_no_path(default_worlds):
     world, item = next(iter(of_kind(default_worlds, "grid_path")))
     cut = replace(item, truth={"links": "mill north well; well south mill; dune north fen; fen south dune", "from": "mill", "to": "fen"})
     assert [score_path(world, cut, spoken).success for spoken in ("No path.", "none", "north", "unknown")] == [1, 1, 0, 0]
@@ -325,7 +325,7 @@ def test_train_uses_no_held_out_form_and_no_new_name():
     assert {name for world in drawn() for item in world.items for name in item.slices} == {"new_template", "new_name"}
 
 
-def test_impossible_settings_say_so():
+def test_impossible_settings_are_an_error():
     with pytest.raises(LabError, match="lower n_items"):
         drawn(n=5, n_items=200)
 

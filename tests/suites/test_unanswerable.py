@@ -40,7 +40,7 @@ def test_the_worlds_keep_the_rules(both):
     assert shared_facts(suite, val=without, test=worlds(suite.name, "unanswerable", 40, 1337, "test")) == []
 
 
-def test_it_is_the_world_of_the_same_seed_and_nothing_is_told_that_was_not(both):
+def test_it_is_the_world_of_the_same_seed_with_fewer_facts(both):
     _, without, full = both
     for world, other in zip(without, full, strict=True):
         facts = {fact.id: fact for fact in other.facts}
@@ -60,14 +60,14 @@ def test_the_questions_stay_and_unknown_is_right(both):
         assert (false["score"], false["abstained"], false["refuted"]) == (0, 0, 1)
 
 
-def test_what_decides_is_told_in_the_one_and_not_in_the_other(both):
+def test_the_deciding_facts_are_in_the_answerable_world_alone(both):
     suite, without, full = both
     for world, before, item, other in pairs(without, full):
         assert not suite.is_answerable(world.facts, item)
         assert suite.is_answerable(before.facts, other)
 
 
-def test_a_world_in_which_it_is_told_is_found(both):
+def test_an_answerable_item_is_reported(both):
     suite, without, full = both
     answerable = [
         replace(before, items=tuple(replace(item, taught=other.taught) for item, other in zip(world.items, before.items, strict=True)))
@@ -92,7 +92,7 @@ def test_relations_lose_a_link_or_a_site_and_both_occur():
     assert lost == {"site", "link"}
 
 
-def test_an_explorer_still_walks_step_by_step_and_never_says_the_name():
+def test_an_explorer_still_walks_step_by_step_and_never_uses_the_name():
     without, full = (list(worlds("spatial", profile, 20, 1337, "val")) for profile in ("explore_unanswerable", "explore"))
     for world, before, item, _ in pairs(without, full):
         assert [fact.slots["step"] for fact in world.facts] == [fact.slots["step"] for fact in before.facts]
@@ -102,6 +102,6 @@ def test_an_explorer_still_walks_step_by_step_and_never_says_the_name():
         assert any(all(f"the {label}" not in fact.text.lower() for fact in world.facts) for label in named)
 
 
-def test_a_suite_that_does_not_say_what_decides_has_none():
+def test_a_suite_without_hide_has_no_unanswerable_worlds():
     with pytest.raises(LabError, match="leave out unanswerable"):
         next(worlds("babi", "default", 5, overrides={"unanswerable": True}))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hippo_core.suites.lookup import Ids, Texts, cached_by_identity, positions
+from hippo_core.suites.lookup import Ids, TextLookup, cached_by_identity, positions
 from hippo_core.suites.types import Item, Suite, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, answerable_items
 
@@ -48,9 +48,9 @@ class Known:
         self.in_order = cached_by_identity(self._in_order)
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> TextLookup:
         """What the facts say, in small letters."""
-        return Texts({name: fact.text.lower() for name, fact in self.facts.items()})
+        return TextLookup({name: fact.text.lower() for name, fact in self.facts.items()})
 
     @cached_property
     def by_value(self) -> dict[str, set[str]]:

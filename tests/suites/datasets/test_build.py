@@ -46,7 +46,7 @@ def test_what_is_written_is_what_is_read(elsewhere, suite, profile):
 
 
 def test_every_line_of_a_drawn_data_set_has_every_field(elsewhere):
-    """Items have a truth where what they are scored by is not what the facts tell."""
+    """Items have a truth where the facts do not score them."""
     without = tuple(name for name in ITEM_FIELDS if name != "truth")
     for profile, item_fields in (("default", without), ("paths_5", without), ("explore", ITEM_FIELDS)):
         folder = write_dataset("spatial", profile, n=5, overrides={"exits_share": 0, "neighbor_share": 0, "step_count_share": 0})
@@ -61,7 +61,7 @@ def test_the_folder_is_named_after_what_was_asked(elsewhere):
     assert dataset_folder("spatial", "default", 50, 1, 512, {"grid_size": 5}).name.startswith("50_1_")
 
 
-def test_the_card_tells_what_is_there(elsewhere):
+def test_the_card_describes_the_data_set(elsewhere):
     content = card.read_card(write_dataset("babi", n=20))
     assert content["suite"] == "babi"
     assert content["splits"]["test"]["items"] == content["splits"]["val"]["items"] == 20
@@ -78,7 +78,7 @@ def test_the_card_of_public_stories_names_their_licence(elsewhere):
     assert content["source"] != card.read_card(write_dataset("babi", n=20))["source"]
 
 
-def test_the_card_says_how_to_build_it_again(elsewhere):
+def test_the_card_has_the_command_to_build_it_again(elsewhere):
     folder = write_dataset("spatial", n=5, overrides={"grid_size": 3})
     code = card.read_card(folder)["rebuild"].removeprefix('python -c "').removesuffix('"')
     before = (folder / "test/facts.jsonl").read_bytes()
@@ -139,7 +139,7 @@ def test_builders_at_the_same_time_do_not_clash(elsewhere, renewed):
     assert [path.name for path in folder.parent.iterdir()] == ["40_1337"]
 
 
-def test_damage_is_named_with_the_way_out(elsewhere):
+def test_damage_is_named_with_its_remedy(elsewhere):
     remedy = "move the folder .*away.*make datasets"
     for name in ("val/facts.jsonl", "val/items.jsonl", "test/facts.jsonl", "test/items.jsonl", "checksums.json", "dataset_card.json"):
         path = write_dataset("spatial", n=5) / name
@@ -160,7 +160,7 @@ def test_nothing_is_left_of_a_build_that_fails(elsewhere):
     assert not list((elsewhere / "data").glob("generated/spatial/default/.*"))
 
 
-def test_unknown_names_list_the_legal_ones():
+def test_an_unknown_name_lists_the_legal_names():
     with pytest.raises(LabError, match=r"unknown suite 'spacial'; legal: .*spatial"):
         get_suite("spacial")
     with pytest.raises(LabError, match=r"unknown profile of suite spatial 'easy'; legal: base, default, explore, .*hard, .*paths_9"):

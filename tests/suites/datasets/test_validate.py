@@ -76,7 +76,7 @@ def test_a_good_world_has_no_findings():
         ({"world": "v"}, "ids"),
     ],
 )
-def test_a_broken_item_is_found(change, rule):
+def test_a_broken_item_is_reported(change, rule):
     assert rule in broken(World("w", FACTS, (replace(ITEM, **change),)))
 
 
@@ -84,7 +84,7 @@ def test_part_of_a_word_is_not_the_word():
     assert "answer hidden" not in broken(World("w", FACTS, (replace(ITEM, question="What did Ada sell, by lamplight?"),)))
 
 
-def test_two_golds_for_one_question_are_found():
+def test_two_golds_for_one_question_are_reported():
     other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=2)
     assert broken(World("w", FACTS, (ITEM, other))) == {"one gold"}
 
@@ -95,13 +95,13 @@ def test_ids_must_differ():
     assert {finding.rule for finding in rules([GOOD, replace(GOOD, id="v")], OWN, 3)} == {"ids"}
 
 
-def test_a_suite_is_exempt_only_from_what_its_card_says():
+def test_a_suite_is_exempt_only_from_the_rules_on_its_card():
     other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=1)
     broken_rules = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], get_suite("babi"), 9)}
     assert broken_rules == {"distance"}
 
 
-def test_shared_facts_are_found_and_named():
+def test_shared_facts_are_reported_by_text():
     assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
     assert shared_facts(OWN, val=[GOOD]) == []
     assert shared_facts(get_suite("babi"), val=[GOOD], test=[GOOD]) == []
