@@ -87,7 +87,7 @@ Draw = Callable[[Random, KeyRecipe], Room]
 
 def _sentence(random: Random, words: wording.Words) -> str:
     """A fact with what may stand around it."""
-    text = wording.tell(random, words) + random.choice(NOTES)
+    text = wording.render_fact(random, words) + random.choice(NOTES)
     return random.choice(multi.CORRECTIONS).format(statement=text) if random.random() < OPENED else text
 
 

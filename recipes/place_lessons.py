@@ -20,7 +20,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 PEOPLE = ("Anna", "Mr Brown", "Paul", "Widow Gray", "Tilda", "Uncle Sam", "I", "we", "the guide", "Omar", "Mrs Li", "Jonas")
 MARKED = 0.3  # of texts in which what is no place is marked as one, as a reader may do that took it for one: nothing leads there
 SHARES = {"link": 0.31, "forward": 0.14, "closed": 0.13, "opened": 0.11, "doubt": 0.1, "none": 0.21}  # of statements, by what they say
-KINDS: Mapping[str, bank.Says] = {"links": "link", "closed": "closed", "none": "none"}  # of the frames of data/reading
+KINDS: Mapping[str, bank.FrameLabel] = {"links": "link", "closed": "closed", "none": "none"}  # of the frames of data/reading
 SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -143,7 +143,7 @@ def reading_questions() -> tuple[tuple[str, str], ...]:
 def _frames(split: Split, unseen: bool) -> Mapping[str, tuple[bank.PlaceFrame, ...]]:
     chosen = bank.unseen(split) if unseen else bank.frames(split)
     chosen = (*chosen, *reading_frames()) if split == "train" and not unseen else chosen
-    return {says: tuple(one for one in chosen if one.says == says) for says in SHARES}
+    return {says: tuple(one for one in chosen if one.label == says) for says in SHARES}
 
 
 class PlaceLessons:
@@ -196,7 +196,7 @@ class PlaceLessons:
 
     def _fill(self, random: Random, text: Text, frame: bank.PlaceFrame, names: Sequence[str]) -> None:
         a, b = random.sample(names, 2)
-        direction, label = random.choice([*MOVES]), "gone" if frame.says in ("link", "forward", "opened") else "other"
+        direction, label = random.choice([*MOVES]), "gone" if frame.label in ("link", "forward", "opened") else "other"
         setting = frame.setting or random.choice(bank.settings_of("train"))
         further = bank.vocabulary("means") if self.split == "train" else ()
         slots = {
@@ -211,8 +211,8 @@ class PlaceLessons:
             "who": word(random.choice(PEOPLE)),
         }
         text.add(frame.text, slots)
-        if frame.says != "none":
-            text.says[a, b] = frame.says
+        if frame.label != "none":
+            text.says[a, b] = frame.label
         if "{direction}" in frame.text or "{opposite}" in frame.text:
             first = min((frame.text.find(slot) % 10**6, end) for slot, end in (("{direction}", a), ("{opposite}", b)))[1]
             text.stands[frozenset((a, b))] = first

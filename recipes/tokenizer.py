@@ -48,7 +48,7 @@ def corpus(seed: int) -> Iterator[str]:
             yield from (text for text, _ in lesson.facts)
             yield from (text for branch in lesson.branches for text in (branch.question, branch.answer))
     verbs = [form for group in lexicon.ACTIONS + lexicon.MOTIONS for verb in group for form in (verb.past, verb.base)]
-    nouns = [word for group in lexicon.THINGS + lexicon.PLACES for word in group]
+    nouns = [word for group in lexicon.OBJECTS + lexicon.PLACES for word in group]
     yield from verbs + nouns + [time for _, time in lexicon.TIMES] + list(lexicon.CITIES + lexicon.SURNAMES)
     yield from 20 * lexicon.names(held_out=False)
     chosen = Random(seed).sample(stories(), 800)

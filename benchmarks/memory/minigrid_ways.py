@@ -32,7 +32,7 @@ from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
 from hippo_core.suites.spatial import bank, words
-from hippo_core.suites.spatial.explore import ExploredCell, tell_visit
+from hippo_core.suites.spatial.explore import ExploredCell, render_visit
 from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.spatial.path import read_steps
 
@@ -137,7 +137,7 @@ def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
         for move, stand in walked(steps, stand, random):  # noqa: B020
             visits.append(seen(steps, labels, move, stand))
     told = [
-        tell_visit(random, number, one, None, "val") or tell_visit(random, number, one, None, "train")
+        render_visit(random, number, one, None, "val") or render_visit(random, number, one, None, "train")
         for number, one in enumerate(visits, 1)
     ]
     texts = in_the_banks(random, visits) if in_bank_words else [one.text for one in told if one]

@@ -22,7 +22,7 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.results.rankings import score_ranking
 from hippo_core.results.scores import abstained, score_item
 from hippo_core.store.trace import Trace
-from hippo_core.suites.lookup import Texts
+from hippo_core.suites.lookup import TextLookup
 from hippo_core.suites.types import Item, Regime, Suite, World
 
 
@@ -130,12 +130,12 @@ def _retrieved(
         yield world, item, retrieve(item, query)
 
 
-def texts_of(world: World) -> Texts:
+def texts_of(world: World) -> TextLookup:
     """What the facts of a world say."""
-    return Texts({fact.id: fact.text for fact in world.facts})
+    return TextLookup({fact.id: fact.text for fact in world.facts})
 
 
-def check_no_leak(answered: AnsweredItem, texts: Texts, method: Method, regime: Regime) -> None:
+def check_no_leak(answered: AnsweredItem, texts: TextLookup, method: Method, regime: Regime) -> None:
     """Raise LabError where a fact of the item's world stands in its prompt and was not put there: keys and values are not, nor is the
     window in another session, unless a control chose it."""
     allowed = [] if method.settings.delivery in BESIDE_PROMPT else [trace.text for trace in answered.retrieved.delivered]

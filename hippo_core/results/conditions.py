@@ -10,7 +10,7 @@ from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.methods.base import Method
 from hippo_core.methods.presets import load_preset, looks_of_presets
-from hippo_core.suites import said_of
+from hippo_core.suites import suite_constants
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
 REGIMES = ("immediate", "delayed", "after_sleep")
@@ -74,7 +74,7 @@ def is_bound(condition: str) -> bool:
 
 def suite_position(suite: str) -> tuple[int, str]:
     """A sort key that puts suites in the order of every report: recall of episodes first, those of others last."""
-    return said_of(suite).get("order", ORDER), suite
+    return suite_constants(suite).get("order", ORDER), suite
 
 
 def ignores_window(condition: str) -> bool:

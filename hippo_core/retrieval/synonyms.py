@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from hippo_core.retrieval.lexicon import words
-from hippo_core.suites.lexicon import ACTIONS, MOTIONS, PLACES, THINGS
+from hippo_core.suites.lexicon import ACTIONS, MOTIONS, OBJECTS, PLACES
 
 
 def meanings(text: str) -> list[str]:
@@ -39,5 +39,5 @@ def _longest() -> int:
 def _named() -> Iterator[tuple[str, list[str]]]:
     for verbs in (*ACTIONS, *MOTIONS):
         yield f"={verbs[0].base}", [form for verb in verbs for form in (verb.past, verb.base)]
-    for group in (*THINGS, *PLACES):
+    for group in (*OBJECTS, *PLACES):
         yield f"={group[0]}", list(group)

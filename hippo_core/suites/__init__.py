@@ -1,4 +1,4 @@
-"""The suites by name, and what each can be told: profiles from `params/suites/<suite>.yaml`, with overrides on top."""
+"""The suites by name, and their settings: profiles from `params/suites/<suite>.yaml`, with overrides on top."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,14 +22,14 @@ def suite_names() -> tuple[str, ...]:
 
 
 def drawn_suites() -> tuple[str, ...]:
-    """The names of those whose worlds are drawn. The others read files: of data/notes, or of the user's folder (data/README.md)."""
+    """The names of the suites that draw their worlds. The others read files: data/notes, or the user's folder (data/README.md)."""
     return tuple(name for name in suite_names() if get_suite(name).make_world)
 
 
-def said_of(name: str) -> Mapping[str, Any]:
-    """What a suite of ours says of itself in constants (`order`, `asks`); nothing of the user's own."""
-    found = members(__name__, "Suite").get(name)
-    return found.said if found else {}
+def suite_constants(name: str) -> Mapping[str, Any]:
+    """The constants that a suite of ours gives itself (`order`, `asks`); none for the user's own."""
+    member = members(__name__, "Suite").get(name)
+    return member.said if member else {}
 
 
 def get_suite(name: str) -> Suite:
@@ -49,7 +49,7 @@ def get_suite(name: str) -> Suite:
 
 
 def profile_settings(suite_name: str, profile: str) -> dict[str, Any]:
-    """What the profile says; where there is no file `default` says nothing."""
+    """The settings of a profile; without a file, `default` has none."""
     path = root() / f"params/suites/{get_suite(suite_name).name}.yaml"
     profiles = read_yaml(path) if path.is_file() else {"default": {}}
     if not isinstance(profiles, dict) or not all(isinstance(values, dict) for values in profiles.values()):

@@ -1,6 +1,6 @@
-"""The altered store: other contents under the same ids and questions, so that an answer shows whether it came from what was told.
+"""The altered store: other contents under the same ids and questions, so that an answer shows whether it came from the store.
 
-A suite says by `Suite.altered` what another world would be: other cities, another map. All others exchange answers among worlds.
+`Suite.altered` makes the other world: other cities, another map. Suites without it exchange answers among worlds.
 """
 
 import re
@@ -13,15 +13,14 @@ from hippo_core.suites.types import Fact, Item, Suite, World
 
 
 def with_counterfactual_answers(suite: Suite, worlds: Sequence[World]) -> list[World]:
-    """The worlds with other facts under the same ids. Their items are those to which these facts give another answer than the true one;
-    their questions are the same, their answers and truth are those of the facts as they are told now. LabError where there is nothing else
-    to tell."""
+    """The worlds with other facts under the same ids. They keep the items whose answer changes: the questions are the same, the answers
+    and the truth follow the new facts. LabError where there is no other answer."""
     alter: Callable[[World, Sequence[World]], World] = suite.altered or other_answers
     return [alter(world, [other for other in worlds if other.id != world.id]) for world in worlds]
 
 
 def exchanged(fact: Fact, words: Mapping[str, str]) -> Fact:
-    """The fact with each of these words in the place of the one that it stands for, in its text and its slots."""
+    """The fact with words replaced, in its text and its slots. `words`: old word to new one."""
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
 
     def other(text: str) -> str:
@@ -31,7 +30,7 @@ def exchanged(fact: Fact, words: Mapping[str, str]) -> Fact:
 
 
 def replaced_value(fact: Fact, slot: str, value: str, was: str = "", now: str = "") -> Fact:
-    """The fact with another value of a slot. `was`, `now`: the words that say so in the text, where these are more than the values."""
+    """The fact with another value of a slot. `was`, `now`: the words in the text, where they are more than the values."""
     was, now = was or fact.slots[slot], now or value
     if was not in fact.text:  # it begins the sentence
         was, now = was[0].upper() + was[1:], now[0].upper() + now[1:]
@@ -39,38 +38,38 @@ def replaced_value(fact: Fact, slot: str, value: str, was: str = "", now: str = 
 
 
 def answering(item: Item, facts: Mapping[str, Fact]) -> tuple[str, str] | None:
-    """The id of the one gold fact of an item that holds its answer, and the slot that does; None where none does, or several do."""
+    """The id of the gold fact that holds an item's answer, and its slot; None where no fact does, or several do."""
     holding = {gold: slot for gold in item.gold_facts for slot, value in facts[gold].slots.items() if value == item.answers[0]}
     return next(iter(holding.items())) if len(holding) == 1 else None
 
 
 def other_answers(world: World, others: Sequence[World]) -> World:
-    """The world with other answers: the gold fact of an item that tells the answer, and what tells it again, say something else in its
-    place. That comes from a like fact of another world and stands nowhere in this one, where the language has such a word."""
+    """The world with other answers. The gold fact that holds an item's answer, and the facts that repeat it, get another value. It comes
+    from a similar fact of another world, and stands nowhere in this one if there is such a word."""
     was = {fact.id: fact for fact in world.facts}
     now, items = dict(was), []
     for item in world.items:
-        if held := answering(item, was):
-            gold, slot = held
+        if match := answering(item, was):
+            gold, slot = match
             if now[gold].slots[slot] == item.answers[0]:
                 value = _other_value(world, item, now[gold], slot, others)
-                for one in (gold, *(again for again, first in item.retold.items() if first == gold)):
-                    now[one] = replaced_value(now[one], slot, value)
+                for fact_id in (gold, *(again for again, first in item.retold.items() if first == gold)):
+                    now[fact_id] = replaced_value(now[fact_id], slot, value)
             items.append(replace(item, answers=(now[gold].slots[slot],), refuted=()))
     return replace(world, facts=tuple(now.values()), items=tuple(items))
 
 
 def _other_value(world: World, item: Item, fact: Fact, slot: str, others: Sequence[World]) -> str:
-    """A value that the slot has in other worlds, preferably unknown here, of the same article, and from a fact that is alike."""
-    texts, old = " ".join(one.text for one in world.facts), fact.slots[slot]
+    """A value of this slot in other worlds: preferably unknown here, with the same article, and from a similar fact."""
+    texts, old = " ".join(candidate.text for candidate in world.facts), fact.slots[slot]
     likeness: dict[str, tuple[bool, bool, int]] = {}
-    for other in (one for there in others for one in there.facts if slot in one.slots):
+    for other in (candidate for there in others for candidate in there.facts if slot in candidate.slots):
         value = other.slots[slot]
         if value != old:
-            alike = sum(other.slots.get(name) == words for name, words in fact.slots.items() if name != slot)
-            fits = (value not in texts, (value[0] in "aeiou") == (old[0] in "aeiou"), alike)
+            n_same = sum(other.slots.get(name) == words for name, words in fact.slots.items() if name != slot)
+            fits = (value not in texts, (value[0] in "aeiou") == (old[0] in "aeiou"), n_same)
             likeness[value] = max(fits, likeness.get(value, fits))
     if not likeness:
         raise LabError(f"no other world has another {slot} than {old!r} to tell in world {world.id}; give more questions (n)")
     most = max(likeness.values())
-    return Random(f"altered/{item.world}/{item.id}").choice(sorted(value for value, alike in likeness.items() if alike == most))
+    return Random(f"altered/{item.world}/{item.id}").choice(sorted(value for value, score in likeness.items() if score == most))

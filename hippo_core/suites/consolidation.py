@@ -3,8 +3,8 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-A model that has learnt many worlds has none to open. So each person, and each pair of an action and a thing, occurs in one fact of a data
-set, and a question names one of the two. Every fact is asked about once. The seed and the world's number say which of them a world has.
+A model that has learnt many worlds has none to open. So each person, and each pair of an action and an object, occurs in one fact of a
+data set, and a question names one of the two. Every fact is asked about once. The seed and the world's number choose a world's facts.
 """
 
 from functools import cache
@@ -35,10 +35,10 @@ class ConsolidationSettings(Settings):
 
 @cache
 def cast(seed: int, split: Split) -> tuple[tuple[str, ...], tuple[tuple[tuple[Verb, ...], Group], ...]]:
-    """The people of a data set's split in the order in which its facts use them, and its pairs of an action and a thing."""
+    """The people of a data set's split in the order in which its facts use them, and its pairs of an action and an object."""
     random = Random(f"consolidation/{seed}/{split}")
     people = [name for held_out in (False, True) for name in lexicon.names(held_out)]
-    pairs = [(action, thing) for action in lexicon.ACTIONS for thing in lexicon.THINGS]
+    pairs = [(action, obj) for action in lexicon.ACTIONS for obj in lexicon.OBJECTS]
     return tuple(random.sample(people, len(people))), tuple(random.sample(pairs, len(pairs)))
 
 
@@ -49,21 +49,24 @@ def most_facts(seed: int = 0, split: Split = "test") -> int:
 
 
 def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec) -> World:
-    """One world. LabError where the data set has more facts than there are people or pairs of an action and a thing."""
+    """One world. LabError where the data set has more facts than there are people or pairs of an action and an object."""
     if settings.n_items != settings.n_facts:
         raise LabError(f"suite consolidation asks about every fact: give n_items = n_facts, got {settings.n_items} and {settings.n_facts}")
     people, pairs = cast(spec.seed, spec.split)
     first = spec.index * settings.n_facts
     if first + settings.n_facts > min(len(people), len(pairs)):
         raise LabError(f"suite consolidation has {most_facts()} facts that no other resembles; ask for fewer (n)")
-    events = [_event(random, settings, spec, *told) for told in zip(people[first:], pairs[first : first + settings.n_facts], strict=False)]
+    events = [
+        _event(random, settings, spec, *cast_of_event)
+        for cast_of_event in zip(people[first:], pairs[first : first + settings.n_facts], strict=False)
+    ]
     words = [wording.choose_words(random, event) for event in events]
     facts = tuple(
-        Fact(f"{spec.id}.f{number}", spec.id, wording.tell(random, chosen), chosen.slots(), number, provenance="told", asked=True)
+        Fact(f"{spec.id}.f{number}", spec.id, wording.render_fact(random, chosen), chosen.slots(), number, provenance="told", asked=True)
         for number, chosen in enumerate(words)
     )
     training = spec.split == "train" or not settings.held_out
-    pools = {"who": people, "what": lexicon.THINGS, "where": lexicon.PLACES, "when": lexicon.TIMES}
+    pools = {"who": people, "what": lexicon.OBJECTS, "where": lexicon.PLACES, "when": lexicon.TIMES}
     items = []
     for number, event in enumerate(events):
         rung = settings.rungs[(first + number) % len(settings.rungs)]

@@ -1,4 +1,4 @@
-"""The worlds of a suite, drawn one by one: nothing of them is written to disk, and nothing read but what the suite is made of."""
+"""The worlds of a suite, drawn one by one. Nothing is written to disk; only the suite's own material is read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -47,8 +47,8 @@ def drawn_worlds(suite_name: str, profile: str, n: int | None, seed: int, split:
         return
     if not suite.make_world:
         raise LabError(f"suite {suite_name} neither draws worlds (make_world) nor has any (stream); give it one of both")
-    told = reworded.drawn_as(profile)
-    drawn = unanswerable.drawn_as(told) if settings.unanswerable else told
+    base_profile = reworded.drawn_as(profile)
+    drawn = unanswerable.drawn_as(base_profile) if settings.unanswerable else base_profile
     for index in count():
         world = suite.make_world(Random(f"{suite_name}/{drawn}/{seed}/{split}/{index}"), settings, WorldSpec(split, seed, index))
         yield unanswerable.unanswerable_world(suite, world) if settings.unanswerable else world

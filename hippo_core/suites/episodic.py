@@ -3,9 +3,9 @@
     taught   On Friday, Carla sold a guitar at the market.
     asked    Which person traded away a guitar at the bazaar?      gold: Carla
 
-That a fact matters to its teller is not in its words: `reward` and `pin` are fields, which only a write gate reads. With `invented_names`
-some facts are about people whom no model can predict; with `invented_correlation` these are what is asked for. `episodic` shows a window of
-facts before the question; `episodic_cross` tells journeys in earlier sessions; the window of `episodic_capacity` exceeds the context.
+The words of a fact do not say that it matters: `reward` and `pin` are fields, which only a write gate reads. With `invented_names` some
+facts are about people whom no model can predict; `invented_correlation` makes questions ask for these. `episodic` shows a window of facts
+before the question, `episodic_cross` has journeys in earlier sessions, and the window of `episodic_capacity` exceeds the context.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
-from hippo_core.suites.unanswerable import hide_named, tells_named
+from hippo_core.suites.unanswerable import has_matching_fact, hide_named
 from hippo_core.suites.wording import Event, Words
 
 
@@ -60,7 +60,7 @@ class CapacitySettings(EpisodicSettings):
 def make_events(
     random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool, pools: lexicon.Pools = lexicon.POOLS
 ) -> list[Event]:
-    """Distinct events of the place's split; every slot draws from a few words of its pool, so that most values occur several times."""
+    """Distinct events of the split. Every slot draws from a few words of its pool, so that most values occur several times."""
     size, n_invented = max(3, round(settings.n_facts / 3)), round(settings.invented_names * settings.n_facts)
     new = spec.split != "train" and random.random() < settings.new_names
     people = lexicon.names(held_out=new)
@@ -69,11 +69,11 @@ def make_events(
         return random.sample(values, min(size, len(values)))
 
     who, where, when = few(people), few(pools.places), few(lexicon.TIMES)
-    what: list[Group] | list[None] = [None] if motion else few(pools.things)
+    what: list[Group] | list[None] = [None] if motion else few(pools.objects)
     actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
     strangers: list[str] = []
     about_strangers: set[int] = set()
-    if n_invented:  # who is told of as often as the others
+    if n_invented:  # they occur as often as the others
         strangers = invented_people(random, max(1, round(size * settings.invented_names)), held_out=spec.split != "train")
         about_strangers = set(random.sample(range(settings.n_facts), n_invented))
     events: dict[str, Event] = {}
@@ -100,15 +100,15 @@ def invented_people(random: Random, size: int, held_out: bool) -> list[str]:
 
 
 def expected_overlap(n_facts: int, n_asked: int, invented: int, phi: float) -> float:
-    """How many facts are both, on average, where the two go together by phi."""
+    """How many facts are both, on average, where the two correlate by phi."""
     a, b = n_asked / n_facts, invented / n_facts
     return n_facts * (a * b + phi * sqrt(a * (1 - a) * b * (1 - b)))
 
 
 def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: float) -> list[int] | None:
-    """The numbers of the facts that are asked for, in order of asking; None where so few facts cannot go together by phi."""
+    """The numbers of the facts that are asked for, in order of asking; None where so few facts cannot correlate by phi."""
     n_asked = min(n_items, len(invented))
-    rare, usual = ([number for number, one in enumerate(invented) if one == which] for which in (True, False))
+    rare, usual = ([number for number, is_about_invented in enumerate(invented) if is_about_invented == which] for which in (True, False))
     if not rare:
         return random.sample(usual, n_asked)
     both = expected_overlap(len(invented), n_asked, len(rare), phi)
@@ -122,7 +122,7 @@ def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: fl
 def find_cue(
     random: Random, events: list[Event], words: list[Words], gold: int, kind: str, rung: str, n_competitors: int
 ) -> tuple[str, ...] | None:
-    """Slots besides the action that single out the gold event without naming `kind`, of `partial` the fewest; None where none do."""
+    """Slots besides the action that identify the gold event without naming `kind`; None where none do. `partial` takes the fewest."""
     slots = [slot for slot in wording.SLOTS if slot != kind and getattr(events[gold], slot) is not None]
     if rung != "partial":
         candidates = [tuple(slots)]
@@ -182,12 +182,12 @@ def make_question(
         return text, cue, tuple(slices)
     clean = text
     while text == clean:
-        text, gone = wording.add_noise(random, clean, list(cue_words.values()))
-    return text, tuple(slot for slot in cue if cue_words[slot] not in gone), tuple(slices)
+        text, removed = wording.add_noise(random, clean, list(cue_words.values()))
+    return text, tuple(slot for slot in cue if cue_words[slot] not in removed), tuple(slices)
 
 
 class Drawn(NamedTuple):
-    """A question about the event number `gold`, before it has a place in a world."""
+    """A question about the event number `gold`, before it is in a world."""
 
     gold: int
     rung: str
@@ -214,11 +214,11 @@ def make_question_about(
     return None
 
 
-def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool = False, whole_window: bool = False) -> World:
-    """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, motion: bool = False, full_window: bool = False) -> World:
+    """One world, drawn again until it carries its questions."""
     events, words, drawn = [], [], []
     rungs = [settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)] for number in range(settings.n_items)]
-    early = max(settings.n_items, settings.n_facts // 4) if whole_window else settings.n_facts
+    early = max(settings.n_items, settings.n_facts // 4) if full_window else settings.n_facts
     for _ in attempts(settings, "world of events"):
         events = make_events(random, settings, spec, motion)
         words = [wording.choose_words(random, event) for event in events]
@@ -234,7 +234,7 @@ def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, moti
         if len(drawn) == len(tried):
             break
     facts = make_facts(random, settings, spec, words, {question.gold for question in drawn})
-    windows = [facts if whole_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
+    windows = [facts if full_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
     items = tuple(
         Item(
             id=f"{spec.id}.q{number}",
@@ -263,13 +263,13 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
 
 
 def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
-    """The facts as told: in order, in sessions, some flagged as important."""
+    """The facts in order, in sessions, some flagged as important."""
     flags = draw_flags(random, [number in asked for number in range(len(words))], settings.flag_correlation)
     return tuple(
         Fact(
             id=f"{spec.id}.f{number}",
             world=spec.id,
-            text=wording.tell(random, chosen),
+            text=wording.render_fact(random, chosen),
             slots=chosen.slots(),
             time=number,
             reward=reward,
@@ -286,8 +286,8 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
     """Reward or pin, half each, for as many facts as are asked for, correlated by phi. No other draw depends on phi."""
     share = sum(asked) / len(asked)
     flags = []
-    for one in asked:
-        flagged, pinned = random.random() < (share + phi * (1 - share) if one else share * (1 - phi)), random.random() < 0.5
+    for is_asked in asked:
+        flagged, pinned = random.random() < (share + phi * (1 - share) if is_asked else share * (1 - phi)), random.random() < 0.5
         flags.append((flagged and not pinned, flagged and pinned))
     return flags
 
@@ -295,10 +295,10 @@ def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[
 def make_capacity_world(random: Random, settings: CapacitySettings, spec: WorldSpec) -> World:
     """Questions about the first quarter of a story whose other facts, of seven words each at least, are longer than the context."""
     n_facts = -(-settings.context_limit * 4 // (3 * 7)) + 1
-    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, whole_window=True)
+    return make_world(random, settings.model_copy(update={"n_facts": n_facts}), spec, full_window=True)
 
 
-DECISIVE = {"hide": hide_named, "tells": tells_named}
+DECISIVE = {"hide": hide_named, "is_answerable": has_matching_fact}
 EPISODIC = Suite("episodic", "who did what, where and when", EpisodicSettings, make_world, **DECISIVE, order=1, asks="one fact")
 EPISODIC_CROSS = Suite(
     "episodic_cross",

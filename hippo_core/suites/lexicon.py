@@ -1,4 +1,4 @@
-"""The words that the suites speak with (lexicon.yaml), and which of them no training ever sees.
+"""The words of the suites (lexicon.yaml), and which of them no training ever sees.
 
 `training_words` leaves out what is held out, a quarter of all synonyms; questions that use these are a slice of their own. Names are split
 the same way, by hash, and so are invented ones, which nobody bears.
@@ -32,7 +32,7 @@ def verb_group(*words: str) -> tuple[Verb, ...]:
 
 TABLES = tables(__file__)
 ACTIONS, MOTIONS = (tuple(verb_group(*group) for group in TABLES[kind]) for kind in ("actions", "motions"))
-THINGS: tuple[Group, ...] = TABLES["things"]
+OBJECTS: tuple[Group, ...] = TABLES["things"]
 PLACES: tuple[Group, ...] = TABLES["places"]
 TIMES: tuple[tuple[str, str], ...] = tuple((before, time) for before, *times in TABLES["times"] for time in times)
 CITIES: tuple[str, ...] = TABLES["cities"]
@@ -42,7 +42,7 @@ BABI_PEOPLE = frozenset({"Mary", "John", "Sandra", "Daniel"})
 
 HELD_OUT = frozenset(  # all synonyms that no training sees
     {form for group in ACTIONS + MOTIONS for form in (group[-1].past, group[-1].base)}
-    | {group[1] for groups in (THINGS, PLACES) for group in groups[::2]}
+    | {group[1] for groups in (OBJECTS, PLACES) for group in groups[::2]}
 )
 
 
@@ -51,11 +51,11 @@ class Pools(NamedTuple):
 
     actions: tuple[tuple[Verb, ...], ...]
     motions: tuple[tuple[Verb, ...], ...]
-    things: tuple[Group, ...]
+    objects: tuple[Group, ...]
     places: tuple[Group, ...]
 
 
-POOLS = Pools(ACTIONS, MOTIONS, THINGS, PLACES)
+POOLS = Pools(ACTIONS, MOTIONS, OBJECTS, PLACES)
 
 
 def training_words(group: Group) -> Group:

@@ -1,4 +1,4 @@
-"""Look-ups that stay quick in a world of 100,000 facts: places in a list that many items share, and texts that stand in another text."""
+"""Look-ups that stay quick in a world of 100,000 facts: positions in a list that many items share, and texts inside another text."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -8,8 +8,8 @@ Result = TypeVar("Result")
 
 
 def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]:
-    """The same function, worked out once for a list of ids that many items share; equal lists of their own are each worked out."""
-    known: dict[int, tuple[Ids, Result]] = {}  # the list is held, so that no other one takes its number
+    """The same function, computed once per list object, which many items share; not once per equal list."""
+    known: dict[int, tuple[Ids, Result]] = {}  # the list is kept, so that no other one takes its id
 
     def cached(ids: Ids) -> Result:
         if id(ids) not in known:
@@ -20,12 +20,12 @@ def cached_by_identity(work: Callable[[Ids], Result]) -> Callable[[Ids], Result]
 
 
 def positions(ids: Ids) -> dict[str, int]:
-    """Each id with its first place in the list."""
+    """Each id with its first index in the list."""
     last = len(ids) - 1
     return {name: last - position for position, name in enumerate(reversed(ids))}
 
 
-class Texts:
+class TextLookup:
     """Texts by id, to find those that stand in another text. They are kept by their first letters, then by length."""
 
     LETTERS = 12  # that are compared first; all of them where a text has fewer
@@ -41,6 +41,6 @@ class Texts:
         """The ids of the texts that stand in this one, in their order."""
         matches: set[str] = set()
         for position in range(len(text) + 1):
-            for length, alike in self._known.get(text[position : position + self._letters], {}).items():
-                matches |= alike & {text[position : position + length]}
-        return [name for name, one in self._texts.items() if one in matches] if matches else []
+            for length, same_length in self._known.get(text[position : position + self._letters], {}).items():
+                matches |= same_length & {text[position : position + length]}
+        return [name for name, known_text in self._texts.items() if known_text in matches] if matches else []

@@ -1,12 +1,12 @@
-"""mixed: worlds that hold events, relations and ways, and questions of which some need two of them, or all three.
+"""mixed: worlds of events, relations and routes; some questions need two of them, or all three.
 
     taught   On Friday, Carla sold a guitar at the market. Carla works for the Marlow company. The Marlow company is in Oslo.
              The Marlow company is at the barn. The well is north of the mill. The barn lies east of the well.
     asked    Which city is home to the employer of the one who sold a guitar at the market on Friday?              gold: Oslo
              Which directions lead from the mill to the employer of the one who sold a guitar at the market?       gold: north, east
 
-Each part is a world of its own suite; no name, thing or place of one stands in another. What joins them is told beside them: somebody of an
-event works or studies somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
+Each part is a world of its own suite; they share no name, object or place. Further facts join them: somebody of an event works or studies
+somewhere, and that is at a place of the map. A question about two parts ends with a phrase of the other one.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "ev
 Part = TypeVar("Part", bound=Settings)
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
-JOBS = {"work": "employer", "study": "college"}  # what people have one of, by frame: what the place of it is called in a question
+JOBS = {"work": "employer", "study": "college"}  # of which people have one, by frame: what a question calls it
 PLAIN = ("relation", "direction", "action", "when", "steps", "name")  # slots whose words may stand in several parts
 
 
@@ -48,7 +48,7 @@ class MixedSettings(Settings):
 
 
 class MixedFirm(NamedTuple):
-    """A firm whose city nobody contests, with the fact that says so and what tells that again."""
+    """A firm with an uncontested city, the fact that says so, and the facts that repeat it."""
 
     name: str
     frame: str
@@ -68,19 +68,19 @@ class Employee(NamedTuple):
 
 @dataclass
 class MixedDraft:
-    """A world under construction. Ids begin with the name of the part; `joins` are facts that are told beside the parts."""
+    """A world under construction. Ids begin with the name of the part; `joins` are the facts that join the parts."""
 
     spec: WorldSpec
     events: World
     relations: World
-    ways: World
+    routes: World
     firms: list[MixedFirm] = field(default_factory=list)
     people: list[Item] = field(default_factory=list)  # questions of which somebody is the answer
     joins: list[Fact] = field(default_factory=list)
     rewording: Rewording | None = None  # of the joins
-    used: set[str] = field(default_factory=set)  # questions that are asked, in one way or another, and firms that have a place
+    used: set[str] = field(default_factory=set)  # questions that are asked in any form, and firms that have a place
 
-    def tell(self, form: str, words: Mapping[str, str], slots: Mapping[str, str]) -> str:
+    def add_join(self, form: str, words: Mapping[str, str], slots: Mapping[str, str]) -> str:
         """One more join; returns its id."""
         name = f"join.{len(self.joins)}"
         text = self.rewording(form, words) if self.rewording else form.format(**words)
@@ -96,7 +96,7 @@ def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> Worl
         draft = draw_parts(random, settings, spec, kinds)
         items = ask(random, draft, kinds) if draft else None
         if draft and items:
-            world = put_together(random, draft, items)
+            world = merge_parts(random, draft, items)
             if all(has_competitor(item, world.facts) for item in world.items):
                 return world
     raise AssertionError("unreachable")
@@ -105,38 +105,38 @@ def make_world(random: Random, settings: MixedSettings, spec: WorldSpec) -> Worl
 def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: Sequence[Kind]) -> MixedDraft | None:
     """The three parts; None where a word stands in two of them."""
     count = Counter(kinds)
-    n_ways = count["way"] + 4 * (count["relation_way"] + count["event_way"])
+    n_routes = count["way"] + 4 * (count["relation_way"] + count["event_way"])
     parts = (
         episodic.make_world(random, with_items(settings.events, settings.events.n_facts), spec),
         semantic.make_world(random, with_items(settings.relations, count["relation"]), spec),
-        spatial.make_world(random, with_items(settings.ways, n_ways), spec),
+        spatial.make_world(random, with_items(settings.ways, n_routes), spec),
     )
     names = [spoken(part) for part in parts]
-    if any(one & other for number, one in enumerate(names) for other in names[:number]):
+    if any(words & other for number, words in enumerate(names) for other in names[:number]):
         return None
-    events, relations, ways = parts
-    draft = MixedDraft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(ways, "way"))
+    events, relations, routes = parts
+    draft = MixedDraft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(routes, "way"))
     draft.firms = uncontested(draft.relations)
     draft.rewording = Rewording(spec) if settings.relations.wording == "reworded" else None
     return draft
 
 
 def with_items(settings: Part, n_items: int) -> Part:
-    """The settings of a part that is asked so much."""
+    """The settings of a part with so many questions."""
     return settings.model_copy(update={"n_items": max(1, n_items)})
 
 
 def spoken(part: World) -> set[str]:
-    """The names, things and places of a part, in small letters, and other words for them."""
+    """The names, objects and places of a part, in small letters, and their synonyms."""
     words = {word for fact in part.facts for slot, value in fact.slots.items() if slot not in PLAIN for word in value.lower().split()}
-    return words | {word for group in (*lexicon.THINGS, *lexicon.PLACES) if words & set(group) for word in group}
+    return words | {word for group in (*lexicon.OBJECTS, *lexicon.PLACES) if words & set(group) for word in group}
 
 
 def labelled(part: World, name: str) -> World:
-    """The part with its name in place of the world's in all ids."""
+    """The part with its name instead of the world's in all ids."""
 
-    def renamed(one: str) -> str:
-        return f"{name}.{one.removeprefix(f'{part.id}.')}"
+    def renamed(old_id: str) -> str:
+        return f"{name}.{old_id.removeprefix(f'{part.id}.')}"
 
     facts = tuple(replace(fact, id=renamed(fact.id), reward=False, pin=False) for fact in part.facts)
     items = []
@@ -147,17 +147,17 @@ def labelled(part: World, name: str) -> World:
 
 
 def uncontested(relations: World) -> list[MixedFirm]:
-    """The companies and colleges of which all that was told names one city."""
-    told: dict[str, list[Fact]] = {}
+    """The companies and colleges whose facts all name one city."""
+    by_firm: dict[str, list[Fact]] = {}
     for fact in relations.facts:
         if {"firm", "city"} <= fact.slots.keys():
-            told.setdefault(fact.slots["firm"], []).append(fact)
-    found = []
-    for name, facts in told.items():
+            by_firm.setdefault(fact.slots["firm"], []).append(fact)
+    firms = []
+    for name, facts in by_firm.items():
         frame = next((frame for frame in JOBS if FRAMES[frame].firm in facts[0].text), "")
         if frame and len({fact.slots["city"] for fact in facts}) == 1 and all(fact.schema_fit for fact in facts):
-            found.append(MixedFirm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
-    return found
+            firms.append(MixedFirm(name, frame, facts[0].slots["city"], facts[0].id, tuple(fact.id for fact in facts[1:])))
+    return firms
 
 
 def ask(random: Random, draft: MixedDraft, kinds: Sequence[Kind]) -> list[Item] | None:
@@ -167,17 +167,17 @@ def ask(random: Random, draft: MixedDraft, kinds: Sequence[Kind]) -> list[Item] 
     left: dict[str, list[Item]] = {
         "event": list(draft.events.items),
         "relation": list(draft.relations.items),
-        "way": list(draft.ways.items),
+        "way": list(draft.routes.items),
     }
     asked: dict[int, Item] = {}
-    for number, kind in sorted(enumerate(kinds), key=lambda one: one[1] in left):  # those that join first: they are harder to find
+    for number, kind in sorted(enumerate(kinds), key=lambda entry: entry[1] in left):  # those that join first: they are harder to find
         if kind == "event_relation":
-            item = city_of_one(random, draft)
+            item = city_of_employer(random, draft)
         elif kind in left:
-            item = next((one for one in left[kind] if one.id not in draft.used), None)
+            item = next((candidate for candidate in left[kind] if candidate.id not in draft.used), None)
         else:
-            paths = (one for one in left["way"] if one.kind in PATHS and one.id not in draft.used)
-            item = next((joined for path in paths if (joined := way_to_one(random, draft, path, kind))), None)
+            paths = (candidate for candidate in left["way"] if candidate.kind in PATHS and candidate.id not in draft.used)
+            item = next((joined for path in paths if (joined := route_to_employer(random, draft, path, kind))), None)
         if item is None:
             return None
         draft.used.add(item.id)
@@ -192,38 +192,38 @@ def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
 
 
 def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Iterator[Employee]:
-    """Who works or studies there: somebody who is `named`, or the one of an event, who is told to have a job there."""
+    """Who works or studies there: somebody by name (`named`), or a person of an event, who gets a job there."""
     frame = FRAMES[firm.frame]
     for fact in draft.relations.facts if named else ():
         if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
             who, about = fact.slots["who"], {"who": fact.slots["who"], "relation": frame.relation}
-            if len({one.slots["firm"] for one in draft.relations.facts if about.items() <= one.slots.items()}) == 1:
+            if len({other.slots["firm"] for other in draft.relations.facts if about.items() <= other.slots.items()}) == 1:
                 yield Employee(who, (fact.id,), {"who": who})
                 return
     for event in () if named else random.sample(draft.people, len(draft.people)):
         who = event.answers[0]
         if event.id not in draft.used and belongs(f"{who}|{firm.frame}||{firm.name}", draft.spec.split):
             slots = {"who": who, "relation": frame.relation, "firm": firm.name}
-            link = draft.tell(random.choice(frame.link), {"who": who, "name": firm.name}, slots)
+            link = draft.add_join(random.choice(frame.link), {"who": who, "name": firm.name}, slots)
             draft.used.add(event.id)
             yield Employee(f"the one w{event.question[1:-1]}", (*event.gold_facts, link), event.cue, event.slices)
             return
 
 
-def city_of_one(random: Random, draft: MixedDraft) -> Item | None:
-    """In which city somebody works of whom an event is told."""
+def city_of_employer(random: Random, draft: MixedDraft) -> Item | None:
+    """In which city a person of an event works."""
     for firm in random.sample(draft.firms, len(draft.firms)):
         for who in employees(random, draft, firm, named=False):
             question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
             gold, again = (*who.gold, firm.fact), dict.fromkeys(firm.again, firm.fact)
-            chance = 1 / len({one.city for one in draft.firms})
+            chance = 1 / len({other.city for other in draft.firms})
             about: dict[str, Any] = {"hops": len(gold), "chance": chance, "cue": who.cue, "slices": who.slices, "retold": again}
             return Item(f"city.{firm.name}", draft.spec.id, question, (firm.city,), gold, "event_relation", **about)
     return None
 
 
-def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Item | None:
-    """The question after a path, with its goal as the place where somebody works: who is named, or of whom an event is told."""
+def route_to_employer(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Item | None:
+    """A path question whose goal is where somebody works: a named person, or a person of an event."""
     start, goal = path.cue["from"], path.cue["to"]
     if not path.question.endswith(f" the {goal}?"):
         return None
@@ -233,7 +233,7 @@ def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Ite
         for who in employees(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
             words = {"name": firm.name, "firm": FRAMES[firm.frame].firm, "place": goal}
-            at = draft.tell(random.choice(FORMS["at"]), words, {"firm": firm.name, "relation": "is at", "place": goal})
+            at = draft.add_join(random.choice(FORMS["at"]), words, {"firm": firm.name, "relation": "is at", "place": goal})
             return replace(
                 path,
                 id=f"{kind}.{path.id}",
@@ -243,28 +243,28 @@ def way_to_one(random: Random, draft: MixedDraft, path: Item, kind: Kind) -> Ite
                 cue={**who.cue, "from": start},
                 hops=path.hops + len(who.gold) + 1,
                 slices=tuple(dict.fromkeys((*path.slices, *who.slices))),
-                truth={"path": path.kind, "from": start, "to": goal, "links": write_links(read_map(draft.ways.facts))},
+                truth={"path": path.kind, "from": start, "to": goal, "links": write_links(read_map(draft.routes.facts))},
             )
     return None
 
 
-def put_together(random: Random, draft: MixedDraft, items: Sequence[Item]) -> World:
-    """The world, told in an order that keeps that of each part, with ids of its own."""
+def merge_parts(random: Random, draft: MixedDraft, items: Sequence[Item]) -> World:
+    """The world: the parts' facts interleaved, each part in its order, with new ids."""
     world, gold = draft.spec.id, {fact for item in items for fact in item.gold_facts}
-    parts = [draft.events.facts, draft.relations.facts, draft.ways.facts, draft.joins]
+    parts = [draft.events.facts, draft.relations.facts, draft.routes.facts, draft.joins]
     turns = [number for number, part in enumerate(parts) for _ in part]
     random.shuffle(turns)
     waiting = [iter(part) for part in parts]
     facts = [next(waiting[number]) for number in turns]
     ids = {fact.id: f"{world}.f{number}" for number, fact in enumerate(facts)}
-    told = tuple(replace(fact, id=ids[fact.id], time=number, asked=fact.id in gold) for number, fact in enumerate(facts))
+    renamed = tuple(replace(fact, id=ids[fact.id], time=number, asked=fact.id in gold) for number, fact in enumerate(facts))
     taught = tuple(ids.values())
     asked = []
     for number, item in enumerate(items):
         retold = {ids[again]: ids[first] for again, first in item.retold.items()}
         known = {"gold_facts": tuple(ids[fact] for fact in item.gold_facts), "retold": retold, "window": (), "taught": taught}
         asked.append(replace(item, id=f"{world}.q{number}", distance=0, **known))
-    return World(world, told, tuple(asked))
+    return World(world, renamed, tuple(asked))
 
 
 def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
@@ -276,7 +276,7 @@ def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
     """The world with other cities, another map, and other events where these alone are asked for."""
     cities = semantic.with_counterfactual_answers(world, others)
     there = spatial.with_counterfactual_answers(replace(cities, items=world.items), others)
-    asked = [item for item in world.items if item.id not in {one.id for one in (*cities.items, *there.items)}]
+    asked = [item for item in world.items if item.id not in {answered.id for answered in (*cities.items, *there.items)}]
     joined = {gold for item in world.items if item not in asked for gold in item.gold_facts}
     alone = tuple(item for item in asked if not joined & set(item.gold_facts))
     events = other_answers(replace(there, items=alone), others)

@@ -15,13 +15,13 @@ from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec, after_all
-from hippo_core.suites.unanswerable import hide_named, tells_named
+from hippo_core.suites.unanswerable import has_matching_fact, hide_named
 from hippo_core.suites.wording import add_noise
 
 
 @dataclass(frozen=True, slots=True)
 class PersonRelation:
-    """Something said of a person: how it is told, how it is asked (usual form, paraphrases, two held-out forms), what it can be."""
+    """A relation of a person: its statement, its questions (usual form, paraphrases, two held-out forms), and its values."""
 
     words: str  # as they stand in the fact
     question: str
@@ -32,7 +32,7 @@ class PersonRelation:
 
 
 TABLES = tables(__file__)
-RELATIONS = {name: PersonRelation(**{"values": lexicon.CITIES, **told}) for name, told in TABLES["relations"].items()}
+RELATIONS = {name: PersonRelation(**{"values": lexicon.CITIES, **values}) for name, values in TABLES["relations"].items()}
 CORRECTIONS: tuple[str, ...] = TABLES["corrections"]
 
 
@@ -47,13 +47,13 @@ class MultiSettings(Settings):
 
 
 Statement = tuple[str, str, str]  # who, relation, value
-# Statements of a world that is drawn and, where one of them is not of the split, thrown away. Of more, hardly any world would be left: they
-# are made of what can be said in the split at least twice.
+# A world with up to so many statements is drawn again where one of them is not of the split. Larger worlds would hardly ever pass: they
+# draw from pairs that have at least two statements in the split.
 MANY = 64
 
 
 def make_statements(random: Random, settings: MultiSettings, spec: WorldSpec) -> tuple[list[Statement], bool]:
-    """Who says what, in order of telling; a pair of person and relation that occurs again takes back what was said before."""
+    """Statements in order. A pair of person and relation that occurs again corrects the earlier statement."""
     new = spec.split != "train" and random.random() < settings.new_names
     n_corrections = round(settings.n_facts * settings.corrections)
     n_pairs = settings.n_facts - n_corrections
@@ -92,7 +92,7 @@ def _sayable_pairs(random: Random, n_pairs: int, new: bool, split: Split) -> lis
     raise LabError(f"episodic_multi has names for {len(pairs)} pairs of person and relation in a world of {split}, not for {n_pairs}")
 
 
-def tell(random: Random, statement: Statement, corrects: bool) -> str:
+def render_statement(random: Random, statement: Statement, corrects: bool) -> str:
     """The statement as a sentence, marked as a correction where it is one."""
     who, name, value = statement
     relation = RELATIONS[name]
@@ -113,8 +113,8 @@ def ask(random: Random, statement: Statement, rung: str, *, training: bool) -> t
         return text, ()
     words = [who, *(word for word in relation.words.split() if len(word) > 3 and word in text)]
     while True:
-        noisy, gone = add_noise(random, text, words)
-        if noisy != text and who not in gone:
+        noisy, removed = add_noise(random, text, words)
+        if noisy != text and who not in removed:
             return noisy, ()
 
 
@@ -159,7 +159,7 @@ def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: 
     facts = []
     for number, statement in enumerate(statements):
         who, name, value = statement
-        text = tell(random, statement, (who, name) in seen)
+        text = render_statement(random, statement, (who, name) in seen)
         seen.add((who, name))
         slots = {"who": who, "relation": RELATIONS[name].words, "value": value}
         facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, provenance="told", asked=number in asked))
@@ -172,7 +172,7 @@ EPISODIC_MULTI = Suite(
     MultiSettings,
     make_world,
     hide=hide_named,
-    tells=tells_named,
+    is_answerable=has_matching_fact,
     order=2,
     asks="the last of several",
 )

@@ -102,21 +102,23 @@ def world_of(name: str, settings: NotesSettings) -> World:
     for time, note in enumerate(content.notes):
         slices = tuple(what for what, other in (("correction", note.corrects), ("near_duplicate", note.like)) if other)
         about = {**of_all, "gold_facts": (ids[note.id],), "distance": len(facts) - 1 - time, "slices": slices}
-        for number, one in enumerate(note.asked):
-            items.append(Item(f"{ids[note.id]}.{number}", question=one.question, answers=tuple(one.answers), rung=one.rung, **about))
+        for number, question in enumerate(note.asked):
+            items.append(
+                Item(f"{ids[note.id]}.{number}", question=question.question, answers=tuple(question.answers), rung=question.rung, **about)
+            )
     about = {**of_all, "answers": (UNKNOWN,), "gold_facts": (), "slices": ("unanswerable",)}
-    for number, one in enumerate([] if settings.answerable else content.unanswerable):
-        items.append(Item(f"{name}.unanswerable.{number}", question=one.question, rung=one.rung, **about))
+    for number, question in enumerate([] if settings.answerable else content.unanswerable):
+        items.append(Item(f"{name}.unanswerable.{number}", question=question.question, rung=question.rung, **about))
     return World(name, tuple(facts), tuple(items))
 
 
 def merged(worlds: list[World], name: str) -> World:
-    """Worlds as one, told one after the other."""
+    """Worlds as one, one after the other."""
     facts = [replace(fact, world=name, time=time) for time, fact in enumerate(fact for world in worlds for fact in world.facts)]
     taught = tuple(fact.id for fact in facts)
     items = [replace(item, world=name, window=taught, taught=taught) for world in worlds for item in world.items]
-    place = {fact.id: fact.time for fact in facts}
-    far = [replace(item, distance=len(facts) - 1 - place[item.gold_facts[0]]) if item.gold_facts else item for item in items]
+    time_of = {fact.id: fact.time for fact in facts}
+    far = [replace(item, distance=len(facts) - 1 - time_of[item.gold_facts[0]]) if item.gold_facts else item for item in items]
     return World(name, tuple(facts), tuple(far))
 
 

@@ -1,7 +1,7 @@
-"""Wordings that no pattern and no training text of the lab has: data/reworded/*.yaml, written by hand before anything was run on them.
+"""Wordings that are in no pattern and no training text of the lab: data/reworded/*.yaml, written by hand before any run on them.
 
-A suite whose setting `wording` is "reworded" draws its world as ever, then words each statement anew, with a generator that the world's
-id seeds: only the texts differ. The files are frozen, so that nobody fits them to a memory, or a memory to them, without a trace.
+A suite with the setting `wording: reworded` draws its world as always, then rewords each statement with a generator that the world's id
+seeds: only the texts differ. The files are frozen, so that nobody fits them to a memory, or a memory to them, without a trace.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ FROZEN = {
 
 
 def path_of(suite: str) -> Path:
-    """Where the wordings of a suite stand."""
+    """The file of a suite's wordings."""
     return root() / f"data/reworded/{suite}.yaml"
 
 
 def files_of(suite: str) -> Callable[[Any], Sequence[Path]]:
-    """What a suite reads (`Suite.reads`): its wordings, where it is told in these."""
+    """The files that a suite reads (`Suite.reads`): its wordings, if it uses them."""
     return lambda settings: [path_of(suite)] if settings.wording == "reworded" else []
 
 
 def wordings(suite: str) -> dict[str, list[Any]]:
-    """The wordings of a suite, by what they tell; LabError where the file is not the frozen one."""
+    """The wordings of a suite, by kind of statement; LabError where the file is not the frozen one."""
     return _read(path_of(suite), FROZEN[suite])
 
 
@@ -45,7 +45,7 @@ def _read(path: Path, frozen: str) -> dict[str, list[Any]]:
 
 
 def generator(spec: WorldSpec) -> Random:
-    """What words this world anew; none of the draws that make the world are from it."""
+    """The generator that rewords this world; no draw of the world itself uses it."""
     return Random(f"reworded {spec.seed} {spec.id}")
 
 

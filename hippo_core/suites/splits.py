@@ -1,4 +1,4 @@
-"""Drawing by splits: a hash of a fact's content says where it may be told, so that train, val and test can never share one.
+"""Drawing by splits: a hash of a fact's content decides its split, so that train, val and test never share a fact.
 
 A world that breaks a rule is thrown away and drawn again, and settings that no world can meet are an error, not a hang.
 """
@@ -13,7 +13,7 @@ from hippo_core.suites.types import Settings, Split
 
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 MOST = 20_000
-PER_PART = 40  # a split accepts a quarter of what is drawn, and of that much is there already
+PER_PART = 40  # a split accepts a quarter of the draws, and many of these are there already
 
 
 def split_of(key: str) -> Split:
@@ -23,7 +23,7 @@ def split_of(key: str) -> Split:
 
 
 def belongs(key: str, split: Split) -> bool:
-    """Whether a fact with this content may be told in this split."""
+    """Whether a fact with this content may be in this split."""
     return split_of(key) == split
 
 
@@ -35,14 +35,14 @@ def attempts(settings: Settings, what: str, parts: int = 1) -> Iterator[int]:
 
 
 def part_of(key: str) -> Split:
-    """The split of what was written by hand and says this: seven of ten are for training, one for validation, two for the test."""
+    """The split of a hand-written text: seven of ten are for training, one for validation, two for the test."""
     number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) % 10
     return "test" if number < 2 else "val" if number < 3 else "train"
 
 
 def worded(texts: Sequence[str], split: Split) -> tuple[str, ...]:
-    """Those of several wordings of the same that belong to a split: by the hash of each a fifth is for the test and a tenth for validation,
-    one at least, and all others are for training."""
+    """The wordings of one statement that belong to a split. By their hashes a fifth is for the test and a tenth for validation, at least
+    one each; all others are for training."""
     order = sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
     tests, validations = max(1, len(texts) // 5), max(1, len(texts) // 10)
     chosen = {"test": order[:tests], "val": order[tests:][:validations], "train": order[tests + validations :]}[split]

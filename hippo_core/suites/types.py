@@ -19,10 +19,10 @@ class Fact:
     """A taught statement.
 
     `slots` maps a role (who, what, where, when, ...) to the words that stand for it in `text`: for checks, lessons and the altered store;
-    no method gets them. `time` is the order of telling within the world. `teller` is who says it, where the suite knows; `confidence` how
-    sure the teller says to be, from 0 to 1, None where nothing is said of it. `context_key` is what the teller knows of the occasion
-    (session, place), `provenance` where the fact came from; neither says an item's id, nor whether the fact holds. `asked` is a hidden
-    label for judging a write gate: no method and no gate may read it.
+    no method gets them. `time` is the order within the world. `teller` is who states it, where the suite knows; `confidence` the teller's
+    stated confidence, from 0 to 1, None without one. `context_key` is the occasion (session, place), `provenance` where the fact came from;
+    neither gives away an item's id, nor whether the fact is true. `asked` is a hidden label for judging a write gate: no method and no gate
+    may read it.
     """
 
     id: str
@@ -48,9 +48,9 @@ class Item:
     the words of the fact. `window` are the ids of the facts that stand before the question in the immediate regime, `taught` the
     ids of all facts taught earlier (it contains the window), both in order of telling. `distance` counts the facts in the window
     after the last gold one. `chance` is the accuracy of a guess among the answers that the world makes plausible. `slices` names
-    groups to report apart (`new_name`, `new_synonym`, `new_template`). `refuted` are answers that were told and do not hold. `retold`:
-    ids of facts that tell a gold one again, each with the id of that; finding one is as good as finding the other. `truth` is what only
-    the suite's scorer reads, where the facts do not tell it.
+    groups to report apart (`new_name`, `new_synonym`, `new_template`). `refuted` are answers that were stated and are wrong. `retold`:
+    ids of facts that repeat a gold one, each with the id of that; either is as good as the other. `truth` is for the suite's scorer alone,
+    where the facts do not say it.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A small closed episode: facts in order of telling, and the questions about them."""
+    """A small closed episode: facts in order, and the questions about them."""
 
     id: str
     facts: tuple[Fact, ...]
@@ -82,20 +82,20 @@ class World:
 
 
 def after_all(facts: Sequence[Fact], gold: Sequence[int]) -> dict[str, Any]:
-    """The fields of an item that is asked after all of these facts; `gold`: the places of its gold ones among them."""
+    """The fields of an item that is asked after all of these facts; `gold`: the positions of its gold ones."""
     ids = tuple(fact.id for fact in facts)
-    return {"gold_facts": tuple(ids[place] for place in gold), "distance": len(ids) - 1 - max(gold), "window": ids, "taught": ids}
+    return {"gold_facts": tuple(ids[index] for index in gold), "distance": len(ids) - 1 - max(gold), "window": ids, "taught": ids}
 
 
 class Settings(BaseModel):
-    """What every suite can be told; a suite adds its own. Unknown keys are an error."""
+    """The settings of every suite; a suite adds its own. Unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     n_facts: int = 8  # facts in a world
     n_items: int = 5  # questions about a world
     n_competitors: int = 3  # facts of the world that share a slot with a question's cue, at least
-    unanswerable: bool = False  # whether what decides a question is never told, so that "unknown" is right (unanswerable.py)
+    unanswerable: bool = False  # whether deciding facts are left out, so that "unknown" is right (unanswerable.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class PathScore:
     suboptimality: float
 
 
-Hide = Callable[[Fact], Fact | None]  # a fact as it is told where something must not be known; None: not at all
+Hide = Callable[[Fact], Fact | None]  # a fact without what must not be known; None: it is left out
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class Suite:
     """One suite. `make_world(random, settings, spec)` draws a world; all its randomness comes from `random`.
 
     Of material that can run out (public files, a folder of the user's own), `stream(settings, split, seed, n)` yields the worlds of a split
-    in the order of this seed, with at least n items in all where the material allows it (n None: all of them). A suite has one of both.
-    `measures` are functions of a world, an item and a prediction, by the name of the column that each fills; by the first of them the suite
-    is judged in place of `primary`. It raises LabError where it does not, or ends early where that is no mistake.
-    `hide(world, item, number)` leaves out what decides the item of this number, with all that tells the same; `tells(facts, item)` is
-    whether facts tell what is needed for the answer. A suite without them has no unanswerable worlds. `altered(world, others)` is the world
-    with other facts under the same ids, its items with the answers of these (altering.py), where exchanging the word that answers is not
-    enough; `others`: the other worlds. `files(settings)` are the names of the files of params/data.yaml that it reads.
+    in the order of this seed, with at least n items in all (n None: all items). It raises LabError where there are fewer, or ends early
+    where that is no mistake. A suite has `make_world` or `stream`. `measures` are functions of a world, an item and a prediction, by the
+    name of the column that each fills; the first of them judges the suite instead of `primary`.
+    `hide(world, item, number)` leaves out the facts that decide the item of this number; `is_answerable(facts, item)` says whether facts
+    are enough for the answer. A suite without them has no unanswerable worlds. `altered(world, others)` is the world with other facts under
+    the same ids and the answers that follow (altering.py), where exchanging the answer's word is not enough; `others`: the other worlds.
+    `files(settings)` are the names of the files of params/data.yaml that it reads.
     """
 
     name: str
@@ -148,12 +148,12 @@ class Suite:
     measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     hide: Callable[[World, Item, int], Hide] | None = None
-    tells: Callable[[Sequence[Fact], Item], bool] | None = None
+    is_answerable: Callable[[Sequence[Fact], Item], bool] | None = None
     altered: Callable[[World, Sequence[World]], World] | None = None
     files: Callable[[Any], Sequence[str]] = lambda settings: ()
     reads: Callable[[Any], Sequence[Path]] = lambda settings: ()  # files of the repository that it is made of
     split_rule: str = ""  # what is in which split, of suites that read files
     folder: Path | None = None  # of the user's own, where the suite is one
-    module: str = ""  # from which it was taken, written by `get_suite`
-    order: int = 1000  # its place in tables, in which suites with the same stand by their modules
+    module: str = ""  # that it comes from, set by `get_suite`
+    order: int = 1000  # its rank in tables; equal ranks go by module
     asks: str = ""  # what its questions take, in the words of a figure

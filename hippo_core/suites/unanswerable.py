@@ -1,4 +1,4 @@
-"""Worlds in which what decides each question was never told: the same facts but for these, the same questions, and "unknown" is right."""
+"""Worlds without the facts that decide each question: all other facts, the same questions, and "unknown" is right."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ def unanswerable_world(suite: Suite, world: World) -> World:
         hide = suite.hide(world, item, number)
         facts = [left for fact in facts if (left := hide(fact))]
     ids = {fact.id for fact in facts}
-    remaining = cached_by_identity(lambda of: tuple(one for one in of if one in ids))
+    remaining = cached_by_identity(lambda of: tuple(fact_id for fact_id in of if fact_id in ids))
     return World(world.id, tuple(facts), tuple(_unanswerable(item, remaining(item.window), remaining(item.taught)) for item in world.items))
 
 
@@ -35,29 +35,33 @@ def _unanswerable(item: Item, window: tuple[str, ...], taught: tuple[str, ...]) 
 
 
 def once_right(item: Item) -> str:
-    """The answer that was right before what decides was left out, or is right."""
+    """The right answer, or the one before the facts were left out."""
     return item.refuted[0] if UNANSWERABLE in item.slices else item.answers[0]
 
 
 def named_by(item: Item, fact: Fact) -> bool:
-    """Whether a fact has all slots that a question names, so that it answers it, if only as it once was."""
+    """Whether a fact has all slots that a question names, so that it answers it, perhaps with an old value."""
     return bool(item.cue) and all(fact.slots.get(role) == words for role, words in item.cue.items())
 
 
 def hide_named(world: World, item: Item, number: int) -> Hide:
-    """Never tell the gold facts, nor what has all slots that the question names."""
+    """Leave out the gold facts, and all with the slots that a question names."""
     gold = {*item.gold_facts, *item.retold}
     return lambda fact: None if fact.id in gold or named_by(item, fact) else fact
 
 
-def tells_named(facts: Sequence[Fact], item: Item) -> bool:
+def has_matching_fact(facts: Sequence[Fact], item: Item) -> bool:
     """Whether a fact has all slots that the question names."""
     return any(named_by(item, fact) for fact in facts)
 
 
 def answerable_items(suite: Suite, world: World) -> Iterator[Item]:
-    """The unanswerable items of a world that what was told answers, by what the suite knows of its facts."""
+    """The unanswerable items that the world's facts answer after all."""
     for item in world.items:
         taught = set(item.taught)
-        if suite.tells and UNANSWERABLE in item.slices and suite.tells([fact for fact in world.facts if fact.id in taught], item):
+        if (
+            suite.is_answerable
+            and UNANSWERABLE in item.slices
+            and suite.is_answerable([fact for fact in world.facts if fact.id in taught], item)
+        ):
             yield item

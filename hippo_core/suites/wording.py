@@ -1,6 +1,6 @@
-"""How an event is told and asked about: "On Friday, Carla sold a guitar at the market." and "Where did Carla sell a guitar?".
+"""An event as a statement and as a question: "On Friday, Carla sold a guitar at the market." and "Where did Carla sell a guitar?".
 
-An event has the slots who, action, what (not for motions), where and when. A fact tells all of them; a question asks for one and
+An event has the slots who, action, what (not for motions), where and when. A fact has all of them; a question asks for one and
 names some of the others, the cue. Paraphrases use synonyms and other question forms; two forms of each kind are held out from all
 training. Cues come on four rungs: `exact` (all other slots in the fact's words), `partial` (just enough of them), `paraphrase`
 (synonyms and another form), `noisy` (each content word misspelt or dropped with probability .3).
@@ -86,7 +86,7 @@ def synonyms(random: Random, event: Event, words: Words, *, training: bool) -> W
     return replace(words, action=action, what=what, where=other(wheres, words.where))
 
 
-def tell(random: Random, words: Words) -> str:
+def render_fact(random: Random, words: Words) -> str:
     """The fact as a sentence, in a form drawn at random."""
     form = random.choice(TABLES["facts" if words.what else "motions"])
     text = form.format(
@@ -129,17 +129,17 @@ def _clauses(kind: str, who: str | None, what: str, acts: bool, action: Verb) ->
 
 
 def add_noise(random: Random, question: str, content: list[str]) -> tuple[str, set[str]]:
-    """Misspell or drop each content word with probability .3. Returns the question and the words that are wholly gone."""
-    gone = set()
+    """Misspell or drop each content word with probability .3. Returns the question and the words that are fully dropped."""
+    removed = set()
     for phrase in content:
         noisy = []
         for word in phrase.split():
             draw = random.random()
             noisy.append("" if draw < 0.15 else misspell(random, word) if draw < 0.3 else word)
         if not any(noisy):
-            gone.add(phrase)
+            removed.add(phrase)
         question = question.replace(phrase, " ".join(filter(None, noisy)), 1)
-    return " ".join(question.replace(" ?", "?").replace(" ,", ",").split()), gone
+    return " ".join(question.replace(" ?", "?").replace(" ,", ",").split()), removed
 
 
 def misspell(random: Random, word: str) -> str:

@@ -5,7 +5,7 @@ No relation, name or wording of the suite's validation or test worlds stands in 
 
 from random import Random
 
-from hippo_core.suites.relations import RelationsSettings, make_world, tells
+from hippo_core.suites.relations import RelationsSettings, is_answerable, make_world
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson
 
@@ -39,7 +39,7 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
             others = sorted(number[one] for one in needed[item.id] - set(item.gold_facts))
             gold = (*others, *(number[one] for one in item.gold_facts))
             branches.append(Branch(item.question, item.answers[0], gold, True, item.kind))
-        elif not tells(facts, item):
+        elif not is_answerable(facts, item):
             branches.append(Branch(item.question, UNKNOWN, (), False, UNKNOWN))
     texts = tuple((fact.text, (fact.slots["head"], fact.slots["tail"])) for fact in facts)
     return Lesson(texts, tuple(branches), ordered=len({_edge(fact) for fact in facts}) < len(facts))

@@ -59,7 +59,7 @@ def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lex
     settings = episodic.EpisodicSettings(n_facts=max(4, n_facts), n_competitors=0, swaps=random.choice((0.0, 0.0, 0.5)))
     events = episodic.make_events(random, settings, WorldSpec(split, 0, 0), motion, pools)[:n_facts]
     words = [wording.choose_words(random, event) for event in events]
-    facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
+    facts = tuple((wording.render_fact(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     branches = []
     for number in range(N_QUESTIONS):
         gold = random.randrange(len(events))
@@ -74,7 +74,7 @@ def _events(random: Random, n_facts: int, split: Split, motion: bool, pools: lex
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, drawn.rung))
     for _ in range(N_RESTATEMENTS):
         gold = random.randrange(len(events))
-        branches.append(Branch("", wording.tell(random, words[gold]), (gold,)))
+        branches.append(Branch("", wording.render_fact(random, words[gold]), (gold,)))
     return Lesson(facts, tuple(branches))
 
 
@@ -100,7 +100,7 @@ def _in_other_words(random: Random, n_facts: int, split: Split, pools: lexicon.P
         if drawn:
             question = rephrased(random, events[gold], words[gold], drawn) if training and random.random() < 0.4 else drawn.question
             branches.append(Branch(question, words[gold].slots()[drawn.kind], (gold,), True, "paraphrase"))
-    facts = tuple((wording.tell(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
+    facts = tuple((wording.render_fact(random, w) + random.choice(NOTES), tuple(w.slots().values())) for w in words)
     return Lesson(facts, tuple(branches))
 
 

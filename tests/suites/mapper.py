@@ -1,13 +1,13 @@
-"""A reference reader of exploration: the likeliest walk through the likeliest map, from what each step says (its slots) and nothing else.
+"""A reference reader of exploration: the likeliest walk through the likeliest map, from each step's slots alone.
 
-A hypothesis is a walk on an unbounded grid with what it says of each cell and of each side between two cells. Step by step each one goes on
+A hypothesis is a walk on an unbounded grid with observations of each cell and of each side between two cells. Step by step each one goes on
 in all four directions, and the best `BEAM` are kept (beam search), by the sum of the logarithms of how likely
 
-    the told move is, given the direction taken            a direction may be told wrong
+    the reported move is, given the true direction         a direction may be reported wrong
     the label and the sights are, given the cells' labels  majorities; a new cell hardly shares its label with another
-    the open sides are, given what was last told of them   links may close and open; the way taken must have been open
+    the open sides are, given their last report            links may close and open; the side that was passed was open
 
-The map that is believed in the end is that of the best hypothesis: of labels the majority, of sides what was told last.
+The final map is that of the best hypothesis: of labels the majority, of sides the last report.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ Cell = tuple[int, int]
 Side = tuple[Cell, str]  # a cell and the direction, south or east, in which its neighbour lies
 
 BEAM = 16
-WRONG_MOVE = 0.06  # how likely a told direction is wrong, and below the same of a label, of a side since it was last told, ...
+WRONG_MOVE = 0.06  # how likely a reported direction is wrong; below: a label, a side since its last report, ...
 WRONG_LABEL = 0.08
 CHANGED_SIDE = 0.04
-SHARED_LABEL = 0.02  # ... and that a new cell goes by the label of one that is known
+SHARED_LABEL = 0.02  # ... and that a new cell has the label of a known one
 LABELS = 20  # about as many places as a map has
 
 
 @dataclass
 class Hypothesis:
-    """A walk up to now and what it says of the map; `last`: how each side was last told, `by` what led across it."""
+    """A walk up to now and its map; `last`: the last report of each side, `by`: the label of the link across it."""
 
     score: float = 0.0
     here: Cell = (0, 0)
@@ -78,8 +78,8 @@ def label_fit(hypothesis: Hypothesis, cell: Cell, label: str) -> float:
     if counts:
         share = counts[label] / counts.total()
         return log(share * (1 - WRONG_LABEL) + WRONG_LABEL / LABELS)
-    taken = any(label == counts.most_common(1)[0][0] for counts in hypothesis.labels.values())
-    return log((SHARED_LABEL + WRONG_LABEL if taken else 1) / LABELS)
+    used = any(label == counts.most_common(1)[0][0] for counts in hypothesis.labels.values())
+    return log((SHARED_LABEL + WRONG_LABEL if used else 1) / LABELS)
 
 
 def extended(hypothesis: Hypothesis, cell: Cell, score: float, slots: Mapping[str, str], move: str | None) -> Hypothesis:
@@ -104,7 +104,7 @@ class BelievedMap:
     by: dict[frozenset[str], str]
 
     def find(self, label: str, next_to: str = "") -> str | None:
-        """The place of this label, next to one of that label where that is said; None where there is none."""
+        """The place of this label, next to one of the other label if that is given; None where there is none."""
         for place in sorted(self.map.steps, key=int):
             near = {self.labels[other] for other in self.map.steps[place].values()}
             if self.labels[place] == label and (not next_to or next_to in near):
@@ -122,13 +122,13 @@ def read_walk(facts: Iterable[Fact]) -> BelievedMap:
             for move in (MOVES if "move" in slots else [None])
             for cell in [beside(hypothesis.here, move) if move else hypothesis.here]
         ]
-        best = sorted(onward, key=lambda one: -one[0])[:BEAM]
+        best = sorted(onward, key=lambda candidate: -candidate[0])[:BEAM]
         beam = [extended(beam[number], cell, score, slots, move) for score, number, cell, move in best]
     return believed(beam[0])
 
 
 def believed(hypothesis: Hypothesis) -> BelievedMap:
-    """The map of a hypothesis: the visited cells, with a link where the side between two of them was last told to be open."""
+    """The map of a hypothesis: the visited cells, with a link where the side between two of them was last reported open."""
     number = {cell: str(index) for index, cell in enumerate(sorted(hypothesis.visited))}
     steps: dict[str, dict[str, str]] = {name: {} for name in number.values()}
     by = {}
@@ -137,27 +137,27 @@ def believed(hypothesis: Hypothesis) -> BelievedMap:
             near = number.get(beside(cell, word))
             if near and hypothesis.last.get(side(cell, word)):
                 steps[name][word] = near
-                if way := hypothesis.by.get(side(cell, word)):
-                    by[frozenset((name, near))] = way
-    labels = {name: max(hypothesis.labels.get(cell, {"": 1}).items(), key=lambda one: one[1])[0] for cell, name in number.items()}
+                if label := hypothesis.by.get(side(cell, word)):
+                    by[frozenset((name, near))] = label
+    labels = {name: max(hypothesis.labels.get(cell, {"": 1}).items(), key=lambda entry: entry[1])[0] for cell, name in number.items()}
     return BelievedMap(Map(steps, is_grid=True), labels, by)
 
 
-def answer(found: BelievedMap, item: Item) -> str:
-    """What the believed map says to a question; "" where it knows nothing of what is asked. It reads the kind and the cue, no truth."""
+def answer(belief: BelievedMap, item: Item) -> str:
+    """The believed map's answer to a question; "" where it has none. It reads the kind and the cue, no truth."""
     cue = item.cue
-    start = found.find(cue["from"], cue.get("from_next_to", ""))
+    start = belief.find(cue["from"], cue.get("from_next_to", ""))
     if start is None:
         return ""
-    near = found.map.steps[start]
+    near = belief.map.steps[start]
     if item.kind == "exits":
         return ", ".join(word for word in MOVES if word in near)
     if item.kind == "neighbor":
-        return found.labels[near[cue["direction"]]] if cue["direction"] in near else ""
-    goal = found.find(cue["to"], cue.get("to_next_to", ""))
-    if goal is None or found.map.distances[start][goal] == float("inf"):
+        return belief.labels[near[cue["direction"]]] if cue["direction"] in near else ""
+    goal = belief.find(cue["to"], cue.get("to_next_to", ""))
+    if goal is None or belief.map.distances[start][goal] == float("inf"):
         return ""
     if item.kind == "edge_label":
-        return found.by.get(frozenset((start, goal)), "")
-    steps = found.map.route(Random(0), start, goal)
+        return belief.by.get(frozenset((start, goal)), "")
+    steps = belief.map.route(Random(0), start, goal)
     return ", ".join(steps) if item.kind == "grid_path" else NUMBERS[len(steps)]

@@ -1,4 +1,4 @@
-"""The altered store: what is asked for is told otherwise, under the same ids and questions; its answers are right there alone."""
+"""The altered store: other facts under the same ids and questions; its answers are right there alone."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from hippo_core.results.scores import score_item
 from hippo_core.suites import get_suite
 from hippo_core.suites.altering import exchanged, other_answers, with_counterfactual_answers
 from hippo_core.suites.draw import worlds
-from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_surely
+from hippo_core.suites.semantic.conflict import Testimony, last_words, settled, settled_by_confidence
 from hippo_core.suites.spatial.altering import leads_on_both
 from hippo_core.suites.spatial.map import Map, read_map
 from hippo_core.suites.types import Fact, Item, World
@@ -30,7 +30,7 @@ def pairs(suite, profile, n=15):
 
 
 @pytest.mark.parametrize(("name", "profile"), PROFILES)
-def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_one(name, profile):
+def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_world(name, profile):
     suite, n, kept = get_suite(name), 0, 0
     for world, other in pairs(name, profile, 15):
         assert [(fact.id, fact.time, fact.teller) for fact in world.facts] == [(fact.id, fact.time, fact.teller) for fact in other.facts]
@@ -47,8 +47,8 @@ def test_another_answer_is_right_in_the_altered_world_and_wrong_in_the_true_one(
     assert kept >= (1 - UNANSWERED) * n and (kept == n or profile == "explore_hard")
 
 
-def test_what_tells_the_answer_again_tells_the_other_one_too():
-    """In each world one statement says where the lamp is, and another says it again."""
+def test_a_fact_that_repeats_the_answer_gets_the_other_answer_too():
+    """In each world one statement says where the lamp is, and another repeats it."""
 
     def house(name, place):
         texts = (f"The lamp is at the {place}.", f"At the {place} the lamp is, as was said.")
@@ -58,9 +58,9 @@ def test_what_tells_the_answer_again_tells_the_other_one_too():
 
     others = [house("b", "dairy"), *(house(f"c{n}", "barn") for n in range(9))]
     for name in ("a", "d", "e", "f", "g"):
-        told = house(name, "mill")
+        world = house(name, "mill")
         ring = Fact(f"{name}.ring", name, "The ring is at the barn.", {"place": "barn"}, 2)
-        known = other_answers(replace(told, facts=(*told.facts, ring)), others)
+        known = other_answers(replace(world, facts=(*world.facts, ring)), others)
         assert known.items[0].answers == ("dairy",)  # the barn is where something is
     first = other_answers(house("a", "mill"), [house("b", "dairy")])
     assert [fact.text for fact in first.facts] == ["The lamp is at the dairy.", "At the dairy the lamp is, as was said."]
@@ -69,29 +69,29 @@ def test_what_tells_the_answer_again_tells_the_other_one_too():
 
 @pytest.mark.parametrize(("profile", "n", "least"), [("default", 50, 1), ("hard", 100, 1 / 6), ("hedged", 50, 1)])
 def test_of_contradictions_the_last_words_are_of_another_city(profile, n, least):
-    """`least`: the share of contradictions that people tell; in `hard` a rumor or a move tells most of them, which name nobody."""
+    """`least`: the share of contradictions by people; in `hard` most are a rumor or a move, which name nobody."""
     asked = contested = 0
     for world, other in pairs("semantic", profile, n):
-        told = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
-        assert told.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
+        cities = {fact.slots["city"] for fact in world.facts if "city" in fact.slots}
+        assert cities.isdisjoint(fact.slots["city"] for fact in other.facts if "city" in fact.slots)
         facts = {fact.id: fact for fact in other.facts}
         for item in (item for item in other.items if item.kind == "contradiction"):
-            deciding = next(facts[one] for one in item.gold_facts if "city" in facts[one].slots)
-            said = [
+            deciding = next(facts[gold] for gold in item.gold_facts if "city" in facts[gold].slots)
+            testimonies = [
                 Testimony(fact.teller, fact.slots["city"], fact.confidence)
                 for fact in other.facts
                 if fact.teller and fact.slots["firm"] == deciding.slots["firm"]
             ]
             asked += 1
-            if said:
+            if testimonies:
                 contested += 1
-                assert (settled_surely(said) if profile == "hedged" else settled(last_words(said))) == item.answers[0]
-                assert set(item.refuted) == {one.city for one in said} - {item.answers[0]}
+                assert (settled_by_confidence(testimonies) if profile == "hedged" else settled(last_words(testimonies))) == item.answers[0]
+                assert set(item.refuted) == {testimony.city for testimony in testimonies} - {item.answers[0]}
     assert contested >= least * asked > 0
 
 
-def test_an_explorer_tells_another_map():
-    """As the reference reader of explorations has it, which sees what is told and nothing else."""
+def test_an_explorer_reports_another_map():
+    """By the reference reader of explorations, which sees the facts and nothing else."""
     suite = get_suite("spatial")
     scores = [
         score_item(suite, other, item, mapper.answer(read, item))["score"]
@@ -102,7 +102,7 @@ def test_an_explorer_tells_another_map():
     assert sum(scores) == len(scores) == 10
 
 
-def test_procedures_walks_and_things_go_otherwise_on_the_told_map():
+def test_procedures_walks_and_objects_change_with_the_map():
     for world, other in pairs("spatial", "default", 25):
         true, drawn = read_map(world.facts), read_map(other.facts)
         assert drawn.places == true.places and drawn.steps != true.steps
@@ -112,14 +112,14 @@ def test_procedures_walks_and_things_go_otherwise_on_the_told_map():
                 assert drawn.walk(now.slots["from"], now.slots["steps"].split(", ")) and now.slots["from"] == was.slots["from"]
 
 
-def test_a_way_that_is_right_on_both_maps_is_seen():
+def test_a_route_that_is_right_on_both_maps_is_detected():
     line = {"a": {"east": "b"}, "b": {"west": "a", "east": "c"}, "c": {"west": "b"}}
     bent = {"a": {"east": "c"}, "c": {"west": "a"}, "b": {}}
     assert leads_on_both(Map(line, True), Map(line, True), "a", "c")
     assert not leads_on_both(Map(line, True), Map(bent, True), "a", "c")
 
 
-def test_words_are_exchanged_whole_and_at_once():
+def test_full_words_are_exchanged_all_at_once():
     fact = Fact("f", "w", "From the mill to the mills: the inn.", {"from": "mill", "to": "inn"}, 0)
     other = exchanged(fact, {"mill": "inn", "inn": "mill"})
     assert (other.text, other.slots) == ("From the inn to the mills: the mill.", {"from": "inn", "to": "mill"})

@@ -1,4 +1,4 @@
-"""The babi suite: what its stories say is what its answers are, and nothing less says it; the public stories are told as they are."""
+"""The babi suite: answers follow from the gold facts and from no fewer; the public stories are unchanged."""
 
 from itertools import islice
 
@@ -7,7 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.suites import babi, lexicon, settings_for
 from hippo_core.suites.babi import public
-from hippo_core.suites.babi.telling import BabiQuestion
+from hippo_core.suites.babi.story import BabiQuestion
 from hippo_core.suites.datasets.build import load_dataset
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.splits import SPLITS
@@ -22,8 +22,8 @@ def drawn(task, n=120, split="test", **overrides):
     return list(worlds("babi", "default", n, 7, split, overrides={"tasks": [task], **overrides}))
 
 
-def told(world, ids):
-    """The texts of facts, in order of telling."""
+def texts_of(world, ids):
+    """The texts of facts, in order."""
     return [fact.text for fact in world.facts if fact.id in set(ids)]
 
 
@@ -31,7 +31,7 @@ def told(world, ids):
 def test_a_reader_of_the_sentences_finds_the_answer(task):
     for world in drawn(task):
         for item in world.items:
-            assert read(task, told(world, item.window), item.question) == item.answers[0]
+            assert read(task, texts_of(world, item.window), item.question) == item.answers[0]
             assert item.chance <= 0.5
 
 
@@ -39,10 +39,10 @@ def test_a_reader_of_the_sentences_finds_the_answer(task):
 def test_gold_facts_are_enough_and_each_of_them_is_needed(task):
     for world in drawn(task):
         for item in world.items:
-            assert read(task, told(world, item.gold_facts), item.question) in item.answers
-            for gone in item.gold_facts:
-                rest = [fact for fact in item.gold_facts if fact != gone]
-                assert read(task, told(world, rest), item.question) not in item.answers
+            assert read(task, texts_of(world, item.gold_facts), item.question) in item.answers
+            for left_out in item.gold_facts:
+                rest = [fact for fact in item.gold_facts if fact != left_out]
+                assert read(task, texts_of(world, rest), item.question) not in item.answers
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -83,7 +83,7 @@ def test_training_sees_no_held_out_name_and_a_quarter_of_the_tests_has_them():
     assert 0.15 < len(marked) / len(test) < 0.35
 
 
-def test_a_story_is_asked_as_often_as_it_is_told_to_and_ends_with_its_last_question():
+def test_a_story_has_as_many_questions_as_set_and_ends_with_its_last_question():
     for world in islice(worlds("babi", "all", None, 7, "val", overrides={"n_items": 3}), 60):
         assert len(world.items) == 3
         assert max(len(item.window) for item in world.items) == len(world.facts)
@@ -97,7 +97,7 @@ def test_tasks_come_in_turn():
     assert [world.items[0].kind for world in worlds("babi", "default", 6, 1337, "test")] == ["qa1", "qa2", "qa3"] * 2
 
 
-def test_several_things_are_accepted_in_any_order():
+def test_several_objects_are_accepted_in_any_order():
     lists = [item for world in drawn(8) for item in world.items if ", " in item.answers[0]]
     assert lists
     for item in lists:
@@ -105,7 +105,7 @@ def test_several_things_are_accepted_in_any_order():
         assert len(item.answers) == len(set(item.answers)) > 1
 
 
-def test_public_stories_are_refused_in_one_line_where_they_are_not(monkeypatch, tmp_path):
+def test_missing_public_stories_are_refused_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
     for build in (load_dataset, lambda *name: list(worlds(*name))):
         with pytest.raises(
@@ -136,7 +136,7 @@ def asked(split="test", n=1000, **overrides):
 
 
 @needs(*FILES)
-def test_a_public_window_is_all_that_was_told_before_the_question():
+def test_a_public_window_is_all_statements_before_the_question():
     for world in asked():
         texts = {fact.id: fact.text for fact in world.facts}
         story = next(story for story in public.stories((1, 2, 3), "test") if story.id == world.id)
@@ -166,6 +166,6 @@ def test_a_public_story_is_a_world_and_is_asked_again_only_where_n_needs_it(spli
 
 
 @needs(*FILES)
-def test_too_many_public_questions_say_how_many_there_are():
+def test_too_many_public_questions_name_the_number_that_there_is():
     with pytest.raises(LabError, match="1200 val questions"):
         asked("val", 1201)

@@ -1,4 +1,4 @@
-"""The worlds of data/chains: as their words make them, in no pattern's words, and each question follows from what its world tells."""
+"""The worlds of data/chains: as their words make them, in no pattern's words, and each answer follows from the facts."""
 
 import re
 
@@ -30,28 +30,31 @@ def test_the_parts_share_no_relation_no_frame_and_no_name():
     val, test = map(words_of, PARTS)
     assert not val.relations.keys() & test.relations.keys()
     frames = [
-        {frame for row in one.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)} for one in (val, test)
+        {frame for row in part_words.relations.values() for frame in (*row.told, *row.described, *row.asked, *row.back)}
+        for part_words in (val, test)
     ]
     assert not frames[0] & frames[1]
     assert not {*val.tellers, *val.distractors} & {*test.tellers, *test.distractors}
-    names = [{word for own in one.names.values() for name in own for word in name.lower().split()} - {"&"} for one in (val, test)]
+    names = [
+        {word for own in part_words.names.values() for name in own for word in name.lower().split()} - {"&"} for part_words in (val, test)
+    ]
     assert not names[0] & names[1]
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_frame_is_one_of_a_pattern_and_no_question_repeats_one(part):
+def test_no_frame_is_in_a_pattern_and_no_question_repeats_a_frame(part):
     words = words_of(part)
     assert len(words.relations) >= 12
     for row in words.relations.values():
         assert len(row.told) == 3
-        told = {frame: content(frame) for frame in row.told}
+        content_of = {frame: content(frame) for frame in row.told}
         for frame in row.told:
-            h, t = (words.mention(kind, words.names[kind][-place]) for place, kind in enumerate((row.head, row.tail), 1))
+            h, t = (words.mention(kind, words.names[kind][-number]) for number, kind in enumerate((row.head, row.tail), 1))
             text = frame.format(h=h, t=t)
-            found = read(Trace("w", "f", f"{text[0].upper()}{text[1:]}.")).relation
-            assert found is None or found.name.split(" <")[0] not in FORMS, text
+            relation = read(Trace("w", "f", f"{text[0].upper()}{text[1:]}.")).relation
+            assert relation is None or relation.name.split(" <")[0] not in FORMS, text
         for question in (*row.described, *row.asked, *row.back):
-            assert not [frame for frame, own in told.items() if own & content(question)], question
+            assert not [frame for frame, own in content_of.items() if own & content(question)], question
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -67,7 +70,7 @@ def test_worlds_have_their_size_and_questions_their_hops(part):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested_one_is_what_most_hold_to(part):
+def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_majority_decides(part):
     for world in read_folder(folder_of("test"), part):
         facts = {fact.id: fact for fact in world.facts}
         for item in world.items:
@@ -84,17 +87,17 @@ def test_gold_facts_lead_from_the_questions_name_to_its_answer_and_the_contested
 
 
 def check_settled(part, item, facts):
-    """The contested gold fact's tail is what most tellers hold to at the end, among all that is said of its head in that relation."""
+    """The contested gold fact's tail is that of most tellers' last statements of its head in that relation."""
     again = set(item.retold) | set(item.retold.values())
     if not item.retold:
         return
     [decides] = set(item.retold.values())
     [deciding] = [fact for fact in facts if fact.id == decides]
     relation = relation_in(part, deciding.text)
-    said = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
-    tellers = [Testimony(teller_in(part, fact), fact.slots["tail"]) for fact in said]
+    statements = [fact for fact in facts if fact.slots["head"] == deciding.slots["head"] and relation_in(part, fact.text) == relation]
+    tellers = [Testimony(teller_in(part, fact), fact.slots["tail"]) for fact in statements]
     assert settled(tellers) == deciding.slots["tail"]
-    assert again == {fact.id for fact in said if fact.slots["tail"] == deciding.slots["tail"]}
+    assert again == {fact.id for fact in statements if fact.slots["tail"] == deciding.slots["tail"]}
     assert not set(item.refuted) & set(item.answers)
 
 
@@ -109,6 +112,6 @@ def relation_in(part, text):
 
 
 def teller_in(part, fact):
-    """Who says it."""
+    """Its teller."""
     names = [name for name in words_of(part).names["person"] if name in fact.text and name not in fact.slots.values()]
     return names[0] if names else ""

@@ -1,4 +1,4 @@
-"""Exploration: what a walker says is enough for a reader that makes the best of it, and each thing that may be wrong with it is."""
+"""Exploration: a walker's reports are enough for a reader that makes the best of them, and every kind of error occurs."""
 
 import re
 from collections import Counter
@@ -40,37 +40,37 @@ def mean_score(chosen):
     """What the reference reader scores of all items, and of each slice."""
     scores, by_slice = [], {}
     for world in chosen:
-        found = read_walk(world.facts)
+        belief = read_walk(world.facts)
         for item in world.items:
-            scores.append(score_item(SPATIAL, world, item, answer(found, item))["score"])
-            for one in item.slices:
-                by_slice.setdefault(one, []).append(scores[-1])
-    return sum(scores) / len(scores), {one: sum(some) / len(some) for one, some in by_slice.items()}
+            scores.append(score_item(SPATIAL, world, item, answer(belief, item))["score"])
+            for label in item.slices:
+                by_slice.setdefault(label, []).append(scores[-1])
+    return sum(scores) / len(scores), {label: sum(some) / len(some) for label, some in by_slice.items()}
 
 
-def telling_of(index):
-    """What an explorer tells of a map, with all that the suite knows of it, and the map as it was drawn."""
+def narration_of(index):
+    """An explorer's facts of a map, with all that the suite knows of it."""
     random, settings = Random(index), settings_for("spatial", "explore_hard")
     while True:
         drawn_map, _ = draw_map(random, settings, "test", is_grid=True) or (None, [])
-        telling = explore(random, settings, WorldSpec("test", 0, index), drawn_map) if drawn_map else None
-        if telling:
-            return telling
+        narration = explore(random, settings, WorldSpec("test", 0, index), drawn_map) if drawn_map else None
+        if narration:
+            return narration
 
 
 def test_all_kinds_occur_and_training_sees_no_held_out_form(hard_worlds):
     kinds = {item.kind for world in hard_worlds for item in world.items}
     assert kinds == {"grid_path", "step_count", "neighbor", "exits", "edge_label"}
-    assert {one for world in hard_worlds for item in world.items for one in item.slices} == {"new_template", "changed", "alias"}
+    assert {name for world in hard_worlds for item in world.items for name in item.slices} == {"new_template", "changed", "alias"}
     train = [item for world in drawn("explore_hard", 100, "train") for item in world.items]
-    assert {one for item in train for one in item.slices} == {"changed", "alias"}
+    assert {name for item in train for name in item.slices} == {"changed", "alias"}
 
 
 # What an ideal reader can know
 
 
 @pytest.mark.parametrize("overrides", [CLEAN, {**CLEAN, "unlabeled": 0.3}, {**CLEAN, "aliases": 0.3}], ids=["true", "unlabeled", "aliases"])
-def test_where_all_is_told_as_it_is_the_reference_reader_answers_everything(overrides):
+def test_without_errors_the_reference_reader_answers_everything(overrides):
     assert mean_score(drawn("explore_hard", 40, **overrides))[0] == 1
     assert mean_score(drawn(n=40, **overrides))[0] == 1
 
@@ -80,7 +80,7 @@ def test_much_of_it_wrong_the_reference_reader_still_answers_nearly_everything(h
     assert score >= 0.97 and by_slice["alias"] >= 0.9 and by_slice["changed"] >= 0.9
 
 
-# What is told
+# The reports
 
 
 def read_text(text):
@@ -99,7 +99,7 @@ def read_text(text):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_text_and_slots_say_the_same(profile):
+def test_text_and_slots_agree(profile):
     for world in drawn(profile, 30):
         for number, fact in enumerate(world.facts, 1):
             assert read_text(fact.text) == {slot: value for slot, value in fact.slots.items() if slot != "who"}
@@ -135,7 +135,7 @@ def test_without_noise_the_walk_and_all_that_is_seen_are_those_of_the_true_map()
         assert set(seen_again) == set(true_map.places) and min(seen_again.values()) >= 2
 
 
-def test_the_last_that_is_told_of_a_place_is_as_it_is_and_early_openings_may_be_none():
+def test_the_last_report_of_a_place_is_true_and_early_openings_may_be_false():
     """All walls spurious: earlier statements may add openings, never leave one out; the last round's are the truth."""
     extra = 0
     for world in drawn("explore_hard", 60, **{**CLEAN, "spurious": 1, "path_share": 5}):
@@ -150,15 +150,15 @@ def test_the_last_that_is_told_of_a_place_is_as_it_is_and_early_openings_may_be_
     assert extra > 20
 
 
-def test_changed_questions_are_those_of_which_an_early_statement_says_something_else():
-    found = 0
+def test_changed_questions_are_those_that_an_early_statement_contradicts():
+    n_changed = 0
     for world in drawn("explore_hard", 200, **{**CLEAN, "stale": 0.3}):
-        for item in (one for one in world.items if one.kind == "exits"):
-            told = [fact.slots["open"] for fact in world.facts if fact.slots["place"] == item.cue["from"]]
-            assert told[-1] in item.answers
-            assert ("changed" in item.slices) == (told[0] != told[-1])
-            found += "changed" in item.slices
-    assert found > 5
+        for item in (item for item in world.items if item.kind == "exits"):
+            sides = [fact.slots["open"] for fact in world.facts if fact.slots["place"] == item.cue["from"]]
+            assert sides[-1] in item.answers
+            assert ("changed" in item.slices) == (sides[0] != sides[-1])
+            n_changed += "changed" in item.slices
+    assert n_changed > 5
 
 
 def test_changes_come_once_between_rounds_and_leave_every_place_in_reach():
@@ -168,12 +168,14 @@ def test_changes_come_once_between_rounds_and_leave_every_place_in_reach():
         grid, _ = draw_map(Random(index), settings, "train", is_grid=True)
         maps = maps_of_rounds(Random(index), grid, settings)
         assert len(maps) == 4 and maps[0] == grid
-        links = [{frozenset((a, b)) for a, near in one.steps.items() for b in near.values()} for one in maps]
-        assert all(max(one.distances[one.places[0]].values()) < float("inf") for one in maps)
+        links = [{frozenset((a, b)) for a, near in grid_map.steps.items() for b in near.values()} for grid_map in maps]
+        assert all(max(grid_map.distances[grid_map.places[0]].values()) < float("inf") for grid_map in maps)
         flips = Counter(link for a, b in pairwise(links) for link in a ^ b)
         assert set(flips.values()) <= {1}
         closed, opened = closed + len(links[0] - links[-1]), opened + len(links[-1] - links[0])
-        assert all(one.steps[b][OPPOSITE[word]] == a for one in maps for a, near in one.steps.items() for word, b in near.items())
+        assert all(
+            grid_map.steps[b][OPPOSITE[word]] == a for grid_map in maps for a, near in grid_map.steps.items() for word, b in near.items()
+        )
     assert closed > 30 and opened > 10
 
 
@@ -185,17 +187,17 @@ def test_each_round_visits_every_place_and_never_walks_through_a_wall():
         steps = list(walk(Random(index), maps))
         for (_, a, _), (number, b, move) in pairwise(steps):
             assert maps[number].steps[a][move] == b
-        for number, one in enumerate(maps):
-            assert {place for round_number, place, _ in steps if round_number == number} == set(one.places)
+        for number, grid_map in enumerate(maps):
+            assert {place for round_number, place, _ in steps if round_number == number} == set(grid_map.places)
 
 
 def test_noise_is_as_frequent_as_it_is_set():
     visits = [ExploredCell(0, "mill", "north", None, ("north",), "mill", {"north": "well"})] * 4000
-    told = misreport(Random(3), visits, 0.1, ["barn", "mill", "well"])
+    reported = misreport(Random(3), visits, 0.1, ["barn", "mill", "well"])
     low, high = binom.ppf([ALPHA / 2, 1 - ALPHA / 2], len(visits), 0.1)
-    for wrong in (lambda one: one.move != "north", lambda one: one.label != "mill", lambda one: one.seen != {"north": "well"}):
-        assert low <= sum(map(wrong, told)) <= high
-    assert all((one.place, one.open) == ("mill", ("north",)) for one in told)
+    for wrong in (lambda visit: visit.move != "north", lambda visit: visit.label != "mill", lambda visit: visit.seen != {"north": "well"}):
+        assert low <= sum(map(wrong, reported)) <= high
+    assert all((visit.place, visit.open) == ("mill", ("north",)) for visit in reported)
     assert misreport(Random(3), visits, 0, ["barn", "mill"]) == visits
 
 
@@ -205,25 +207,25 @@ def test_labels_are_hidden_as_often_as_it_is_set():
     assert all("place" in fact.slots for world in drawn(unlabeled=0) for fact in world.facts)
 
 
-def test_places_that_share_a_label_have_no_neighbour_in_common_and_are_asked_for_by_one():
+def test_places_that_share_a_label_have_no_common_neighbour_and_are_named_by_a_neighbour():
     by_neighbor = 0
     for index in range(20):
-        telling = telling_of(index)
-        places, labels = telling.map.places, telling.labels
+        narration = narration_of(index)
+        places, labels = narration.map.places, narration.labels
         shared = [(a, b) for a in places for b in places if a < b and labels[a] == labels[b]]
         assert len(shared) == round(0.2 * len(places) / 2)
-        assert all(telling.map.distances[a][b] > 2 for a, b in shared)
+        assert all(narration.map.distances[a][b] > 2 for a, b in shared)
         for place in places:
-            cue = name(telling, place)
+            cue = name(narration, place)
             if cue:
                 meant = [
                     other
                     for other in places
                     if labels[other] == cue.label
-                    and (not cue.neighbor or cue.neighbor in {labels[near] for near in telling.map.steps[other].values()})
+                    and (not cue.neighbor or cue.neighbor in {labels[near] for near in narration.map.steps[other].values()})
                 ]
                 assert meant == [place]
-                assert bool(cue.neighbor) == telling.shares_label(place)
+                assert bool(cue.neighbor) == narration.shares_label(place)
                 by_neighbor += bool(cue.neighbor)
     assert by_neighbor > 20
 
@@ -236,9 +238,9 @@ def test_walls_are_between_neighbours_that_are_not_linked():
 # Scoring
 
 
-def test_paths_are_scored_on_the_true_map_whatever_was_told(hard_worlds):
+def test_paths_are_scored_on_the_true_map_whatever_the_facts_are(hard_worlds):
     for world in hard_worlds:
-        for item in (one for one in world.items if one.kind == "grid_path"):
+        for item in (item for item in world.items if item.kind == "grid_path"):
             blind = replace(world, facts=())
             true_map, start, goal = read_links(item.truth["links"], is_grid=True), item.truth["from"], item.truth["to"]
             assert score_path(blind, item, item.answers[0]).success == 1
@@ -251,9 +253,9 @@ def test_paths_are_scored_on_the_true_map_whatever_was_told(hard_worlds):
             assert all(score_path(blind, item, ", ".join([word, OPPOSITE[word], *other])).success == 0 for word in shut)
 
 
-def test_exits_may_be_told_in_any_order_but_not_in_part():
+def test_exits_may_be_named_in_any_order_but_not_in_part():
     for world in drawn(n=60):
-        for item in (one for one in world.items if one.kind == "exits"):
+        for item in (item for item in world.items if item.kind == "exits"):
             sides = item.answers[0].split(", ")
             backwards = " and ".join([", ".join(sides[:0:-1]), sides[0]])
             for spoken, right in ((", ".join(sides[::-1]), 1), (backwards, 1), (", ".join(sides[1:]), 0), (sides[0], 0)):
@@ -268,6 +270,6 @@ def test_exits_may_be_told_in_any_order_but_not_in_part():
     [({"graph_share": 0.4}, "set graph_share to 0"), ({"recall_share": 1}, "recall_share"), ({"rounds": 1}, "of 2 or more rounds"),
      ({"rounds": 0}, "set rounds to at least 1"), ({"edge_labels": False}, "edge_label_share asks")],
 )  # fmt: skip
-def test_settings_that_do_not_go_together_say_so(wrong, message):
+def test_incompatible_settings_are_an_error(wrong, message):
     with pytest.raises(LabError, match=message):
         settings_for("spatial", "explore_hard", wrong)

@@ -1,4 +1,4 @@
-"""A suite of the user's own: a good folder is read whole, and every mistake is one line that names the file and the line."""
+"""A suite of the user's own: a good folder is read fully, and every mistake is one line that names file and line."""
 
 import json
 import re
@@ -48,12 +48,12 @@ def folder(tmp_path):
     return write(own, FACTS, ITEMS)
 
 
-def write(place, facts, items):
+def write(path, facts, items):
     """The two files of a split."""
-    place.mkdir(exist_ok=True)
-    (place / "facts.jsonl").write_text(lines(facts), encoding="utf-8")
-    (place / "items.jsonl").write_text(lines(items), encoding="utf-8")
-    return place
+    path.mkdir(exist_ok=True)
+    (path / "facts.jsonl").write_text(lines(facts), encoding="utf-8")
+    (path / "items.jsonl").write_text(lines(items), encoding="utf-8")
+    return path
 
 
 def test_the_least_fields_are_enough(folder):
@@ -91,7 +91,7 @@ def test_a_changed_folder_is_read_anew(folder, tmp_path, monkeypatch):
     assert len(load_dataset(f"folder:{folder}", n=50)) == 1
 
 
-def test_lists_are_in_order_of_telling_however_they_are_written(folder):
+def test_lists_are_in_order_of_time_however_they_are_written(folder):
     facts = [{**FACTS[0], "time": 5}, {**FACTS[1], "time": 2}, FACTS[2]]
     write(folder, facts, [{**ITEMS[0], "window": ["f1", "f2"], "taught": ["f1", "f2"]}, {**ITEMS[2], "window": []}])
     [first, second] = read_folder(folder)[0].items
@@ -100,7 +100,7 @@ def test_lists_are_in_order_of_telling_however_they_are_written(folder):
     assert second.window == ()
 
 
-def test_what_all_items_share_is_written_and_held_once(folder, tmp_path, monkeypatch):
+def test_what_all_items_share_is_written_and_stored_once(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     name = f"folder:{folder}"
     write(folder, FACTS, [*ITEMS, {**ITEMS[0], "id": "q4", "window": ["f1"]}, {**ITEMS[0], "id": "q5", "taught": ["f2", "f1"]}])
@@ -108,9 +108,9 @@ def test_what_all_items_share_is_written_and_held_once(folder, tmp_path, monkeyp
     assert read == read_folder(folder)
     assert len({id(ids) for item in home.items for ids in (item.window, item.taught)}) == 2
     written = [json.loads(line) for line in (dataset_folder(name, "default", 50, 1337) / "test/items.jsonl").open()]
-    assert [(one["id"], one.get("window"), one.get("taught")) for one in written if "window" in one or "taught" in one] == [
-        ("q4", ["f1"], None)
-    ]
+    assert [
+        (values["id"], values.get("window"), values.get("taught")) for values in written if "window" in values or "taught" in values
+    ] == [("q4", ["f1"], None)]
 
 
 def test_marks_and_line_ends_of_other_editors_are_fine(folder):
@@ -121,7 +121,7 @@ def test_marks_and_line_ends_of_other_editors_are_fine(folder):
     assert read_folder(folder) == read
 
 
-def test_ids_may_hold_any_characters(folder):
+def test_ids_may_have_any_characters(folder):
     facts = [{**fact, "id": f"../{fact['id']};", "world": "a/b"} for fact in FACTS]
     write(folder, facts, [{**ITEMS[0], "id": "/q", "world": "a/b", "gold_facts": ["../f1;"]}])
     [world] = read_folder(folder)
@@ -141,15 +141,15 @@ def test_all_questions_of_a_folder_are_counted(folder):
 ROUTE = " ".join(["north", "east"] * 20)  # 40 words
 
 
-def test_an_answer_has_room_for_32_tokens_or_as_many_as_are_set(folder):
-    def room(**told):
-        return parameters.resolve(parameters.AskingParameters(suite=f"folder:{folder}", **told)).suite.answer_budget
+def test_the_answer_budget_is_32_tokens_or_as_many_as_are_set(folder):
+    def budget(**settings):
+        return parameters.resolve(parameters.AskingParameters(suite=f"folder:{folder}", **settings)).suite.answer_budget
 
-    assert get_suite(f"folder:{folder}").answer_budget == room() == 32
-    assert room(overrides=["answer_tokens=48"]) == 48
-    assert room(overrides=["answer_tokens=48"], max_new_tokens=64) == 64
+    assert get_suite(f"folder:{folder}").answer_budget == budget() == 32
+    assert budget(overrides=["answer_tokens=48"]) == 48
+    assert budget(overrides=["answer_tokens=48"], max_new_tokens=64) == 64
     with pytest.raises(LabError, match=r"answer_tokens.*greater than or equal to 1.*got 0"):
-        room(overrides=["answer_tokens=0"])
+        budget(overrides=["answer_tokens=0"])
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_an_answer_has_room_for_32_tokens_or_as_many_as_are_set(folder):
         (["a-word-of-many-tokens " * 32], 32, False),  # in words it has room; the model's tokens decide later
     ],
 )
-def test_an_accepted_answer_that_has_no_room_is_named_when_the_folder_is_read(folder, tmp_path, monkeypatch, answers, tokens, named):
+def test_an_accepted_answer_over_the_budget_is_named_when_the_folder_is_read(folder, tmp_path, monkeypatch, answers, tokens, named):
     (tmp_path / "params").symlink_to(root() / "params")
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     write(folder, FACTS, [{**ITEMS[0], "answers": answers}, ITEMS[1]])
-    told = {"suite": f"folder:{folder}", "model": "hippo-tiny", "n": "all", "overrides": [f"answer_tokens={tokens}"]}
+    values = {"suite": f"folder:{folder}", "model": "hippo-tiny", "n": "all", "overrides": [f"answer_tokens={tokens}"]}
     experiment = load_experiment("answer")
-    cell = experiment.cell(experiment.check(told, "run answer"), tmp_path / "record", 0.0)
+    cell = experiment.cell(experiment.check(values, "run answer"), tmp_path / "record", 0.0)
     cell.begun()
-    assert [f"longer than the {tokens} new tokens of an answer" in one and f"q1 ({answers[-1]!r})" in one for one in cell.warnings] == [
-        True
-    ] * named
+    assert [
+        f"longer than the {tokens} new tokens of an answer" in warning and f"q1 ({answers[-1]!r})" in warning for warning in cell.warnings
+    ] == [True] * named
 
 
 def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
@@ -186,7 +186,7 @@ def test_a_gate_needs_validation_worlds_and_nothing_else_does(folder):
     load_experiment("memory").check(gated, "run memory")
 
 
-def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
+def test_a_folder_with_a_single_world_cannot_be_shuffled(folder):
     require_folder(f"folder:{folder}", "test", 3, shuffles=True)
     with pytest.raises(LabError, match=r"the first 2 questions of .* are about one world; take a larger n"):
         require_folder(f"folder:{folder}", "test", 2, shuffles=True)
@@ -195,7 +195,7 @@ def test_a_folder_of_one_world_has_none_to_shuffle_with(folder):
         require_folder(f"folder:{folder}", "test", 50, shuffles=True)
 
 
-def test_mistakes_in_validation_worlds_are_said_too(folder):
+def test_mistakes_in_validation_worlds_are_reported_too(folder):
     write(folder / "val", FACTS[2:], ITEMS[:1])
     with pytest.raises(LabError, match=r"val/items\.jsonl:1: expected a world that facts\.jsonl has, got 'w1'"):
         require_folder(f"folder:{folder}", "test", 50)
@@ -282,7 +282,7 @@ def test_files_that_are_no_json_lines_are_refused(folder, content, message):
         read_folder(folder)
 
 
-def test_missing_files_and_folders_say_what_is_expected(folder):
+def test_errors_for_missing_files_name_what_is_expected(folder):
     (folder / "items.jsonl").unlink()
     with pytest.raises(LabError, match=r"no such file: .*items\.jsonl"):
         read_folder(folder)
@@ -296,18 +296,18 @@ def test_missing_files_and_folders_say_what_is_expected(folder):
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     """The README's example as a folder, and a root of its own for what runs write, with the repository's code linked into it."""
-    place = tmp_path_factory.mktemp("lab")
+    lab_root = tmp_path_factory.mktemp("lab")
     for name in ("hippo_core", "params", "notebooks", "requirements.lock", "data/samples", "data/weights"):
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).symlink_to(root() / name)
+        (lab_root / name).parent.mkdir(exist_ok=True)
+        (lab_root / name).symlink_to(root() / name)
     facts, items = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
-    write(place / "own", (), ())
-    (place / "own/facts.jsonl").write_text(facts, encoding="utf-8")
-    (place / "own/items.jsonl").write_text(items, encoding="utf-8")
+    write(lab_root / "own", (), ())
+    (lab_root / "own/facts.jsonl").write_text(facts, encoding="utf-8")
+    (lab_root / "own/items.jsonl").write_text(items, encoding="utf-8")
     fingerprints.forget()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HIPPO_ROOT", str(place))
-        yield place / "own"
+        patch.setenv("HIPPO_ROOT", str(lab_root))
+        yield lab_root / "own"
     fingerprints.forget()
     parameters.forget()
 
@@ -318,49 +318,49 @@ def test_the_example_is_complete_and_keeps_the_rules(example):
         assert [name for name in fields if f"`{name}`" not in README] == []
 
 
-def notebook(**told):
+def notebook(**values):
     """What the cells of the memory's notebook leave, but for the figure: its own names."""
     path = notebook_files.notebook_path("03_memory")
-    space = {**notebook_files.defaults(path), **told}
+    space = {**notebook_files.defaults(path), **values}
     for source in notebook_files.code(path)[:-1]:
         exec(source, space)
     return space
 
 
 def test_a_memory_is_asked_without_validation_worlds(example):
-    """The example, with a fact more that no prompt can hold, and one question fewer than there are."""
+    """The example, with one more fact, too long for any prompt, and one question fewer."""
     long = {"id": "b3", "world": "town", "text": "The tower opens at nine" + ", and at nine" * 400 + "."}
     with (example / "facts.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(long) + "\n")
-    told = {"suite": f"folder:{example}", "n": 2}
-    taught = notebook(**told, step="teach")
+    values = {"suite": f"folder:{example}", "n": 2}
+    taught = notebook(**values, step="teach")
     assert dict(zip(taught["rows"]["fact_id"], taught["rows"]["action"], strict=True)) == {"f1": "insert", "f2": "insert", "f3": "insert"}
-    everything = {**told, "n": 3, "run_id": "all"}
+    everything = {**values, "n": 3, "run_id": "all"}
     actions = notebook(**everything, step="teach")["rows"].set_index("fact_id")["action"]
     assert actions["b3"] == "refuse" and set(actions.drop("b3")) == {"insert"}
-    asked, rest = notebook(**told), notebook(**everything)
+    asked, rest = notebook(**values), notebook(**everything)
     assert "right fact found 2 of 2, answered 0 of 2" in lab.sentence(asked["cell"], asked["metrics"])
     shown = lab.preview(rest["rows"])
     assert list(shown)[:4] == ["question", "recalled (score)", "given", "right answer"]
     assert re.fullmatch(r"Ada moved the key to the drawer\. \(-?[\d.e-]+\)", shown["recalled (score)"].iloc[0])
     assert asked["rows"]["item_id"].tolist() == ["q1", "q2"] and rest["rows"]["recall_1"].iloc[2] == 1
     cut, of_long = (summary.warnings([Outcome(space["cell"], "done", 0.0)]) for space in (asked, rest))
-    assert cut == [f"warning: {cut_short(told['suite'], 'test', 2)}"]
+    assert cut == [f"warning: {cut_short(values['suite'], 'test', 2)}"]
     assert len(of_long) == 1 and "1 of 6 facts are too long for the 512 tokens of hippo-tiny" in of_long[0]
     assert "warnings" in read_meta(asked["cell"].record)
 
 
-def with_reader(place):
+def with_reader(lab_root):
     """Where the reader's files are looked for, its weights an empty file."""
-    there = place / "data/models/smollm2-135m"
+    there = lab_root / "data/models/smollm2-135m"
     there.mkdir(parents=True)
     return there
 
 
 def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(example, monkeypatch):
-    own, place = f"folder:{example}", example.parent
+    own, lab_root = f"folder:{example}", example.parent
     assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.with_model({"suite": own})[1]
-    there = with_reader(place)
+    there = with_reader(lab_root)
     try:
         assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.with_model({"suite": own})[1]
         assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.with_model({"suite": "episodic"})[1]
@@ -368,13 +368,13 @@ def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(exampl
         there.rmdir()
 
 
-def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
+def test_a_grid_and_a_command_choose_the_model_of_a_folder(example, monkeypatch):
     own = f"folder:{example}"
     answer = load_experiment("answer")
 
     def models(**axes: str) -> dict[str, str]:
-        told = [{"suite": suite, "preset": "baselines/rag_bm25", **axes} for suite in ("episodic", own)]
-        return {one.suite: one.model for values in told for one in answer.variants(answer, values, "here")}
+        settings = [{"suite": suite, "preset": "baselines/rag_bm25", **axes} for suite in ("episodic", own)]
+        return {variant.suite: variant.model for row in settings for variant in answer.variants(answer, row, "here")}
 
     there = with_reader(example.parent)
     try:
@@ -389,5 +389,5 @@ def test_a_grid_and_a_command_say_the_model_of_a_folder(example, monkeypatch):
     finally:
         there.rmdir()
     memory = load_experiment("memory")
-    told = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
-    assert "model=hippo-tiny" in command_of(cells_of(memory.plan(told))[-1])
+    values = memory.check({"suite": own, "model": "hippo-tiny", "preset": "memory/hei_nw"}, "here")
+    assert "model=hippo-tiny" in command_of(cells_of(memory.plan(values))[-1])

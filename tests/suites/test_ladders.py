@@ -1,4 +1,4 @@
-"""The ladders: off the lab's own words, one right fact a question among near competitors, and each rung what it says."""
+"""The ladders: no words of the lab, one right fact a question among near competitors, and each rung by its rule."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", text.lower()))
 
 
-# Words that tell nothing of what a sentence is about: articles, pronouns, prepositions, conjunctions, auxiliaries, question words,
+# Words that do not show what a sentence is about: articles, pronouns, prepositions, conjunctions, auxiliaries, question words,
 # numbers and units, and the commonest verbs.
 FUNCTION_WORDS = words(
     """a an the this that they them their it itself us i who whom whose which what when where why how whatever whenever whether while
@@ -38,7 +38,7 @@ def bare(form: str) -> str:
 
 def lab_words() -> set[str]:
     """All words in the strings of the suites' and the lessons' modules (not in docstrings), in the notes, and all names."""
-    found = {name.lower() for name in (*lexicon.given_names(), *lexicon.SURNAMES)}
+    collected = {name.lower() for name in (*lexicon.given_names(), *lexicon.SURNAMES)}
     for package in ("suites", "training"):
         for path in (root() / "hippo_core" / package).rglob("*.py"):
             if path.name == "reader.py" or {"cache", "forgetting", "relations"} & {*path.parts}:  # names of models and forms, and no lesson
@@ -48,12 +48,12 @@ def lab_words() -> set[str]:
             strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
             for node in strings:
                 if id(node) not in documents:
-                    found |= words(node.value)
+                    collected |= words(node.value)
     for path in (root() / "hippo_core").glob("[st]*/**/*.yaml"):
-        found |= words(" ".join(texts_of(read_yaml(path))))
+        collected |= words(" ".join(texts_of(read_yaml(path))))
     for path in (*(root() / "data" / "notes").glob("*.yaml"), *(root() / "data" / "lessons").glob("*.yaml")):
-        found |= words(path.read_text(encoding="utf-8"))
-    return found
+        collected |= words(path.read_text(encoding="utf-8"))
+    return collected
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +72,13 @@ def world(name):
 
 
 def frame_of(name, fact):
-    """The number of the frame that a fact was told in."""
+    """The number of a fact's frame."""
     frames = enumerate(words_of(name).frames)
     [number] = [n for n, frame in frames if set(frame.slots) == set(fact.slots) and sentence(frame.fact.format(**fact.slots)) == fact.text]
     return number
 
 
-def test_no_content_word_is_one_of_the_lab(name, lab):
+def test_no_content_word_is_a_word_of_the_lab(name, lab):
     assert {"guitar", "hamster", "skylight", "rented"} <= lab
     made = words_of(name)
     texts = [bare(form) for frame in made.frames for form in (frame.fact, *frame.questions.values())]
@@ -127,7 +127,7 @@ def test_a_ladder_is_a_world_of_a_thousand_facts(world):
         assert "{" not in fact.text and not re.search(r"\ba [aeiou]", fact.text)
 
 
-def test_one_fact_fits_what_a_question_names_and_without_any_one_slot_several(world):
+def test_a_single_fact_fits_a_question_and_without_any_slot_several_do(world):
     for item in world.items:
         fitting = [fact.id for fact in world.facts if item.cue.items() <= fact.slots.items()]
         assert tuple(fitting) == item.gold_facts, item
@@ -136,7 +136,7 @@ def test_one_fact_fits_what_a_question_names_and_without_any_one_slot_several(wo
             assert rest and sum(rest.items() <= fact.slots.items() for fact in world.facts) > 1, item
 
 
-def test_no_question_says_its_answer(world):
+def test_no_question_contains_its_answer(world):
     facts = {fact.id: fact for fact in world.facts}
     for item in world.items:
         [answer], fact = item.answers, facts[item.gold_facts[0]]
@@ -144,7 +144,7 @@ def test_no_question_says_its_answer(world):
         assert not tokens(answer) & tokens(item.question), item
 
 
-def test_rungs_are_asked_as_they_say(name, world):
+def test_questions_of_a_rung_follow_its_rule(name, world):
     facts, made = {fact.id: fact for fact in world.facts}, words_of(name)
     for item in world.items:
         fact = facts[item.gold_facts[0]]

@@ -1,4 +1,4 @@
-"""The suites in words: what is asked has one answer, what is held out stays out, flags mean what they say."""
+"""The suites in words: a question has one answer, held-out words stay out, flags correlate as set."""
 
 from dataclasses import replace
 from itertools import pairwise, product
@@ -23,8 +23,8 @@ def some(name: str, n: int = 200, split: str = "test", profile: str = "default",
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 @pytest.mark.parametrize("motion", [False, True])
-def test_an_event_is_told_in_its_own_split_alone(split, motion):
-    """There are so many events that two splits would hardly ever draw the same one: who may tell it is asked for directly."""
+def test_an_event_is_in_its_own_split_alone(split, motion):
+    """There are so many events that two splits would hardly ever draw the same one: so the split of each is checked."""
     for index in range(20):
         drawn = episodic.make_events(Random(index), settings_for("episodic"), WorldSpec(split, 1, index), motion)
         assert {split_of(event.key) for event in drawn} == {split}
@@ -32,7 +32,7 @@ def test_an_event_is_told_in_its_own_split_alone(split, motion):
 
 def test_splits_of_a_seed_draw_apart():
     people = [[{fact.slots["who"] for fact in world.facts} for world in some("episodic", 100, split)] for split in ("val", "test")]
-    assert np.mean([len(one & other) / len(one) for one, other in zip(*people, strict=True)]) < 0.2
+    assert np.mean([len(people_here & other) / len(people_here) for people_here, other in zip(*people, strict=True)]) < 0.2
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +71,7 @@ def test_along_flag_correlation_worlds_differ_in_nothing_but_their_flags(name, s
     for none, *others in zip(*drawn, strict=True):
         assert all(unflagged(other) == unflagged(none) for other in others)
     flags = [[(fact.reward, fact.pin) for world in worlds for fact in world.facts] for worlds in drawn]
-    assert all(one != another for one, another in pairwise(flags))
+    assert all(flags_here != another for flags_here, another in pairwise(flags))
 
 
 @pytest.mark.parametrize("name", [name for name in drawn_suites() if name not in FLAGGED])
@@ -80,7 +80,7 @@ def test_no_other_suite_flags_anything(name):
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.7, 1.0])
-def test_flags_go_with_being_asked_later_as_far_as_they_are_told_to(phi):
+def test_flags_correlate_with_later_questions_as_set(phi):
     facts = [fact for world in some("episodic", 1000, flag_correlation=phi) for fact in world.facts]
     asked = np.array([fact.asked for fact in facts])
     flagged = np.array([fact.reward or fact.pin for fact in facts])
@@ -103,7 +103,7 @@ def test_nobody_has_an_invented_name_unless_it_is_asked_for(name):
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("share", "phi"), [(0.25, 0.0), (0.25, 0.35), (0.25, 0.7), (0.25, 1.0), (0.5, 0.5)])
-def test_what_is_asked_goes_with_invented_names_as_far_as_it_is_told_to(split, share, phi):
+def test_questions_correlate_with_invented_names_as_set(split, share, phi):
     drawn = some("episodic", 320, split, "surprising", invented_names=share, invented_correlation=phi)
     facts = [fact for world in drawn for fact in world.facts]
     about = np.array([is_about_a_stranger(fact) for fact in facts])
@@ -115,7 +115,7 @@ def test_what_is_asked_goes_with_invented_names_as_far_as_it_is_told_to(split, s
 
 
 @pytest.mark.parametrize("split", ["val", "test"])
-def test_a_question_about_an_unseen_name_says_so_where_names_are_mixed(split):
+def test_a_question_about_an_unseen_name_is_marked_where_names_are_mixed(split):
     new = set(lexicon.names(held_out=True))
     drawn = [world for world in some("episodic", 320, split, "surprising") if not new & {fact.slots["who"] for fact in world.facts}]
     gold = [(item, fact) for world in drawn for item in world.items for fact in world.facts if fact.id in item.gold_facts]
@@ -125,16 +125,16 @@ def test_a_question_about_an_unseen_name_says_so_where_names_are_mixed(split):
 
 def test_lessons_and_tests_invent_different_names():
     facts = {split: [fact for world in some("episodic", 320, split, "surprising") for fact in world.facts] for split in SPLITS}
-    people = {split: {fact.slots["who"] for fact in told if is_about_a_stranger(fact)} for split, told in facts.items()}
+    people = {split: {fact.slots["who"] for fact in split_facts if is_about_a_stranger(fact)} for split, split_facts in facts.items()}
     assert not people["train"] & (people["val"] | people["test"])
     assert not any(lexicon.is_held_out(name) for name in people["train"])
     assert all(lexicon.is_held_out(name) for name in people["val"] | people["test"])
 
 
-@pytest.mark.parametrize("told", [{"n_items": 2}, {"invented_names": 0.0}, {"invented_names": 1.0}, {"n_facts": 128}])
-def test_a_correlation_that_no_world_can_have_is_an_error(told):
+@pytest.mark.parametrize("overrides", [{"n_items": 2}, {"invented_names": 0.0}, {"invented_names": 1.0}, {"n_facts": 128}])
+def test_a_correlation_that_no_world_can_have_is_an_error(overrides):
     with pytest.raises(LabError, match=r"invented_correlation: .* cannot go together so far"):
-        settings_for("episodic", "surprising", told)
+        settings_for("episodic", "surprising", overrides)
 
 
 @pytest.mark.parametrize("limit", [256, 512, 1024])
@@ -156,10 +156,12 @@ def test_cross_items_have_no_window_and_several_sessions():
 def test_the_last_mention_is_gold():
     for world in some("episodic_multi", 300):
         for item in world.items:
-            said = [fact for fact in world.facts if fact.slots["who"] == item.cue["who"] and fact.slots["relation"] == item.cue["relation"]]
-            assert said[-1].slots["value"] == item.answers[0]
-            assert item.kind == ("corrected" if len(said) > 1 else "plain")
-            assert all("ctually" in f.text or "orrection" in f.text or "changed" in f.text or "wrong" in f.text for f in said[1:])
+            mentions = [
+                fact for fact in world.facts if fact.slots["who"] == item.cue["who"] and fact.slots["relation"] == item.cue["relation"]
+            ]
+            assert mentions[-1].slots["value"] == item.answers[0]
+            assert item.kind == ("corrected" if len(mentions) > 1 else "plain")
+            assert all("ctually" in f.text or "orrection" in f.text or "changed" in f.text or "wrong" in f.text for f in mentions[1:])
 
 
 def is_rumor(fact):
@@ -167,8 +169,7 @@ def is_rumor(fact):
 
 
 def city_of(world: World, firm: str) -> str:
-    """Where a firm is, by the rules of the suite: what most tellers hold to at the end; without tellers a rumor is never believed, the
-    latest of the others is."""
+    """Where a firm is, by the suite's rules: the majority of last statements; without tellers the latest fact that is no rumor."""
     sites = [f for f in world.facts if f.slots.get("firm") == firm and "city" in f.slots and f.schema_fit and not is_rumor(f)]
     last = {f.slots["teller"]: f.slots["city"] for f in sites if "teller" in f.slots}
     return max(last.values(), key=list(last.values()).count) if last else sites[-1].slots["city"]
@@ -184,7 +185,7 @@ def test_a_join_over_the_facts_gives_the_gold_city_and_no_other(profile):
                     f.slots for f in world.facts if f.slots.get("relation") == "friend" and friend in (f.slots["who"], f.slots["friend"])
                 ]
                 bond = bonds[0]
-                assert all(one == bond for one in bonds)
+                assert all(other == bond for other in bonds)
                 cue["who"] = bond["who"] if bond["friend"] == friend else bond["friend"]
             links = [f for f in world.facts if f.schema_fit and all(f.slots.get(slot) == value for slot, value in cue.items())]
             assert {city_of(world, link.slots["firm"]) for link in links} == {item.answers[0]}

@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hippo_core.suites.lookup import Texts, cached_by_identity, positions
+from hippo_core.suites.lookup import TextLookup, cached_by_identity, positions
 
 WORDS = st.text(st.sampled_from("ab "), max_size=20)
 
 
 @given(st.lists(WORDS, max_size=8), WORDS)
-def test_the_texts_that_stand_in_another_one_are_found(texts, text):
-    named = {str(number): one for number, one in enumerate(texts)}
-    assert Texts(named).inside(text) == [name for name, one in named.items() if one in text]
+def test_texts_inside_another_text_are_detected(texts, text):
+    named = {str(number): known_text for number, known_text in enumerate(texts)}
+    assert TextLookup(named).inside(text) == [name for name, known_text in named.items() if known_text in text]
 
 
-def test_texts_longer_than_the_letters_that_are_compared_first_are_told_apart():
+def test_texts_longer_than_the_letters_that_are_compared_first_are_distinguished():
     named = {"short": "Ada keeps the key.", "long": "Ada keeps the key. Ben knows.", "other": "Ada keeps the map."}
-    assert Texts(named).inside("> Ada keeps the key. Ben") == ["short"]
-    assert Texts(named).inside("Ada keeps the key. Ben knows.") == ["short", "long"]
+    assert TextLookup(named).inside("> Ada keeps the key. Ben") == ["short"]
+    assert TextLookup(named).inside("Ada keeps the key. Ben knows.") == ["short", "long"]
 
 
 @given(st.lists(st.sampled_from("abcdef")))

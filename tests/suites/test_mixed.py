@@ -1,4 +1,4 @@
-"""Mixed worlds: what joins two parts is told, every joined question needs facts of both, and no name stands in two of them."""
+"""Mixed worlds: facts join two parts, every joined question needs facts of both, and no name is in two of them."""
 
 import pytest
 
@@ -26,27 +26,27 @@ def test_all_kinds_are_asked_as_often():
 @pytest.mark.parametrize("kind", KINDS[3:])
 def test_a_joined_question_hides_what_joins_its_parts(kind):
     for world, item in asked(kind):
-        told = gold(world, item)
-        links = [fact for fact in told if fact.slots.get("relation") in ("works for", "studies at")]
+        gold_facts = gold(world, item)
+        links = [fact for fact in gold_facts if fact.slots.get("relation") in ("works for", "studies at")]
         assert len(links) == 1 and links[0].slots["firm"] not in item.question
         if kind.startswith("event"):
-            [event] = [fact for fact in told if "action" in fact.slots]
+            [event] = [fact for fact in gold_facts if "action" in fact.slots]
             assert event.slots["who"] == links[0].slots["who"] and event.slots["who"] not in item.question
         if kind.endswith("way"):
-            [at] = [fact for fact in told if fact.slots.get("relation") == "is at"]
+            [at] = [fact for fact in gold_facts if fact.slots.get("relation") == "is at"]
             assert at.slots == {"firm": links[0].slots["firm"], "relation": "is at", "place": item.truth["to"]}
             assert item.truth["to"] not in item.question
 
 
-def test_who_is_asked_for_as_one_who_did_something_did_it_alone():
+def test_a_person_who_is_named_by_a_deed_did_it_alone():
     for world, item in (*asked("event_relation"), *asked("event_way")):
         [event] = [fact for fact in gold(world, item) if "action" in fact.slots]
         named = {slot: value for slot, value in event.slots.items() if slot in item.cue and slot != "from"}
-        alike = [fact for fact in world.facts if "action" in fact.slots and named.items() <= fact.slots.items()]
-        assert alike == [event]
+        matching = [fact for fact in world.facts if "action" in fact.slots and named.items() <= fact.slots.items()]
+        assert matching == [event]
 
 
-def test_a_city_is_that_of_the_firm_and_a_way_leads_to_its_place():
+def test_a_city_is_that_of_the_firm_and_a_route_leads_to_its_place():
     for world, item in asked("event_relation"):
         assert [fact.slots["city"] for fact in gold(world, item) if "city" in fact.slots] == [item.answers[0]]
     for kind in ("relation_way", "event_way"):
@@ -63,7 +63,7 @@ def test_no_name_of_an_event_stands_in_another_part():
         assert not any(f" {name} " in f" {others} ".replace(".", " ") for name in events)
 
 
-def test_a_firm_has_one_place_and_one_who_works_has_one_firm():
+def test_a_firm_has_a_single_place_and_a_worker_a_single_firm():
     for world in WORLDS:
         at = [fact.slots["firm"] for fact in world.facts if fact.slots.get("relation") == "is at"]
         events = {fact.slots["who"] for fact in world.facts if "action" in fact.slots}

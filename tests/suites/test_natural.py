@@ -1,4 +1,4 @@
-"""Text that people wrote: every question, its gold passage holds the answer, no article is in two splits, nothing is left out."""
+"""Text that people wrote: each gold passage contains the answer, no article is in two splits, nothing is left out."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def written(monkeypatch):
     return texts
 
 
-def test_factconsolidation_tells_facts_in_order_without_their_numbers(written):
+def test_factconsolidation_has_facts_in_order_without_their_numbers(written):
     [world] = worlds("factconsolidation", "default", None, 1337, "test")
     assert [fact.text for fact in world.facts] == ["Ann Bee plays rugby.", "Bo lives in Ghent.", "Ann Bee plays chess.", "Cy hates chess."]
     assert [fact.time for fact in world.facts] == [0, 1, 2, 3]
@@ -65,15 +65,15 @@ def test_factconsolidation_tells_facts_in_order_without_their_numbers(written):
 
 
 def test_articles_are_split_by_the_hash_of_their_titles(written):
-    titles = sorted((one["title"] for one in ARTICLES[::2]), key=lambda title: sha256(title.encode()).hexdigest())
+    titles = sorted((article["title"] for article in ARTICLES[::2]), key=lambda title: sha256(title.encode()).hexdigest())
     due = {"train": set(titles[:30]), "val": set(titles[30:36]), "test": set(titles[36:])}
     for split, wanted in due.items():
-        found = list(worlds("squad", "default", None, 1337, split))
-        assert {fact.context_key for world in found for fact in world.facts} == wanted
-        assert {item.world for world in found for item in world.items} == {world.id for world in found}
+        drawn = list(worlds("squad", "default", None, 1337, split))
+        assert {fact.context_key for world in drawn for fact in world.facts} == wanted
+        assert {item.world for world in drawn for item in world.items} == {world.id for world in drawn}
 
 
-def test_pooled_all_passages_are_told_and_the_splits_questions_asked(written):
+def test_pooled_all_passages_are_taught_and_the_splits_questions_asked(written):
     [pooled] = worlds("squad", "pooled", None, 1337, "test")
     [every] = worlds("squad", "every", None, 1337, "test")
     assert len(pooled.facts) == len(every.facts) == 96
@@ -82,14 +82,14 @@ def test_pooled_all_passages_are_told_and_the_splits_questions_asked(written):
 
 
 def test_a_single_passage_is_a_world_with_its_own_questions_and_articles_take_turns(written):
-    whole = list(worlds("squad", "passages", None, 1337, "test"))
-    assert len(whole) == 24 and len({world.id.rpartition(".")[0] for world in whole[:12]}) == 12
-    for world in whole:
+    drawn = list(worlds("squad", "passages", None, 1337, "test"))
+    assert len(drawn) == 24 and len({world.id.rpartition(".")[0] for world in drawn[:12]}) == 12
+    for world in drawn:
         [fact] = world.facts
         assert len(world.items) == 2 and all(item.answers[0] in fact.text for item in world.items)
         assert {(item.world, item.gold_facts, item.taught) for item in world.items} == {(world.id, (fact.id,), (fact.id,))}
-    assert len({item.id for world in whole for item in world.items}) == 48
-    assert list(worlds("squad", "passages", 6, 1337, "test")) == whole[:3] != list(worlds("squad", "passages", 6, 1338, "test"))
+    assert len({item.id for world in drawn for item in world.items}) == 48
+    assert list(worlds("squad", "passages", 6, 1337, "test")) == drawn[:3] != list(worlds("squad", "passages", 6, 1338, "test"))
     with pytest.raises(LabError, match="squad has 48 questions about single passages"):
         list(worlds("squad", "passages", 49, 1337, "test"))
 
@@ -103,11 +103,13 @@ def test_questions_are_spread_over_the_worlds(written, n):
 
 
 def test_of_more_questions_than_are_asked_the_seed_draws(written):
-    one, again, other = ({item.id for world in worlds("squad", "default", 24, seed, "test") for item in world.items} for seed in (1, 1, 2))
-    assert len(one) == 24 and one == again != other
+    first, again, other = (
+        {item.id for world in worlds("squad", "default", 24, seed, "test") for item in world.items} for seed in (1, 1, 2)
+    )
+    assert len(first) == 24 and first == again != other
 
 
-def test_a_chunk_is_gold_where_it_holds_the_answer(written):
+def test_a_chunk_is_gold_where_it_contains_the_answer(written):
     [world] = worlds("squad", "chunks", None, 1337, "test", overrides={"chunk_words": 10})
     text = {fact.id: fact.text for fact in world.facts}
     assert all(item.answers[0] in text[item.gold_facts[0]] for item in world.items)
@@ -121,12 +123,12 @@ def test_chunks_lose_no_word_and_end_with_sentences():
     assert " ".join(chunks(text, 2)) == text and all(len(part.split()) <= 2 for part in chunks(text, 2))
 
 
-def test_an_answer_is_held_word_for_word():
+def test_an_answer_is_matched_word_for_word():
     facts = [Fact(name, "w", text, {}, 0) for name, text in (("a", "The art of war."), ("b", "A start."), ("c", "ART, they say"))]
     assert holding("art", facts) == ("a", "c")
 
 
-def test_hotpotqa_has_gold_where_an_answer_stands_in_ones_own_paragraphs(written):
+def test_hotpotqa_has_gold_where_an_answer_is_in_the_questions_paragraphs(written):
     [world] = worlds("hotpotqa", "default", None, 1337, "test")
     assert len(world.facts) == 2  # two questions share their paragraphs
     assert [item.gold_facts for item in world.items] == [("hotpotqa.p0", "hotpotqa.p1"), ()]
@@ -160,7 +162,7 @@ def test_a_full_stop_that_shortens_a_word_is_a_part_of_a_title(paragraph, title)
 
 
 def test_hotpotqa_has_no_gold_in_another_question_s_paragraphs(written):
-    """A paragraph may hold the answer by chance: the file says of a question's own ten alone that two of them support it."""
+    """A paragraph may contain the answer by chance: only of a question's own ten paragraphs two support it."""
     others = {"id": 2, "question": "Who was a potter?", "answers": ["Ann Bee"], "document": "Bruges. Bruges is near Ghent.\n\nCups. A cup."}
     written["hotpotqa"].append(others)
     [world] = worlds("hotpotqa", "default", None, 1337, "test")
@@ -181,14 +183,14 @@ def test_every_question_is_asked_among_all_passages_of_its_world(written, name):
         assert {item.taught for item in world.items} == {tuple(fact.id for fact in world.facts)}
 
 
-def test_passages_are_told_as_the_files_have_them(written):
-    """Of 2WikiMultiHopQA behind their titles, without which many do not say what they are about."""
+def test_passages_are_as_the_files_have_them(written):
+    """Of 2WikiMultiHopQA behind their titles, without which many have no subject."""
     [world] = worlds("twowiki", "default", None, 1337, "test")
     assert [fact.text for fact in world.facts] == ["Ann Bee. A potter.", "Ghent. A city."]
     [world] = worlds("hotpotqa", "default", None, 1337, "test")
     assert [fact.text for fact in world.facts] == written["hotpotqa"][0]["document"].split("\n\n")
-    told = [fact.text for world in worlds("squad", "every", None, 1337, "test") for fact in world.facts]
-    assert told == [one["context"] for one in ARTICLES]
+    texts = [fact.text for world in worlds("squad", "every", None, 1337, "test") for fact in world.facts]
+    assert texts == [article["context"] for article in ARTICLES]
 
 
 @PUBLIC
@@ -201,10 +203,10 @@ def test_passages_are_told_as_the_files_have_them(written):
         ("factconsolidation", "default", 455, 200),
     ],
 )
-def test_the_public_files_are_read_whole(suite, profile, facts, items):
+def test_the_public_files_are_read_completely(suite, profile, facts, items):
     [world] = worlds(suite, profile, None, 1337, "test")
     assert (len(world.facts), len(world.items)) == (facts, items)
     assert len({fact.id for fact in world.facts}) == facts and len({item.id for item in world.items}) == items
     some = world.items[:: max(1, items // 100)]
-    found = rules([type(world)(world.id, world.facts, tuple(some))], get_suite(suite), 0)
-    assert {one.rule for one in found} <= {"answer hidden", "answer stated", "answer told", "one gold"}, found[:3]
+    findings = rules([type(world)(world.id, world.facts, tuple(some))], get_suite(suite), 0)
+    assert {finding.rule for finding in findings} <= {"answer hidden", "answer stated", "answer told", "one gold"}, findings[:3]

@@ -1,4 +1,4 @@
-"""Notes written by hand: every question has one answer that stands in its note, nothing is trained on, unanswerable is said so."""
+"""Notes written by hand: every question has one answer, in its note, nothing is trained on, unanswerable ones are marked."""
 
 from collections import Counter
 
@@ -15,10 +15,10 @@ def every(profile="default", **overrides):
 
 
 def test_five_worlds_validate_the_rest_is_tested_and_nothing_is_trained_on():
-    found = every()
-    assert found["train"] == []
-    assert {world.id for world in found["val"]} == set(notes.VALIDATION)
-    assert {world.id for world in found["test"]} == set(notes.names()) - set(notes.VALIDATION)
+    by_split = every()
+    assert by_split["train"] == []
+    assert {world.id for world in by_split["val"]} == set(notes.VALIDATION)
+    assert {world.id for world in by_split["test"]} == set(notes.names()) - set(notes.VALIDATION)
 
 
 @pytest.mark.parametrize("profile", ["default", "together"])
@@ -27,7 +27,7 @@ def test_they_keep_the_rules_of_every_suite(profile):
         assert rules(some, get_suite("notes"), 0) == []
 
 
-def test_each_note_is_asked_about_on_two_rungs_and_holds_the_answers():
+def test_each_note_is_asked_about_on_two_rungs_and_contains_the_answers():
     for world in every()["test"]:
         texts, asked = {fact.id: fact.text for fact in world.facts}, Counter()
         for item in world.items:

@@ -1,4 +1,4 @@
-"""The bank of place statements: splits share no wording, and training has none of those that a memory is tested on."""
+"""The bank of place statements: splits share no wording, and training has no wording of the tests."""
 
 import re
 
@@ -21,14 +21,14 @@ def blanked(text: str) -> str:
     return " ".join(re.findall(r"\w+", SLOT.sub(" x ", text).casefold()))
 
 
-def told(split: str) -> list[str]:
-    """What a split may tell in the settings of training, on walks, and ask."""
+def split_texts(split: str) -> list[str]:
+    """A split's statements in the settings of training, on walks, and questions."""
     walks = [text for kind in bank.WALKS for text in bank.walks(kind, split)]
     openings = [text for both in bank.openings(split) for text in both]
-    return [*(one.text for one in bank.frames(split)), *walks, *openings, *(text for text, _ in bank.questions(split))]
+    return [*(frame.text for frame in bank.frames(split)), *walks, *openings, *(text for text, _ in bank.questions(split))]
 
 
-def test_the_bank_is_the_frozen_one(monkeypatch):
+def test_the_bank_is_the_frozen_bank(monkeypatch):
     monkeypatch.setattr(bank, "FROZEN", "0" * 64)
     bank._settings.cache_clear()
     with pytest.raises(LabError, match="restore the folder"):
@@ -39,18 +39,18 @@ def test_the_bank_is_the_frozen_one(monkeypatch):
 def test_splits_share_no_setting_and_no_wording():
     settings = [setting for split in SPLITS for setting in bank.settings_of(split)]
     assert len(settings) == len(set(settings))
-    for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
-        assert not {*map(blanked, told(one))} & {*map(blanked, told(other))}
-    trained = {one.setting for one in bank.frames("train")} - {""}
-    assert trained == {*bank.settings_of("train")} and not trained & {one.setting for one in bank.unseen("test")}
+    for split, other in (("train", "val"), ("train", "test"), ("val", "test")):
+        assert not {*map(blanked, split_texts(split))} & {*map(blanked, split_texts(other))}
+    trained = {split.setting for split in bank.frames("train")} - {""}
+    assert trained == {*bank.settings_of("train")} and not trained & {frame.setting for frame in bank.unseen("test")}
 
 
 def test_training_has_no_wording_that_a_memory_is_tested_on():
     training = {
         blanked(text): text
-        for text in (*told("train"), *(one.text for one in reading_frames()), *(text for text, _ in reading_questions()))
+        for text in (*split_texts("train"), *(frame.text for frame in reading_frames()), *(text for text, _ in reading_questions()))
     }
-    tested = [one.text for one in bank.unseen("test")] + told("test") + texts_of(wordings("spatial"))
+    tested = [frame.text for frame in bank.unseen("test")] + split_texts("test") + texts_of(wordings("spatial"))
     for folder in ("ways", "ways_second", "ways_third", "ways_fourth", "ways_fifth"):
         tested += texts_of(read_mapping(home() / f"data/{folder}/frames.yaml"))
     tested = [text for text in tested if len(blanked(text).split()) > 2]
@@ -59,7 +59,7 @@ def test_training_has_no_wording_that_a_memory_is_tested_on():
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_a_lesson_names_what_its_labels_say(split):
+def test_the_spans_of_a_lesson_match_its_labels(split):
     for number in range(120):
         text = PlaceLessons(split, 1)(number)
         assert all(

@@ -1,4 +1,4 @@
-"""The bank of relations and its suite: what is told leads to the answer, and splits share neither relations nor wordings."""
+"""The bank of relations and its suite: the facts lead to the answer, and splits share neither relations nor wordings."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.relations import bank
 from hippo_core.suites.relations.bank import FROZEN, SPLIT_PARTS, Form, digest, frames, further, relations, relations_of
 from hippo_core.suites.reworded import wordings
-from hippo_core.suites.semantic.conflict import Testimony, settled_surely
+from hippo_core.suites.semantic.conflict import Testimony, settled_by_confidence
 from hippo_core.suites.splits import SPLITS, worded
 from hippo_core.suites.types import Fact, Item, World
 
@@ -43,7 +43,7 @@ def test_a_relation_is_worded_for_both_ends(relation):
     assert {*LEADS.findall(new)} == {"{h}", "{new}"}
 
 
-def test_the_bank_is_the_frozen_one(monkeypatch):
+def test_the_bank_is_the_frozen_bank(monkeypatch):
     assert digest(*SPLIT_PARTS) == FROZEN
     monkeypatch.setattr(bank, "FROZEN", "0" * 64)
     relations.cache_clear()
@@ -53,33 +53,38 @@ def test_the_bank_is_the_frozen_one(monkeypatch):
 
 
 def test_splits_share_no_relation_and_no_wording():
-    names = Counter(one.name for split in SPLITS for one in relations_of(split))
+    names = Counter(relation.name for split in SPLITS for relation in relations_of(split))
     assert set(names.values()) == {1}
     every = (*relations(), *further())
-    parts = {one.name: split for split in SPLITS for one in relations_of(split)}
-    assert [(one.name, other.name) for one in every for other in every if one.is_like(other) and parts[one.name] != parts[other.name]] == []
+    parts = {relation.name: split for split in SPLITS for relation in relations_of(split)}
+    assert [
+        (relation.name, other.name)
+        for relation in every
+        for other in every
+        if relation.is_like(other) and parts[relation.name] != parts[other.name]
+    ] == []
     assert len(names) == len(every)
-    for one in relations():
-        for texts in (tuple(one.statements.values()), one.tail_phrases, one.questions):
+    for relation in relations():
+        for texts in (tuple(relation.statements.values()), relation.tail_phrases, relation.questions):
             worded_in = [worded(texts, split) for split in SPLITS]
             assert all(worded_in)
             assert sorted(sum(worded_in, ())) == sorted(texts)
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_worlds_tell_relations_and_names_of_their_split_alone(split):
-    relations_there, kept = {one.name for one in relations_of(split)}, set(bank.names("town", split))
+def test_worlds_have_relations_and_names_of_their_split_alone(split):
+    relations_there, kept = {relation.name for relation in relations_of(split)}, set(bank.names("town", split))
     towns = {name for other in SPLITS for name in bank.names("town", other)}
     for world in worlds("relations", "default", 40, 1337, split):
-        told = [fact.slots for fact in world.facts]
-        assert {slots["relation"] for slots in told} <= relations_there
-        assert {slots[end] for slots in told for end in ("head", "tail")} & towns <= kept
+        fact_slots = [fact.slots for fact in world.facts]
+        assert {slots["relation"] for slots in fact_slots} <= relations_there
+        assert {slots[end] for slots in fact_slots for end in ("head", "tail")} & towns <= kept
 
 
-def told_in_training() -> list[str]:
-    """Every statement that training may tell, and every frame around one."""
-    statements = [text for one in relations_of("train") for text in worded([*one.statements.values()], "train")]
-    changes = [text for one in relations_of("train") for text in one.changes]
+def training_texts() -> list[str]:
+    """Every statement of training, and every frame around one."""
+    statements = [text for relation in relations_of("train") for text in worded([*relation.statements.values()], "train")]
+    changes = [text for relation in relations_of("train") for text in relation.changes]
     of = bank.further_names()
     plain = [text.replace("{noun}", noun) for text in of["statements"] for noun in of["common"]]
     return [*statements, *changes, *plain, *of["corrections"], *(text for name, kind in FRAMES for text in frames(name, kind, "train"))]
@@ -92,9 +97,9 @@ def blanked(text: str) -> str:
 
 def test_training_has_no_frozen_rewording_and_no_wording_of_the_test():
     """The nearest pairs are printed: `pytest -rP`."""
-    training = {blanked(text): text for text in told_in_training()}
+    training = {blanked(text): text for text in training_texts()}
     frozen = [text for suite in ("semantic", "spatial") for forms in wordings(suite).values() for text in forms if isinstance(text, str)]
-    tested = [text for one in relations_of("test") for text in one.statements.values()]
+    tested = [text for relation in relations_of("test") for text in relation.statements.values()]
     tested += [text for name, kind in FRAMES for text in frames(name, kind, "test")]
     assert frozen
     assert not {blanked(text) for text in (*frozen, *tested)} & training.keys()
@@ -141,24 +146,24 @@ def test_the_gold_facts_lead_to_the_answer(profile):
 
 
 @pytest.mark.parametrize("profile", ["default", "hard", "updates"])
-def test_what_holds_follows_from_what_was_told(profile):
-    """Of each edge that is asked for: the last update, else the surest, each teller by the last word, else what is told plainly."""
+def test_the_truth_follows_from_the_statements(profile):
+    """Of each asked edge: the last update, else the most confident of the tellers' last statements, else the plain one."""
     for world in drawn(profile):
-        for item in (one for one in world.items if one.kind != "before"):
+        for item in (candidate for candidate in world.items if candidate.kind != "before"):
             for fact in facts_of(world, item):
-                same = [one for one in world.facts if all(one.slots[slot] == fact.slots[slot] for slot in ("head", "relation"))]
-                said = [one for one in same if one.slots["told"] not in ("denial", "guess", "former")]
-                updates = [one for one in said if one.slots["told"] == "update"]
+                same = [other for other in world.facts if all(other.slots[slot] == fact.slots[slot] for slot in ("head", "relation"))]
+                statements = [other for other in same if other.slots["told"] not in ("denial", "guess", "former")]
+                updates = [other for other in statements if other.slots["told"] == "update"]
                 if updates:
-                    assert said[-1] is updates[-1] is fact
-                elif len(said) > 1:
-                    told = [Testimony(one.teller, one.slots["tail"], one.confidence) for one in said]
-                    assert settled_surely(told) == fact.slots["tail"]
+                    assert statements[-1] is updates[-1] is fact
+                elif len(statements) > 1:
+                    testimonies = [Testimony(other.teller, other.slots["tail"], other.confidence) for other in statements]
+                    assert settled_by_confidence(testimonies) == fact.slots["tail"]
                 else:
-                    assert said == [fact]
+                    assert statements == [fact]
 
 
-def test_a_teller_and_how_sure_are_what_the_text_says():
+def test_teller_and_tail_are_in_the_text():
     for world in drawn("hard"):
         for fact in world.facts:
             assert fact.teller == fact.slots.get("teller", "")
@@ -171,12 +176,12 @@ def test_what_decides_is_left_out_where_nothing_can_be_known():
     for world in drawn("unanswerable"):
         for item in world.items:
             assert item.answers == ("unknown",)
-            assert not suite.tells(world.facts, item)
+            assert not suite.is_answerable(world.facts, item)
     for world in drawn("default"):
-        assert all(suite.tells(world.facts, item) for item in world.items)
+        assert all(suite.is_answerable(world.facts, item) for item in world.items)
 
 
-def test_altered_worlds_tell_another_answer():
+def test_altered_worlds_have_another_answer():
     before = drawn("default", 20)
     suite = get_suite("relations")
     for was, now in zip(before, with_counterfactual_answers(suite, before), strict=True):

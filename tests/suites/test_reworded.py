@@ -43,16 +43,18 @@ def test_the_same_seed_gives_the_same_world_in_other_words(suite, profile):
     for own, new in zip(drawn(suite, reworded.drawn_as(profile)), drawn(suite, profile), strict=True):
         assert new.items == own.items
         assert [replace(fact, text="") for fact in new.facts] == [replace(fact, text="") for fact in own.facts]
-        told = [one for one, other in zip(new.facts, own.facts, strict=True) if "action" not in one.slots]  # events stay as they are
-        assert not {fact.text for fact in told} & {fact.text for fact in own.facts}
-        for fact in told:
-            said = {slot: value for slot, value in fact.slots.items() if slot not in ("relation", "step", "who")}
-            assert all(re.search(rf"\b{re.escape(value)}\b", fact.text) for value in said.values()), fact
+        reworded_facts = [
+            fact for fact, other in zip(new.facts, own.facts, strict=True) if "action" not in fact.slots
+        ]  # events stay as they are
+        assert not {fact.text for fact in reworded_facts} & {fact.text for fact in own.facts}
+        for fact in reworded_facts:
+            values = {slot: value for slot, value in fact.slots.items() if slot not in ("relation", "step", "who")}
+            assert all(re.search(rf"\b{re.escape(value)}\b", fact.text) for value in values.values()), fact
             assert "step" in fact.slots or fact.slots.get("who", "") in fact.text
 
 
 @pytest.mark.parametrize("profile", ["reworded", "reworded_explore"])
-def test_the_words_of_a_step_say_its_split(profile):
+def test_the_words_of_a_step_decide_its_split(profile):
     steps = [
         fact.text
         for world in drawn("spatial", profile)
@@ -69,17 +71,17 @@ def test_a_world_has_the_same_words_whatever_was_drawn_before_it():
     assert [fact.text for fact in later[0].facts] != first[0]
 
 
-def test_what_is_told_again_is_told_in_other_words():
+def test_repeated_facts_have_other_words():
     again = 0
     for world in drawn("semantic", "reworded", 100):
-        told = Counter(fact.text for fact in world.facts)
-        assert max(told.values()) == 1
+        counts = Counter(fact.text for fact in world.facts)
+        assert max(counts.values()) == 1
         again += sum(len(item.retold) for item in world.items)
     assert again > 20
 
 
-def test_an_explorer_marks_all_steps_in_one_way_and_explorers_differ():
-    ways = set()
+def test_an_explorer_marks_all_steps_in_one_style_and_explorers_differ():
+    styles = set()
     for world in drawn("spatial", "reworded_explore", 100):
         known = [
             marker
@@ -90,26 +92,26 @@ def test_an_explorer_marks_all_steps_in_one_way_and_explorers_differ():
             )
         ]
         assert len(known) == 1
-        ways.add(known[0][1])
-    assert len(ways) > 5
+        styles.add(known[0][1])
+    assert len(styles) > 5
     assert [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111)] == (
         ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd", "111th"]
     )
 
 
 def frames():
-    """Every wording, with what it tells; an explorer's parts one by one."""
+    """Every wording with its kind; an explorer's parts one by one."""
     for suite in reworded.FROZEN:
         for name, forms in reworded.wordings(suite).items():
             if name not in ("verb", "unlabeled"):
                 yield from ((f"{suite} {name}", form) for some in forms for form in ([some] if isinstance(some, str) else some))
 
 
-def test_no_fixed_word_is_a_place_a_thing_or_a_city():
+def test_no_fixed_word_is_a_place_an_object_or_a_city():
     fixed = {word for _, form in frames() for word in re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", " ", form))}
-    taken = {*places.PLACES, *places.OBJECTS, *places.OBSTACLES, *places.WAYS, *lexicon.CITIES, *lexicon.SURNAMES}
-    taken |= {word for groups in (lexicon.THINGS, lexicon.PLACES) for group in groups for word in group}
-    assert fixed & taken == {"shop"}  # of the lab's own forms as well: "the Marlow shop"
+    used = {*places.PLACES, *places.OBJECTS, *places.OBSTACLES, *places.EDGE_LABELS, *lexicon.CITIES, *lexicon.SURNAMES}
+    used |= {word for groups in (lexicon.OBJECTS, lexicon.PLACES) for group in groups for word in group}
+    assert fixed & used == {"shop"}  # of the lab's own forms as well: "the Marlow shop"
 
 
 @pytest.mark.parametrize("suite", reworded.FROZEN)
@@ -169,4 +171,4 @@ def test_no_wording_is_a_frame_of_the_lab():
     lab = of_the_lab()
     assert len(lab) > 1000
     equal = [(name, form, lab[bare(form)]) for name, form in frames() if len(bare(form)) > 2 and bare(form) in lab]
-    assert [one for one in equal if one[0] != "spatial marker"] == []
+    assert [frame for frame in equal if frame[0] != "spatial marker"] == []

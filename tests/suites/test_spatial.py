@@ -1,4 +1,4 @@
-"""Properties of the spatial suite: the told map is the true one, shortest routes are shortest, paths are scored by walking them."""
+"""Properties of the spatial suite: the facts' map is the true one, shortest routes are shortest, paths are scored by walking them."""
 
 import math
 from dataclasses import replace
@@ -43,8 +43,8 @@ def of_kind(chosen, *kinds):
 
 
 def test_word_lists_are_disjoint_single_words():
-    lists = [words.PLACES, words.OBJECTS, words.OBSTACLES, tuple(words.WAYS), tuple(MOVES), tuple(FILLER)]
-    everything = [word for one in lists for word in one]
+    lists = [words.PLACES, words.OBJECTS, words.OBSTACLES, tuple(words.EDGE_LABELS), tuple(MOVES), tuple(FILLER)]
+    everything = [word for word_list in lists for word in word_list]
     assert len(everything) == len(set(everything))
     assert all(word.isalpha() and word.islower() for word in everything)
     assert len(words.PLACES) >= 40
@@ -85,23 +85,23 @@ def test_slots_stand_in_the_text(default_worlds):
 def test_grid_directions_are_those_of_a_plane(default_worlds):
     """Every place gets coordinates by walking; all links agree with them, and no two places share a cell."""
     for world in default_worlds:
-        told = read_map(world.facts)
-        if not told.is_grid:
+        true_map = read_map(world.facts)
+        if not true_map.is_grid:
             continue
-        cell, waiting = {told.places[0]: (0, 0)}, [told.places[0]]
+        cell, waiting = {true_map.places[0]: (0, 0)}, [true_map.places[0]]
         while waiting:
             here = waiting.pop()
-            for direction, near in told.steps[here].items():
+            for direction, near in true_map.steps[here].items():
                 down, right = MOVES[direction]
                 expected = cell[here][0] + down, cell[here][1] + right
                 if near not in cell:
                     waiting.append(near)
                 assert cell.setdefault(near, expected) == expected
-                assert told.steps[near][OPPOSITE[direction]] == here
-        assert len(cell) == len(told.places) == len(set(cell.values()))
+                assert true_map.steps[near][OPPOSITE[direction]] == here
+        assert len(cell) == len(true_map.places) == len(set(cell.values()))
 
 
-def test_obstacles_bar_ways_that_nobody_can_take(default_worlds):
+def test_obstacles_bar_steps_that_nobody_can_take(default_worlds):
     barred = [(world, fact) for world in default_worlds for fact in world.facts if "obstacle" in fact.slots]
     assert len(barred) > 50
     for world, fact in barred:
@@ -109,12 +109,12 @@ def test_obstacles_bar_ways_that_nobody_can_take(default_worlds):
 
 
 def test_trajectories_end_where_the_steps_lead(default_worlds):
-    found = of_kind(default_worlds, "trajectory")
-    for world, item in found:
+    asked = of_kind(default_worlds, "trajectory")
+    for world, item in asked:
         steps = [fact.slots["direction"] for fact in world.facts if fact.slots.get("who") == item.cue["who"] and "direction" in fact.slots]
         assert read_map(world.facts).walk(item.cue["from"], steps)[-1] == item.answers[0]
         assert item.answers[0] != item.cue["from"]
-    assert found
+    assert asked
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
@@ -122,8 +122,8 @@ def test_linked_places_have_labels_that_the_split_may_link(split):
     number = {label: index for index, label in enumerate(words.PLACES)}
     allowed = allowed_labels(split)
     for index in range(5):
-        found, _ = draw_map(Random(index), settings_for("spatial", "paths_9"), split, is_grid=True)
-        assert all(number[b] in allowed[number[a]] for a, near in found.steps.items() for b in near.values())
+        drawn_map, _ = draw_map(Random(index), settings_for("spatial", "paths_9"), split, is_grid=True)
+        assert all(number[b] in allowed[number[a]] for a, near in drawn_map.steps.items() for b in near.values())
 
 
 def test_a_map_finds_names_where_the_first_choice_ends_dead():
@@ -131,12 +131,12 @@ def test_a_map_finds_names_where_the_first_choice_ends_dead():
     links = {0: {"east": 1}, 1: {"west": 0}}
     allowed = [frozenset(), frozenset({2}), frozenset({1})]  # of three labels the first goes with none
     named = [name_places(Random(seed), links, "abc", allowed, True, dead_ends=9) for seed in range(20)]
-    assert all(one and set(one.steps) == {"b", "c"} for one in named)
+    assert all(grid_map and set(grid_map.steps) == {"b", "c"} for grid_map in named)
     assert None in [name_places(Random(seed), links, "abc", allowed, True, dead_ends=0) for seed in range(20)]
     assert name_places(Random(0), links, "abc", [frozenset()] * 3, True, dead_ends=999) is None
 
 
-def test_walls_cut_links_and_leave_the_grid_in_one_piece():
+def test_walls_cut_links_and_leave_the_grid_connected():
     for index in range(10):
         links, _ = draw_grid(Random(index), 5, 0.1)
         before = sum(map(len, links.values())) // 2
@@ -149,45 +149,45 @@ def test_walls_cut_links_and_leave_the_grid_in_one_piece():
 def test_a_map_is_written_and_read_again():
     for profile in ("paths_5", "labeled"):
         for world in drawn(profile, 20):
-            told = read_map(world.facts)
-            assert read_links(write_links(told), told.is_grid) == told
+            true_map = read_map(world.facts)
+            assert read_links(write_links(true_map), true_map.is_grid) == true_map
 
 
 # Links with labels
 
 
-def ways_of(world):
+def edge_labels_of(world):
     ends = {True: ("from", "to"), False: ("a", "b")}[read_map(world.facts).is_grid]
     return {frozenset(fact.slots[end] for end in ends): fact.slots["by"] for fact in world.facts if "by" in fact.slots}
 
 
 def test_every_link_has_a_label_and_those_that_meet_have_different_ones():
     for world in drawn("labeled", 100):
-        ways, told = ways_of(world), read_map(world.facts)
-        for place, near in told.steps.items():
-            here = [ways[frozenset((place, other))] for other in near.values()]
+        labels, true_map = edge_labels_of(world), read_map(world.facts)
+        for place, near in true_map.steps.items():
+            here = [labels[frozenset((place, other))] for other in near.values()]
             assert len(set(here)) == len(here)
 
 
 def test_the_label_of_a_link_is_asked_and_follows_the_fact():
-    found = of_kind(drawn("labeled", 100), "edge_label")
-    for world, item in found:
-        ways = ways_of(world)
-        assert item.answers == (ways[frozenset(item.cue.values())], words.way(item.answers[0]))
-        assert item.chance == 1 / len(set(ways.values()))
-    assert len(found) > 10
+    asked = of_kind(drawn("labeled", 100), "edge_label")
+    for world, item in asked:
+        labels = edge_labels_of(world)
+        assert item.answers == (labels[frozenset(item.cue.values())], words.edge_phrase(item.answers[0]))
+        assert item.chance == 1 / len(set(labels.values()))
+    assert len(asked) > 10
 
 
 def test_a_path_may_be_spoken_by_the_labels_of_its_links():
     for world, item in of_kind(drawn("labeled", 100), "grid_path", "graph_path"):
         passed = read_map(world.facts).walk(item.cue["from"], item.answers[0].split(", "))
-        ways = [ways_of(world)[frozenset(pair)] for pair in pairwise(passed)]
-        beside = ", ".join(f"{step} {words.way(way)}" for step, way in zip(item.answers[0].split(", "), ways, strict=True))
-        for spoken in (", ".join(ways), ", then ".join(map(words.way, ways)), beside):
+        labels = [edge_labels_of(world)[frozenset(pair)] for pair in pairwise(passed)]
+        beside = ", ".join(f"{step} {words.edge_phrase(label)}" for step, label in zip(item.answers[0].split(", "), labels, strict=True))
+        for spoken in (", ".join(labels), ", then ".join(map(words.edge_phrase, labels)), beside):
             assert score_path(world, item, spoken) == score_path(world, item, item.answers[0])
-        missing = next(way for way in words.WAYS if way not in ways_of(world).values())
-        assert score_path(world, item, ", ".join([missing, *ways])).success == 0
-        assert score_path(world, item, ", ".join(ways[:-1])).success == 0
+        missing = next(label for label in words.EDGE_LABELS if label not in edge_labels_of(world).values())
+        assert score_path(world, item, ", ".join([missing, *labels])).success == 0
+        assert score_path(world, item, ", ".join(labels[:-1])).success == 0
 
 
 def test_where_links_have_no_labels_their_words_are_no_path(default_worlds):
@@ -198,27 +198,27 @@ def test_where_links_have_no_labels_their_words_are_no_path(default_worlds):
 # Questions that are asked where a profile says so
 
 
-def test_steps_are_counted_along_a_shortest_way():
-    found = of_kind(drawn(n=100, step_count_share=2), "step_count")
-    for world, item in found:
+def test_steps_are_counted_along_a_shortest_route():
+    asked = of_kind(drawn(n=100, step_count_share=2), "step_count")
+    for world, item in asked:
         assert item.answers[1] == str(networkx.shortest_path_length(as_graph(world), item.cue["from"], item.cue["to"]))
         assert item.answers[0] == NUMBERS[int(item.answers[1])] and 2 <= int(item.answers[1]) <= 4
-    assert len(found) > 20
+    assert len(asked) > 20
 
 
-def test_neighbors_are_those_of_the_told_map():
-    found = of_kind(drawn(n=100, neighbor_share=1), "neighbor")
-    for world, item in found:
+def test_neighbors_are_those_of_the_map():
+    asked = of_kind(drawn(n=100, neighbor_share=1), "neighbor")
+    for world, item in asked:
         assert item.answers == (read_map(world.facts).steps[item.cue["from"]][item.cue["direction"]],)
-    assert len(found) > 15
+    assert len(asked) > 15
     assert not of_kind(drawn(n=100, neighbor_share=1, graph_share=1), "neighbor")
 
 
 def test_chance_of_counts_and_neighbors_is_that_of_a_guess_among_what_the_map_has():
     for world, item in of_kind(drawn(n=100, neighbor_share=1, step_count_share=1), "neighbor", "step_count"):
-        told = read_map(world.facts)
-        far = {steps for row in told.distances.values() for steps in row.values() if 2 <= steps <= 4}
-        assert item.chance == {"neighbor": 1 / (len(told.places) - 1), "step_count": 1 / len(far)}[item.kind]
+        true_map = read_map(world.facts)
+        far = {steps for row in true_map.distances.values() for steps in row.values() if 2 <= steps <= 4}
+        assert item.chance == {"neighbor": 1 / (len(true_map.places) - 1), "step_count": 1 / len(far)}[item.kind]
 
 
 def test_procedures_are_legal_walks_of_four_to_six_steps_and_are_repeated(default_worlds):
@@ -261,7 +261,7 @@ def first_grid_path(chosen):
         lambda steps: "\n".join(f"- {step}" for step in steps),
     ],
 )
-def test_the_way_of_speaking_does_not_matter(default_worlds, style):
+def test_the_style_of_a_spoken_path_does_not_matter(default_worlds, style):
     world, item = first_grid_path(default_worlds)
     assert score_path(world, item, style(item.answers[0].split(", "))).success == 1
 
@@ -282,16 +282,16 @@ def test_a_detour_succeeds_and_costs(default_worlds):
     assert (score.success, score.suboptimality) == (1.0, (len(steps) + 2) / len(steps))
 
 
-def test_to_a_goal_that_no_way_leads_to_the_answer_is_no_path(default_worlds):
+def test_for_a_goal_out_of_reach_the_answer_is_no_path(default_worlds):
     world, item = next(iter(of_kind(default_worlds, "grid_path")))
     cut = replace(item, truth={"links": "mill north well; well south mill; dune north fen; fen south dune", "from": "mill", "to": "fen"})
-    assert [score_path(world, cut, said).success for said in ("No path.", "none", "north", "unknown")] == [1, 1, 0, 0]
+    assert [score_path(world, cut, spoken).success for spoken in ("No path.", "none", "north", "unknown")] == [1, 1, 0, 0]
 
 
 def test_an_illegal_step_or_another_end_fails(default_worlds):
     for world, item in of_kind(default_worlds, "grid_path"):
-        told, steps = read_map(world.facts), item.answers[0].split(", ")
-        blocked = [direction for direction in MOVES if direction not in told.steps[item.cue["from"]]]
+        true_map, steps = read_map(world.facts), item.answers[0].split(", ")
+        blocked = [direction for direction in MOVES if direction not in true_map.steps[item.cue["from"]]]
         for direction in blocked:
             assert score_path(world, item, ", ".join([direction, OPPOSITE[direction], *steps])).success == 0
         assert score_path(world, item, ", ".join(steps[:-1])).success == 0
@@ -310,11 +310,11 @@ def test_a_blind_guesser_gets_the_stated_chance(kind):
     random = Random(0)
     hits, expected, variance = 0.0, 0.0, 0.0
     for world, item in of_kind(drawn(n=250, graph_share=float(kind == "graph_path")), kind):
-        told = read_map(world.facts)
-        last = [] if told.is_grid else [item.cue["to"]]
+        true_map = read_map(world.facts)
+        last = [] if true_map.is_grid else [item.cue["to"]]
         for _ in range(20):
-            guess = random.choices([*MOVES] if told.is_grid else told.places, k=item.hops - len(last))
-            hits += (told.walk(item.cue["from"], [*guess, *last]) or [""])[-1] == item.cue["to"]
+            guess = random.choices([*MOVES] if true_map.is_grid else true_map.places, k=item.hops - len(last))
+            hits += (true_map.walk(item.cue["from"], [*guess, *last]) or [""])[-1] == item.cue["to"]
             expected += item.chance
             variance += item.chance * (1 - item.chance)
     assert abs(hits - expected) < 4 * math.sqrt(variance)
@@ -325,7 +325,7 @@ def test_train_uses_no_held_out_form_and_no_new_name():
     assert {name for world in drawn() for item in world.items for name in item.slices} == {"new_template", "new_name"}
 
 
-def test_impossible_settings_say_so():
+def test_impossible_settings_are_an_error():
     with pytest.raises(LabError, match="lower n_items"):
         drawn(n=5, n_items=200)
 
@@ -334,9 +334,9 @@ def test_impossible_settings_say_so():
 def test_shares_add_up_and_are_right_on_average(total):
     random, shares = Random(3), {"a": 0.3, "b": 0.1, "c": 0.4, "d": 0.2, "e": 0.0}
     counts = [share_out(random, shares, total) for _ in range(2000)]
-    assert all(sum(one.values()) == total for one in counts)
+    assert all(sum(drawn_counts.values()) == total for drawn_counts in counts)
     for name, share in shares.items():
-        assert sum(one[name] for one in counts) / 2000 == pytest.approx(share * total, abs=0.06)
+        assert sum(drawn_counts[name] for drawn_counts in counts) / 2000 == pytest.approx(share * total, abs=0.06)
 
 
 def test_all_distances_agree_with_networkx(default_worlds):

@@ -9,7 +9,7 @@ import yaml
 
 from hippo_core.files import root, sha256
 from hippo_core.suites import lexicon
-from hippo_core.suites.babi import public, telling
+from hippo_core.suites.babi import public, story
 from hippo_core.suites.draw import worlds
 from hippo_core.text_files import listed
 from tests.models.handmade import folders, lm, loaded
@@ -21,7 +21,7 @@ __all__ = ["folders", "lm", "loaded"]
 def made_up_lab(tmp_path_factory):
     """A lab whose texts of others are made up, of the same forms: its root, with the texts below `texts`."""
     place, random, files = tmp_path_factory.mktemp("lab"), Random(5), {}
-    names, things, rooms = lexicon.names(held_out=False), telling.THINGS, telling.ROOMS
+    names, things, rooms = lexicon.names(held_out=False), story.OBJECTS, story.ROOMS
 
     def prose(n: int) -> str:
         return " ".join(f"{random.choice(names)} saw the {random.choice(things)} at the {random.choice(rooms)}." for _ in range(n))

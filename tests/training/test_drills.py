@@ -110,7 +110,7 @@ def words_of(pools: lexicon.Pools) -> list[str]:
     """Every word of every group once for each time that it stands there; of a verb its past."""
     return [
         verb.past for group in (*pools.actions, *pools.motions) for verb in group
-    ] + [word for group in (*pools.things, *pools.places) for word in group]  # fmt: skip
+    ] + [word for group in (*pools.objects, *pools.places) for word in group]  # fmt: skip
 
 
 def test_wide_words_have_one_meaning_and_are_none_of_the_suites():

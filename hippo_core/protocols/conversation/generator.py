@@ -168,7 +168,7 @@ def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -
             if drawn is None:
                 return None
             question, answer = drawn.question, chosen.slots()[drawn.kind]
-        drawn_events.append((DialogueEvent(wording.tell(random, chosen), "fact"), (question, answer)))
+        drawn_events.append((DialogueEvent(wording.render_fact(random, chosen), "fact"), (question, answer)))
     return drawn_events
 
 
@@ -183,15 +183,17 @@ def _about(random: Random, pair: tuple[str, str], salience: Salience, position: 
     who, relation = pair
     answer, earlier = random.sample(multi.RELATIONS[relation].values, 2)
     corrects = kind == "correction"
-    event = DialogueEvent(multi.tell(random, (who, relation, answer), corrects), _key(relation))
+    event = DialogueEvent(multi.render_statement(random, (who, relation, answer), corrects), _key(relation))
     question, _ = multi.ask(random, (who, relation, answer), "paraphrase" if kind == "paraphrase" else "exact", training=True)
-    before = DialogueEvent(multi.tell(random, (who, relation, earlier), False), _key(relation)) if corrects else None
+    before = DialogueEvent(multi.render_statement(random, (who, relation, earlier), False), _key(relation)) if corrects else None
     return DialogueProbe(position, salience, kind, event, question, answer, before, earlier if corrects else "")
 
 
 def _stated(random: Random, pair: tuple[str, str]) -> DialogueEvent:
     who, relation = pair
-    return DialogueEvent(multi.tell(random, (who, relation, random.choice(multi.RELATIONS[relation].values)), False), _key(relation))
+    return DialogueEvent(
+        multi.render_statement(random, (who, relation, random.choice(multi.RELATIONS[relation].values)), False), _key(relation)
+    )
 
 
 def _key(relation: str) -> KeyType:

@@ -3,8 +3,8 @@
     taught   Omar took the lamp. Nadia walked to the cafe. Omar hurried to the market.
     asked    Where is the lamp?     gold: market (two statements: Omar took it, Omar hurried to the market)
 
-A world is a story, an item's window all statements before the question. Each task keeps the state of what it tells, and answers are read
-from that state. The gold facts are enough for the answer, and without any of them it does not follow. No statement is in two splits.
+A world is a story, an item's window all statements before the question. Each task keeps the state of its story, and answers are read
+from that state. The gold facts are enough for the answer, and each of them is needed. No statement is in two splits.
 With `public` the stories are the public ones of tasks 1 to 3, from the user's folder (`babi.public`).
 """
 
@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from hippo_core.suites.babi import carrying, public, reasoning
-from hippo_core.suites.babi.telling import CannotTell, StoryBuilder, Task, story_world
+from hippo_core.suites.babi.story import DrawFailed, StoryBuilder, Task, story_world
 from hippo_core.suites.splits import attempts
 from hippo_core.suites.types import Settings, Split, Suite, World, WorldSpec
 
@@ -32,9 +32,9 @@ TASKS: dict[int, Task] = {
     8: partial(carrying.ask_for_load, question="What is {who} carrying?"),
     9: carrying.negation,
     10: carrying.indefinite_knowledge,
-    11: partial(carrying.follow, named=carrying.MOVES, unnamed=carrying.ALONE, together=1),
+    11: partial(carrying.follow, named=carrying.MOVES, unnamed=carrying.ALONE, group_size=1),
     12: carrying.conjunction,
-    13: partial(carrying.follow, named=carrying.TOGETHER, unnamed=carrying.BOTH, together=2),
+    13: partial(carrying.follow, named=carrying.JOINT_MOVES, unnamed=carrying.BOTH, group_size=2),
     14: carrying.time,
     15: reasoning.basic_deduction,
     16: reasoning.basic_induction,
@@ -48,7 +48,7 @@ TASKS: dict[int, Task] = {
 class BabiSettings(Settings):
     """Which tasks, in turn, and how many questions of a story are asked."""
 
-    n_facts: Literal[0] = 0  # as many as the task tells
+    n_facts: Literal[0] = 0  # as many as the task states
     n_competitors: Literal[0] = 0
     n_items: int = Field(1, ge=1, le=5)  # questions a story; of the public ones at least, more where n needs them
     tasks: tuple[Annotated[int, Field(ge=1, le=20)], ...] = Field((1, 2, 3), min_length=1)
@@ -83,16 +83,16 @@ def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World
         return public.make_world(random, settings.tasks, settings.n_items, spec)
     task = settings.tasks[spec.index % len(settings.tasks)]
     for _ in attempts(settings, f"story of task {task}"):
-        telling = StoryBuilder(random, spec.split, spec.split != "train" and random.random() < settings.new_names)
+        story = StoryBuilder(random, spec.split, spec.split != "train" and random.random() < settings.new_names)
         try:
-            TASKS[task](telling)
-        except CannotTell:
+            TASKS[task](story)
+        except DrawFailed:
             continue
-        questions = {(question.text, question.before): question for question in telling.questions}
+        questions = {(question.text, question.before): question for question in story.questions}
         if len(questions) >= settings.n_items:
             chosen = sorted(random.sample(list(questions.values()), settings.n_items), key=lambda question: question.before)
-            slices = ("new_name",) if telling.new_names else ()
-            return story_world(spec.id, task, telling.texts, telling.slots, dict(enumerate(chosen)), slices)
+            slices = ("new_name",) if story.new_names else ()
+            return story_world(spec.id, task, story.texts, story.slots, dict(enumerate(chosen)), slices)
     raise AssertionError("attempts end with an error")
 
 

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from random import Random
 
 from hippo_core.errors import LabError
-from hippo_core.suites.babi.telling import BabiQuestion, story_world
+from hippo_core.suites.babi.story import BabiQuestion, story_world
 from hippo_core.suites.types import Split, World, WorldSpec
 from hippo_core.text_files import read_text
 
@@ -83,7 +83,7 @@ def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
 def make_world(random: Random, tasks: tuple[int, ...], n_items: int, spec: WorldSpec) -> World:
     """The story with this number in the seed's order, from the first again after the last; `random` chooses its questions."""
     shuffled = in_order_of(spec.seed, spec.split, stories(tasks, spec.split))
-    return tell_story(random, shuffled[spec.index % len(shuffled)], n_items)
+    return world_of_story(random, shuffled[spec.index % len(shuffled)], n_items)
 
 
 @lru_cache(maxsize=4)
@@ -100,10 +100,10 @@ def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int
         raise LabError(f"babi has {most} {split} questions in tasks {', '.join(map(str, tasks))}; {n} were asked for: lower n")
     enough = max(n_items, -(-(n or 0) // len(available)))
     for index, story in enumerate(in_order_of(seed, split, available)):
-        yield tell_story(Random(f"babi/questions/{seed}/{split}/{index}"), story, enough)
+        yield world_of_story(Random(f"babi/questions/{seed}/{split}/{index}"), story, enough)
 
 
-def tell_story(random: Random, story: Story, n_items: int) -> World:
+def world_of_story(random: Random, story: Story, n_items: int) -> World:
     """The story with so many of its questions; it ends with the last statement before the last of these."""
     chosen = sorted(random.sample(range(len(story.questions)), len(story.questions))[:n_items])
     slots = [statement_slots(text) for text in story.statements]
@@ -119,7 +119,7 @@ def statement_slots(text: str) -> dict[str, str]:
 
 
 def question_cue(text: str) -> dict[str, str]:
-    """The words that a question names: a person or a thing, and for task 3 the later room."""
+    """The words that a question names: a person or an object, for task 3 also the later room."""
     match = QUESTION.match(text)
     if match is None:
         raise strange("question", text)

@@ -1,13 +1,13 @@
-"""Tasks about what stands still: places and shapes on a plane, sizes, kinds of animals. All is told before the first question."""
+"""Tasks without change: places and shapes on a plane, sizes, kinds of animals. All statements come before the first question."""
 
 from itertools import pairwise
 from random import Random
 
 from hippo_core.suites import lexicon
-from hippo_core.suites.babi.telling import ROOMS, THINGS, CannotTell, StoryBuilder
+from hippo_core.suites.babi.story import OBJECTS, ROOMS, DrawFailed, StoryBuilder
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
-SIDES = {"above": (0, 1), "right of": (1, 0), "below": (0, -1), "left of": (-1, 0)}
+POSITIONS = {"above": (0, 1), "right of": (1, 0), "below": (0, -1), "left of": (-1, 0)}
 COLORS = ("red", "blue", "green", "yellow", "white", "black", "purple")
 SHAPES = ("square", "circle", "triangle", "star", "cross", "hexagon")
 ANIMALS = {
@@ -15,31 +15,31 @@ ANIMALS = {
     "hawk": "hawks", "rabbit": "rabbits", "fox": "foxes", "owl": "owls", "duck": "ducks", "bear": "bears",
 }  # fmt: skip
 Point = tuple[int, int]
-Edge = tuple[str, str, str]  # the first lies on that side of the second
+Edge = tuple[str, str, str]  # the first lies in that direction of the second
 
 
-def draw_plane(random: Random, names: list[str], sides: dict[str, Point]) -> tuple[dict[str, Point], list[Edge]]:
-    """Every name but the first beside one before it, no two at one point: their points, and who lies on which side of whom."""
+def draw_plane(random: Random, names: list[str], directions: dict[str, Point]) -> tuple[dict[str, Point], list[Edge]]:
+    """Place each name beside an earlier one, no two at one point: their points, and who lies in which direction of whom."""
     points: dict[str, Point] = {names[0]: (0, 0)}
     edges = []
     for name in names[1:]:
         beside = random.choice(list(points))
-        side = random.choice(list(sides))
-        point = tuple(a + b for a, b in zip(points[beside], sides[side], strict=True))
+        direction = random.choice(list(directions))
+        point = tuple(a + b for a, b in zip(points[beside], directions[direction], strict=True))
         if point in points.values():
-            raise CannotTell
+            raise DrawFailed
         points[name] = point[0], point[1]
-        edges.append((name, side, beside))
+        edges.append((name, direction, beside))
     return points, edges
 
 
-def tell_plane(telling: StoryBuilder, edges: list[Edge], sides: dict[str, Point], forms: tuple[str, ...]) -> dict[frozenset[str], int]:
-    """Tell each edge from either end, in any order; returns the statement of each pair."""
-    opposite = {name: next(other for other, (x, y) in sides.items() if (-x, -y) == step) for name, step in sides.items()}
+def state_plane(story: StoryBuilder, edges: list[Edge], directions: dict[str, Point], forms: tuple[str, ...]) -> dict[frozenset[str], int]:
+    """State each edge from either end, in any order; returns the statement of each pair."""
+    opposite = {name: next(other for other, (x, y) in directions.items() if (-x, -y) == step) for name, step in directions.items()}
     lines = {}
-    for first, side, second in telling.random.sample(edges, len(edges)):
-        edge = (first, side, second) if telling.random.random() < 0.5 else (second, opposite[side], first)
-        lines[frozenset((first, second))] = telling.say(forms, first=edge[0], side=edge[1], second=edge[2])
+    for first, direction, second in story.random.sample(edges, len(edges)):
+        edge = (first, direction, second) if story.random.random() < 0.5 else (second, opposite[direction], first)
+        lines[frozenset((first, second))] = story.add_statement(forms, first=edge[0], side=edge[1], second=edge[2])
     return lines
 
 
@@ -47,33 +47,33 @@ PLACED = ("the {first} lies directly {side} of the {second}.", "the {first} is d
           "directly {side} of the {second} is the {first}.", "directly {side} of the {second} lies the {first}.")  # fmt: skip
 
 
-def two_argument_relations(telling: StoryBuilder) -> None:
-    """Task 4. Which place lies on that side of another?"""
-    names = telling.random.sample(ROOMS, telling.random.randint(3, 5))
-    _, edges = draw_plane(telling.random, names, STEPS)
-    lines = tell_plane(telling, edges, STEPS, PLACED)
-    for number, slots in enumerate(telling.slots[: len(lines)]):
-        first, side, second = slots["first"], slots["side"], slots["second"]
-        telling.ask("What is directly {side} of the {second}?", first, [number], set(names) - {second}, side=side, second=second)
-        telling.ask("What is the {first} directly {side} of?", second, [number], set(names) - {first}, side=side, first=first)
+def two_argument_relations(story: StoryBuilder) -> None:
+    """Task 4. Which place lies in a direction of another?"""
+    names = story.random.sample(ROOMS, story.random.randint(3, 5))
+    _, edges = draw_plane(story.random, names, STEPS)
+    lines = state_plane(story, edges, STEPS, PLACED)
+    for number, slots in enumerate(story.slots[: len(lines)]):
+        first, direction, second = slots["first"], slots["side"], slots["second"]
+        story.ask("What is directly {side} of the {second}?", first, [number], set(names) - {second}, side=direction, second=second)
+        story.ask("What is the {first} directly {side} of?", second, [number], set(names) - {first}, side=direction, first=first)
 
 
-def path_finding(telling: StoryBuilder) -> None:
-    """Task 19. Which two steps lead from one place to another, along what was told?"""
-    names = telling.random.sample(ROOMS, telling.random.randint(4, 6))
-    points, edges = draw_plane(telling.random, names, STEPS)
-    lines = tell_plane(telling, edges, STEPS, PLACED)
+def path_finding(story: StoryBuilder) -> None:
+    """Task 19. Which two steps lead from one place to another, along stated edges?"""
+    names = story.random.sample(ROOMS, story.random.randint(4, 6))
+    points, edges = draw_plane(story.random, names, STEPS)
+    lines = state_plane(story, edges, STEPS, PLACED)
     for start, middle, goal in two_steps(lines, names):
         moves = [tuple(b - a for a, b in zip(points[here], points[there], strict=True)) for here, there in pairwise((start, middle, goal))]
         steps = [next(name for name, step in STEPS.items() if step == move) for move in moves]
         support = lines[frozenset((start, middle))], lines[frozenset((middle, goal))]
         n_paths = 4 * 3  # never straight back
         text = "Which two steps lead from the {start} to the {goal}?"
-        telling.ask(text, ", ".join(steps), support, n_paths, [" then ".join(steps), " and ".join(steps)], start=start, goal=goal)
+        story.ask(text, ", ".join(steps), support, n_paths, [" then ".join(steps), " and ".join(steps)], start=start, goal=goal)
 
 
 def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[str, str, str]]:
-    """All (start, middle, goal) where both pairs were told and start and goal were not."""
+    """All (start, middle, goal) whose pairs were both stated, with start and goal different."""
     return [
         (start, middle, goal)
         for start in names
@@ -83,75 +83,77 @@ def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[
     ]
 
 
-def positional_reasoning(telling: StoryBuilder) -> None:
-    """Task 17. Is a shape on that side of another, each beside a third?"""
-    random = telling.random
+def positional_reasoning(story: StoryBuilder) -> None:
+    """Task 17. Is a shape in a direction of another, both beside a third?"""
+    random = story.random
     names = [f"{random.choice(COLORS)} {shape}" for shape in random.sample(SHAPES, random.randint(3, 5))]
-    points, edges = draw_plane(random, names, SIDES)
+    points, edges = draw_plane(random, names, POSITIONS)
     forms = ("the {first} is directly {side} the {second}.", "directly {side} the {second} is the {first}.",
              "the {first} stands directly {side} the {second}.", "directly {side} the {second} stands the {first}.")  # fmt: skip
-    lines = tell_plane(telling, edges, SIDES, forms)
+    lines = state_plane(story, edges, POSITIONS, forms)
     for first, middle, second in two_steps(lines, names):
-        side = random.choice(list(SIDES))
-        beyond = sum((a - b) * step for a, b, step in zip(points[first], points[second], SIDES[side], strict=True)) > 0
+        direction = random.choice(list(POSITIONS))
+        beyond = sum((a - b) * step for a, b, step in zip(points[first], points[second], POSITIONS[direction], strict=True)) > 0
         support = lines[frozenset((first, middle))], lines[frozenset((middle, second))]
-        cue = {"first": first, "side": side, "second": second}
-        telling.ask("Is the {first} {side} the {second}?", "yes" if beyond else "no", support, 2, **cue)
+        cue = {"first": first, "side": direction, "second": second}
+        story.ask("Is the {first} {side} the {second}?", "yes" if beyond else "no", support, 2, **cue)
 
 
-def size_reasoning(telling: StoryBuilder) -> None:
-    """Task 18. Does a thing fit into another, told of neighbours in size alone?"""
-    random = telling.random
-    names = random.sample(THINGS, random.randint(4, 6))  # from the smallest
+def size_reasoning(story: StoryBuilder) -> None:
+    """Task 18. Does an object fit into another? Statements compare neighbours in size."""
+    random = story.random
+    names = random.sample(OBJECTS, random.randint(4, 6))  # from the smallest
     forms = ("the {small} fits inside the {large}.", "the {large} is larger than the {small}.", "the {small} is smaller than the {large}.",
              "the {large} has room for the {small}.")  # fmt: skip
     lines = {}
     for rank in random.sample(range(len(names) - 1), len(names) - 1):
-        lines[rank] = telling.say(forms, small=names[rank], large=names[rank + 1])
+        lines[rank] = story.add_statement(forms, small=names[rank], large=names[rank + 1])
     for rank in range(len(names) - 2):
         pair = names[rank], names[rank + 2]
         fits = random.random() < 0.5
         first, second = pair if fits else pair[::-1]
-        telling.ask("Does the {first} fit inside the {second}?", "yes" if fits else "no", (lines[rank], lines[rank + 1]), 2,
+        story.ask("Does the {first} fit inside the {second}?", "yes" if fits else "no", (lines[rank], lines[rank + 1]), 2,
                     first=first, second=second)  # fmt: skip
 
 
-def basic_deduction(telling: StoryBuilder) -> None:
-    """Task 15. What is an animal afraid of, that is of a kind that is afraid of another?"""
-    random = telling.random
+def basic_deduction(story: StoryBuilder) -> None:
+    """Task 15. What is an animal afraid of? A rule says it of the animal's kind."""
+    random = story.random
     kinds = random.sample(list(ANIMALS), 4)
     forms = ("{kinds} are afraid of {others}.", "{kinds} fear {others}.", "all {kinds} are afraid of {others}.",
              "all {kinds} fear {others}.", "any {kind} is afraid of {others}.", "every {kind} fears {others}.")  # fmt: skip
     feared = dict(zip(kinds, kinds[1:] + kinds[:1], strict=True))
     statements = [("rule", kind) for kind in kinds] + [("member", kind) for kind in kinds]
-    names = dict(zip(kinds, telling.people(4), strict=True))
+    names = dict(zip(kinds, story.people(4), strict=True))
     lines = {}
     for what, kind in random.sample(statements, len(statements)):
         if what == "rule":
-            lines[what, kind] = telling.say(forms, kind=kind, kinds=ANIMALS[kind], others=ANIMALS[feared[kind]])
+            lines[what, kind] = story.add_statement(forms, kind=kind, kinds=ANIMALS[kind], others=ANIMALS[feared[kind]])
         else:
-            lines[what, kind] = telling.say(("{who} is {a_kind}.",), who=names[kind], a_kind=lexicon.article(kind))
+            lines[what, kind] = story.add_statement(("{who} is {a_kind}.",), who=names[kind], a_kind=lexicon.article(kind))
     for kind in kinds:
         other = feared[kind]
-        choices = {ANIMALS[one] for one in kinds if one != kind}
+        choices = {ANIMALS[other_kind] for other_kind in kinds if other_kind != kind}
         support = lines["rule", kind], lines["member", kind]
-        telling.ask("What is {who} afraid of?", ANIMALS[other], support, choices, [other, lexicon.article(other)], who=names[kind])
+        story.ask("What is {who} afraid of?", ANIMALS[other], support, choices, [other, lexicon.article(other)], who=names[kind])
 
 
-def basic_induction(telling: StoryBuilder) -> None:
-    """Task 16. What color is an animal, by the only one of its kind whose color was told?"""
-    random = telling.random
+def basic_induction(story: StoryBuilder) -> None:
+    """Task 16. What color is an animal, by the only one of its kind with a stated color?"""
+    random = story.random
     kinds, colors = random.sample(list(ANIMALS), 3), random.sample(COLORS, 3)
-    people = telling.people(6)
+    people = story.people(6)
     known, queried = dict(zip(kinds, people[:3], strict=True)), dict(zip(kinds, people[3:], strict=True))
     statements = [("kind", kind, who) for group in (known, queried) for kind, who in group.items()]
     statements += [("color", kind, who) for kind, who in known.items()]
     lines = {}
     for what, kind, who in random.sample(statements, len(statements)):
         if what == "kind":
-            lines[what, who] = telling.say(("{who} is {a_kind}.",), who=who, a_kind=lexicon.article(kind))
+            lines[what, who] = story.add_statement(("{who} is {a_kind}.",), who=who, a_kind=lexicon.article(kind))
         else:
-            lines[what, who] = telling.say(("{who} is {color}.", "{who} has the color {color}."), who=who, color=colors[kinds.index(kind)])
+            lines[what, who] = story.add_statement(
+                ("{who} is {color}.", "{who} has the color {color}."), who=who, color=colors[kinds.index(kind)]
+            )
     for kind, color in zip(kinds, colors, strict=True):
         support = lines["kind", queried[kind]], lines["kind", known[kind]], lines["color", known[kind]]
-        telling.ask("What color is {who}, if animals of one kind share it?", color, support, set(colors), who=queried[kind])
+        story.ask("What color is {who}, if animals of one kind share it?", color, support, set(colors), who=queried[kind])

@@ -25,10 +25,12 @@ from hippo_core.suites.folder import has_split
 from hippo_core.suites.splits import SPLITS
 from hippo_core.suites.types import Split, World
 
-Told = Mapping[str, Any] | None  # overrides of the profile's settings
+Overrides = Mapping[str, Any] | None  # overrides of the profile's settings
 
 
-def dataset_folder(suite_name: str, profile: str, n: int, seed: int, context_limit: int = CONTEXT_LIMIT, overrides: Told = None) -> Path:
+def dataset_folder(
+    suite_name: str, profile: str, n: int, seed: int, context_limit: int = CONTEXT_LIMIT, overrides: Overrides = None
+) -> Path:
     """Where a data set lies, whether it is there or not."""
     suite = get_suite(suite_name)
     limit = f"_c{context_limit}" if suite.uses_context_limit else ""
@@ -37,9 +39,14 @@ def dataset_folder(suite_name: str, profile: str, n: int, seed: int, context_lim
 
 
 def write_dataset(
-    suite_name: str, profile: str = "default", n: int = 50, seed: int = 1337, context_limit: int = CONTEXT_LIMIT, overrides: Told = None
+    suite_name: str,
+    profile: str = "default",
+    n: int = 50,
+    seed: int = 1337,
+    context_limit: int = CONTEXT_LIMIT,
+    overrides: Overrides = None,
 ) -> Path:
-    """The folder of a data set; it is built unless a current one is there. Builders that run at the same time do not clash."""
+    """The folder of a data set; it is built unless a current one is there. Several builders may run at once."""
     arguments = (suite_name, profile, n, seed, context_limit, dict(overrides or {}))
     settings = suite_settings(suite_name, profile, context_limit, overrides)
     folder = dataset_folder(*arguments)
@@ -69,8 +76,8 @@ def stored_splits(suite_name: str) -> tuple[Split, ...]:
 
 
 def remove_outdated(folder: Path, source: str) -> None:
-    """Take an outdated data set away at once, then delete it; one that another builder has just renewed is put back. LabError for a folder
-    that holds anything but the data set as it was built, which is not the lab's to delete."""
+    """Move an outdated data set away, then delete it; one that another builder has just renewed goes back. LabError for a folder with
+    anything but the data set as it was built: the lab may not delete that."""
     try:
         card.verify(folder)
     except (LabError, OSError) as error:  # an OSError where another builder takes it away meanwhile
@@ -80,7 +87,7 @@ def remove_outdated(folder: Path, source: str) -> None:
         if current or not folder.is_dir():  # another builder was at work
             return
         raise LabError(f"{folder} is in the place of a data set and holds none as it was built: {error}") from None
-    aside, hold = held_folder(folder.parent, f".{folder.name}.old.")
+    aside, lock = held_folder(folder.parent, f".{folder.name}.old.")
     try:
         folder.rename(aside / "old")
         if card.is_current(aside / "old", source):
@@ -89,7 +96,7 @@ def remove_outdated(folder: Path, source: str) -> None:
         pass
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-        os.close(hold)
+        os.close(lock)
 
 
 def sweep() -> None:

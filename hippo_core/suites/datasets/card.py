@@ -35,7 +35,7 @@ def digest(value: Any) -> str:
 
 
 def source(suite: Suite, settings: Settings) -> str:
-    """A hash of all that a data set depends on besides its name: code, material, settings. LabError where a file it reads is not there."""
+    """A hash of all that a data set depends on besides its name: code, material, settings. LabError where a file is missing."""
     files = suite.files(settings)
     text_files.require(*files)
     own = {name: text_files.text_file(name).sha256 for name in files}
@@ -53,7 +53,7 @@ def _faker() -> str:
 
 @cache
 def code(made_by: str) -> str:
-    """A hash of the modules that a suite from this module is made by, of the user's own as of ours."""
+    """A hash of the modules that a suite of this module uses, ours or the user's own."""
     return digest({module: sha256(path) for module, path in closure([made_by, "hippo_core.suites.datasets.build"]).items()})
 
 

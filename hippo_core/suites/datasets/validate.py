@@ -1,6 +1,6 @@
 """The rules that every suite must keep, and what breaks them: wrong ids, two golds for a question, too few competitors, leaks.
 
-A finding is a broken rule; an empty list is what one hopes for.
+A finding is a broken rule; no findings are the goal.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hippo_core.suites.lookup import Ids, Texts, cached_by_identity, positions
+from hippo_core.suites.lookup import Ids, TextLookup, cached_by_identity, positions
 from hippo_core.suites.types import Item, Suite, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, answerable_items
 
@@ -24,7 +24,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     },
 }
 
-GOLDLESS = {UNANSWERABLE, "no_gold"}  # slices of items that no fact answers, or of which nobody says which do
+GOLDLESS = {UNANSWERABLE, "no_gold"}  # slices of items without gold facts: there are none, or no file names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RuleViolation:
 
 
 class Known:
-    """What the rules look up in a world, each part made once for all its items."""
+    """A world's look-up tables for the rules, each made once for all items."""
 
     def __init__(self, world: World) -> None:
         self.world = world.id
@@ -48,9 +48,9 @@ class Known:
         self.in_order = cached_by_identity(self._in_order)
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> TextLookup:
         """What the facts say, in small letters."""
-        return Texts({name: fact.text.lower() for name, fact in self.facts.items()})
+        return TextLookup({name: fact.text.lower() for name, fact in self.facts.items()})
 
     @cached_property
     def by_value(self) -> dict[str, set[str]]:
@@ -76,7 +76,7 @@ def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list
             findings += [
                 RuleViolation(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)
             ]
-            if UNANSWERABLE not in item.slices:  # what is left out for one question may be near to another
+            if UNANSWERABLE not in item.slices:  # a fact left out for one may be near to another
                 findings += too_few_competitors(known, item, n_competitors)
         wrong = answerable_items(suite, world)
         findings += [RuleViolation("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
@@ -109,7 +109,7 @@ def one_gold(world: World) -> Iterator[RuleViolation]:
 
 
 def known_facts(item: Item, known: Known) -> Iterator[str]:
-    """Gold facts exist and are taught; the window is taught; what is taught exists, in order of telling."""
+    """Gold facts and the window are taught; taught facts exist, in order of time."""
     if not item.gold_facts and not GOLDLESS & set(item.slices):
         yield "it has no gold fact"
     taught = known.positions(item.taught)
@@ -132,18 +132,18 @@ def true_distance(item: Item, known: Known) -> Iterator[str]:
 
 
 def answer_stated(item: Item, known: Known) -> Iterator[str]:
-    """Where one fact is enough, a gold fact holds the answer."""
+    """Where one fact is enough, a gold fact contains the answer."""
     gold = [known.facts[fact].text for fact in item.gold_facts if fact in known.facts]
-    if item.hops == 1 and gold and not any(holds(text, answer) for text in gold for answer in item.answers):
+    if item.hops == 1 and gold and not any(contains_words(text, answer) for text in gold for answer in item.answers):
         yield f"no gold fact holds the answer {item.answers[0]!r}"
 
 
 def answer_hidden(item: Item, known: Known) -> Iterator[str]:
-    """The question does not hold the answer; no answer is empty."""
+    """The question does not contain the answer; no answer is empty."""
     if not item.answers or not all(answer.strip() for answer in item.answers):
         yield "it has an empty answer"
     for answer in item.answers:
-        if answer.strip() and holds(item.question, answer):
+        if answer.strip() and contains_words(item.question, answer):
             yield f"the question holds the answer {answer!r}"
 
 
@@ -153,7 +153,7 @@ def no_leak(item: Item, known: Known) -> Iterator[str]:
         yield f"the question holds the fact {fact}"
 
 
-def holds(text: str, words: str) -> bool:
+def contains_words(text: str, words: str) -> bool:
     """Whether the words stand in the text, as whole words, in any case."""
     text, words = text.lower(), words.lower()
     return words in text and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
@@ -170,15 +170,15 @@ ITEM_RULES: dict[str, Callable[[Item, Known], Iterator[str]]] = {
 
 def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[RuleViolation]:
     """At least so many facts besides the gold ones share a slot's value with the cue."""
-    alike = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
-    count = len(alike.difference(item.gold_facts))
+    sharing = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
+    count = len(sharing.difference(item.gold_facts))
     if count < least:
         message = f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {least}"
         yield RuleViolation("competitors", known.world, item.id, message)
 
 
 def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[RuleViolation]:
-    """Facts that are told in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
+    """Facts that are in more than one split, by their text: `shared_facts(suite, val=..., test=..., train=...)`."""
     if "no shared facts" in EXEMPT.get(suite.name, {}):
         return []
     first_split: dict[str, str] = {}

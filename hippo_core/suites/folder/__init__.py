@@ -32,7 +32,7 @@ FILES = ("facts.jsonl", "items.jsonl")
 
 
 class FolderSettings(Settings):
-    """The folder says all but how long an answer may be, in tokens, and what the validator expects."""
+    """`answer_tokens`: of an answer, at most; `n_competitors`: for the validator. The folder says the rest."""
 
     answer_tokens: Annotated[int, Field(ge=1)] = OWN_ANSWER_TOKENS
     n_facts: Literal[0] = 0
@@ -124,7 +124,7 @@ def read_items(path: Path, by_world: Mapping[str, Mapping[str, Fact]]) -> Iterat
 
 
 def distance(item: Item, window: Mapping[str, int]) -> int:
-    """How many facts stand in the window, a place for each, after the last gold one; 0 where no gold fact stands there."""
+    """How many facts of the window (id: position) come after the last gold one; 0 where no gold fact is in it."""
     gold = [window[fact] for fact in item.gold_facts if fact in window]
     return len(window) - 1 - max(gold) if gold else 0
 
@@ -138,7 +138,7 @@ def check_known(where: str, values: Mapping[str, list[str]], facts: Mapping[str,
 
 
 def check_taught(where: str, item: Item, taught: Mapping[str, int]) -> None:
-    """Refuse facts that the question needs, or that stand before it, but nobody taught."""
+    """Refuse facts in the gold facts or the window that were never taught."""
     for field in ("gold_facts", "window"):
         named: Ids = getattr(item, field)
         strange = None if named is item.taught else next((fact for fact in named if fact not in taught), None)
@@ -192,7 +192,7 @@ def words_in(text: str) -> int:
     return len(text.split())
 
 
-def long_answers(worlds: Sequence[World], room: int, length: Callable[[str], int] = words_in) -> list[str]:
-    """The accepted answers with no room, each with its item. `length` is in tokens, or in words where no model is loaded."""
+def long_answers(worlds: Sequence[World], budget: int, length: Callable[[str], int] = words_in) -> list[str]:
+    """The accepted answers over the budget, each with its item. `length` counts tokens, or words where no model is loaded."""
     asked = ((item, answer) for world in worlds for item in world.items for answer in item.answers)
-    return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > room]
+    return [f"{item.id} ({answer!r})" for item, answer in asked if length(answer) > budget]

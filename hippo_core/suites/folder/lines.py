@@ -14,7 +14,7 @@ from hippo_core.text import normal_values
 LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once
 
 
-def _is_whole(value: Any, least: int = -(2**63)) -> bool:
+def _is_integer(value: Any, least: int = -(2**63)) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63  # what a store can hold
 
 
@@ -36,13 +36,13 @@ CHECKS = {
     "a string that is not empty": _is_text,
     SHORT: lambda value: _is_text(value) and len(value) <= LONGEST,
     "true or false": lambda value: isinstance(value, bool),
-    "a whole number of 64 bits": _is_whole,
-    "a whole number, 0 or more": lambda value: _is_whole(value, 0),
-    "a whole number, 1 or more": lambda value: _is_whole(value, 1),
+    "a whole number of 64 bits": _is_integer,
+    "a whole number, 0 or more": lambda value: _is_integer(value, 0),
+    "a whole number, 1 or more": lambda value: _is_integer(value, 1),
     "a number from 0 to 1": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
     "an object of strings": lambda value: isinstance(value, dict) and all(isinstance(part, str) for part in value.values()),
     "a list of strings, none twice": _are_different,
-    "a list of strings without ';', none twice": lambda value: _are_different(value) and not any(";" in one for one in value),
+    "a list of strings without ';', none twice": lambda value: _are_different(value) and not any(";" in part for part in value),
     "a list of at least one string, none empty": lambda value: _are_texts(value) and bool(value),
     "a list of at least one string, none twice": lambda value: _are_different(value) and bool(value),
 }
@@ -64,7 +64,7 @@ REQUIRED = ("id", "world", "text", "question", "answers", "gold_facts")  # where
 
 
 def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line's place ("path:line") and its checked values; blank lines are skipped, ids must differ."""
+    """Each line's position ("path:line") and its checked values; blank lines are skipped, ids must differ."""
     seen: dict[str, int] = {}
     number = 0
     for number, raw in enumerate(with_progress(raw_lines(path), f"reading {path.name}"), 1):

@@ -4,15 +4,15 @@ them (MemoryAgentBench; Hu, Wang and McAuley 2025, arXiv 2507.05257; facts and q
     taught   all facts in the order of their numbers, without these
     asked    Which sport is goaltender associated with?        What is the birthplace of the spouse of the author of Our Mutual Friend?
 
-What is said is changed on purpose, so no model knows the answers by itself. The files name no gold facts: for a question about one fact it
-is, of those that hold the answer, the one with most of the question's words. Test only: nothing is fitted on it.
+The facts are changed on purpose, so no model knows the answers by itself. The files name no gold facts. For a question about one fact it is
+the one with most of the question's words, among those that hold the answer. Test only: nothing is fitted on it.
 """
 
 import json
 import re
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, ReadSettings, holding, one_world
+from hippo_core.suites.natural.passages import RUNG, ReadSettings, holding, single_world
 from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
@@ -25,10 +25,10 @@ NAME = "factconsolidation"
 
 def read(settings: ReadSettings) -> tuple[list[Fact], list[Item]]:
     """The facts and the questions."""
-    told = NUMBERED.findall(read_text(POOL))
-    if [int(number) for number, _ in told] != list(range(len(told))):
+    numbered = NUMBERED.findall(read_text(POOL))
+    if [int(number) for number, _ in numbered] != list(range(len(numbered))):
         raise LabError(f"{NAME}: expected facts that are numbered from 0 on without a gap in {POOL}")
-    facts = [Fact(f"{NAME}.f{number}", NAME, text, {}, number, provenance="read") for number, (_, text) in enumerate(told)]
+    facts = [Fact(f"{NAME}.f{number}", NAME, text, {}, number, provenance="read") for number, (_, text) in enumerate(numbered)]
     taught = tuple(fact.id for fact in facts)
     items = []
     for kind, file in QUESTIONS.items():
@@ -57,7 +57,7 @@ FACTCONSOLIDATION = Suite(
     ReadSettings,
     answer_budget=16,
     has_window=False,
-    stream=one_world(NAME, read),
+    stream=single_world(NAME, read),
     files=lambda settings: (POOL, *QUESTIONS.values()),
     split_rule=ALL_TEST,
 )

@@ -3,15 +3,15 @@
     taught   all paragraphs of all questions
     asked    What government position was held by the woman who portrayed Corliss Archer in the film Kiss and Tell?
 
-Which paragraphs support an answer the file does not say: gold are those of a question's own ten that hold the answer; a question whose
-answer is yes or no has none, and is judged by its answer alone. Test only: nothing is fitted on it.
+The file does not say which paragraphs support an answer: gold are those of a question's own ten that hold it. A question with the answer
+yes or no has no gold, and is judged by its answer alone. Test only: nothing is fitted on it.
 """
 
 import json
 import re
 from typing import Any
 
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, by_passage, facts_of, holding, one_world
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, by_passage, facts_of, holding, single_world
 from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
@@ -62,7 +62,7 @@ HOTPOTQA = Suite(
     PassageSettings,
     answer_budget=16,
     has_window=False,
-    stream=one_world("hotpotqa", read),
+    stream=single_world("hotpotqa", read),
     files=lambda settings: (FILE,),
     split_rule=ALL_TEST,
 )

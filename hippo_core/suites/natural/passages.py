@@ -1,4 +1,4 @@
-"""What these suites share: passages as facts, in chunks where that is asked for, and a fair share of the questions of each world."""
+"""What these suites share: passages as facts, perhaps in chunks, and an even share of the questions of each world."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ RUNG = "natural"  # of all questions: how people asked
 
 
 class ReadSettings(Settings):
-    """The files say all."""
+    """Set by the files."""
 
     n_facts: Literal[0] = 0
     n_items: Literal[0] = 0
@@ -45,24 +45,24 @@ def chunks(text: str, words: int) -> list[str]:
 
 def facts_of(world: str, passages: Iterable[tuple[str, str, str]], chunk_words: int) -> list[Fact]:
     """Passages (id, title, text) of a world as facts in their order; of a passage in chunks each is a fact `<id>.<number>`."""
-    told = []
+    rows = []
     for name, title, text in passages:
         parts = chunks(text, chunk_words)
         names = [name] if len(parts) == 1 else [f"{name}.{number}" for number in range(len(parts))]
-        told += [(one, title, part) for one, part in zip(names, parts, strict=True)]
-    return [Fact(name, world, text, {}, time, context_key=title, provenance="read") for time, (name, title, text) in enumerate(told)]
+        rows += [(part_id, title, part) for part_id, part in zip(names, parts, strict=True)]
+    return [Fact(name, world, text, {}, time, context_key=title, provenance="read") for time, (name, title, text) in enumerate(rows)]
 
 
 def by_passage(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
     """The facts of each passage, by its id `<world>.p<number>`."""
-    found: dict[str, list[Fact]] = {}
+    facts_by_passage: dict[str, list[Fact]] = {}
     for fact in facts:
-        found.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
-    return found
+        facts_by_passage.setdefault(".".join(fact.id.split(".")[:2]), []).append(fact)
+    return facts_by_passage
 
 
 def holding(answer: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """The ids of the facts that hold an answer word for word, small letters and capitals alike."""
+    """The ids of the facts that contain an answer word for word, in any case."""
     wanted = re.compile(rf"(?<!\w){re.escape(answer.lower())}(?!\w)")
     return tuple(fact.id for fact in facts if wanted.search(fact.text.lower()))
 
@@ -81,11 +81,11 @@ def some(items: Sequence[Sequence[Item]], n: int | None, what: str, seed: int, s
     drawn = []
     for number, (of_world, share) in enumerate(zip(items, shares, strict=True)):
         chosen = sorted(Random(f"{what}/{seed}/{split}/{number}").sample(range(len(of_world)), share))
-        drawn.append([of_world[place] for place in chosen])
+        drawn.append([of_world[index] for index in chosen])
     return drawn
 
 
-def one_world(name: str, read: Callable[[Any], tuple[Sequence[Fact], Sequence[Item]]]) -> Callable[..., Iterator[World]]:
+def single_world(name: str, read: Callable[[Any], tuple[Sequence[Fact], Sequence[Item]]]) -> Callable[..., Iterator[World]]:
     """The `stream` of a suite that is one world, of the test split alone: the facts and the items that `read(settings)` finds."""
 
     def stream(settings: Settings, split: Split, seed: int, n: int | None) -> Iterator[World]:

@@ -3,7 +3,7 @@
     taught   a passage of about 120 words, up to some 500
     asked    Which NFL team represented the AFC at Super Bowl 50?     gold: Denver Broncos
 
-A world is an article; pooled, all passages of all articles are one. Articles are split, because passages of one article are alike: in the
+A world is an article; pooled, all passages of all articles are one. Articles are split, because passages of one article are similar: in the
 order of the SHA-256 of their titles the first 30 are for training, 6 for validation, 12 for the test.
 """
 
@@ -51,7 +51,7 @@ def parse(text: str) -> tuple[Article, ...]:
     """The articles of a file's text, in its order."""
     by_title: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
     for passage in json.loads(text):
-        questions = tuple((one["question"].strip(), one["answer"]) for one in passage["questions"])
+        questions = tuple((question["question"].strip(), question["answer"]) for question in passage["questions"])
         by_title.setdefault(passage["title"], []).append((passage["context"], questions))
     return tuple(Article(title, tuple(passages)) for title, passages in by_title.items())
 
@@ -65,10 +65,10 @@ def of_split(articles: tuple[Article, ...], split: Split) -> tuple[Article, ...]
 
 def world_of(articles: tuple[Article, ...], asking: tuple[Article, ...], settings: SquadSettings, name: str) -> World:
     """A world of the passages of some articles, and all questions about some of them."""
-    told, items = [], []
+    rows, items = [], []
     for article in articles:
-        told += [(f"{article.id}.p{number}", article.title, text) for number, (text, _) in enumerate(article.passages)]
-    facts = facts_of(name, told, settings.chunk_words)
+        rows += [(f"{article.id}.p{number}", article.title, text) for number, (text, _) in enumerate(article.passages)]
+    facts = facts_of(name, rows, settings.chunk_words)
     parts_of = by_passage(facts)
     taught = tuple(fact.id for fact in facts)
     for article in asking:
@@ -104,20 +104,22 @@ def single_passages(random: Random, articles: tuple[Article, ...], settings: Squ
     most = sum(len(questions) for article in articles for _, questions in article.passages)
     if n is not None and n > most:
         raise LabError(f"squad has {most:,} questions about single passages of this split; {n:,} were asked for: lower n")
-    wholes = [world_of((article,), (article,), settings, article.id) for article in articles]
+    article_worlds = [world_of((article,), (article,), settings, article.id) for article in articles]
     drawn = [random.sample(range(len(article.passages)), len(article.passages)) for article in articles]
-    for places in zip_longest(*drawn):
-        for whole, place in zip(wholes, places, strict=True):
-            if place is not None:
-                yield _passage(whole, place)
+    for indices in zip_longest(*drawn):
+        for article_world, index in zip(article_worlds, indices, strict=True):
+            if index is not None:
+                yield _passage(article_world, index)
 
 
-def _passage(whole: World, place: int) -> World:
+def _passage(article_world: World, index: int) -> World:
     """One passage of an article's world, as a world."""
-    name = f"{whole.id}.p{place}"
-    facts = [replace(fact, world=name) for fact in whole.facts if fact.id == name or fact.id.startswith(f"{name}.")]
+    name = f"{article_world.id}.p{index}"
+    facts = [replace(fact, world=name) for fact in article_world.facts if fact.id == name or fact.id.startswith(f"{name}.")]
     taught = tuple(fact.id for fact in facts)
-    items = [replace(item, world=name, taught=taught) for item in whole.items if item.id.startswith(f"{whole.id}.q{place}.")]
+    items = [
+        replace(item, world=name, taught=taught) for item in article_world.items if item.id.startswith(f"{article_world.id}.q{index}.")
+    ]
     return World(name, asked(facts, items), tuple(items))
 
 

@@ -10,7 +10,7 @@ import json
 import math
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, facts_of, one_world
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, facts_of, single_world
 from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
 from hippo_core.text_files import read_text
 
@@ -20,8 +20,8 @@ PASSAGES, QUESTIONS = "twowiki-passages", "twowiki-questions"
 def read(settings: PassageSettings) -> tuple[list[Fact], list[Item]]:
     """The passages and the questions. LabError where a gold title has no passage."""
     passages = json.loads(read_text(PASSAGES))
-    told = [(f"twowiki.p{number}", one["title"], f"{one['title']}. {one['text']}") for number, one in enumerate(passages)]
-    facts = facts_of("twowiki", told, settings.chunk_words)
+    rows = [(f"twowiki.p{number}", passage["title"], f"{passage['title']}. {passage['text']}") for number, passage in enumerate(passages)]
+    facts = facts_of("twowiki", rows, settings.chunk_words)
     by_title: dict[str, list[str]] = {}
     for fact in facts:
         by_title.setdefault(fact.context_key, []).append(fact.id)
@@ -42,7 +42,7 @@ TWOWIKI = Suite(
     PassageSettings,
     has_window=False,
     measures={"answered": lambda world, item, prediction: math.nan},
-    stream=one_world("twowiki", read),
+    stream=single_world("twowiki", read),
     files=lambda settings: (PASSAGES, QUESTIONS),
     split_rule=ALL_TEST,
 )

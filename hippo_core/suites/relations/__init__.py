@@ -3,9 +3,9 @@
     taught   The keel of the Marrow Lass was laid at Odd & Sons. ... Bea Lund swears that Odd & Sons pay dues to the harbour guild. ...
     asked    To which guild does the yard that built the Marrow Lass belong?       gold: the harbour guild
 
-Any relation may lead to any other whose head is of the kind of its tail. Facts are told plainly or by witnesses; some are replaced by later
-ones ("now?", "before?"), and of some people disagree, by the rules of the suite `semantic` (conflict.py). What is denied, merely thought
-possible, or said to have been so once is told beside them. `refuted` are the tails that were told and do not hold.
+A relation may lead to any other whose head is of the kind of its tail. Facts are stated plainly or by witnesses. Later facts replace some
+("now?", "before?"), and on some people disagree, by the rules of the suite `semantic` (conflict.py). Denials, guesses and former facts are
+distractors. `refuted` are the tails that were stated and are not true.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ DISTRACTIONS = ("denial", "guess", "former")
 
 
 class RelationsSettings(Settings):
-    """A world of relations. `n_facts`: what is so, however often it is told; `n_relations`: relations that are told of; `hops`: of the
-    questions, in turn. `about`: what these are about, in turn: any chain, what was replaced ("now" and "before", one hop), or a chain that
-    ends where people disagree. `testimony`: share of the facts that a witness tells; `updates`: facts that were otherwise before;
-    `disputed`: facts of which people disagree; `distractors`: denials, guesses and things of the past; `reverse`: share of a question's
-    steps that lead from tail to head. `seen`: relations of the training split, in wordings that are not of it."""
+    """A world of relations. `n_facts`: true facts, however often they are stated; `n_relations`: different relations; `hops`: of the
+    questions, in turn. `about`: the questions' subjects, in turn: any chain, a replaced fact ("now" and "before", one hop), or a chain that
+    ends where people disagree. `testimony`: share of the facts that a witness states; `updates`: facts that replace earlier ones;
+    `disputed`: facts on which people disagree; `distractors`: denials, guesses and former facts; `reverse`: share of a question's steps
+    that lead from tail to head. `seen`: relations of the training split, in wordings that are not of it."""
 
     n_facts: Annotated[int, Field(ge=8, le=2000)] = 24
     n_competitors: int = 0
@@ -83,11 +83,11 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
     for _ in attempts(settings, "world of relations"):
         draft = RelationDraft(DraftWords(random, spec.split, settings.seen))
         draft.draw(settings.n_relations, settings.n_facts)
-        if asked := _tell_and_ask(draft, settings, spec):
+        if asked := _state_and_ask(draft, settings, spec):
             break
     rows = draft.ordered()
     deciding = {row.about: number for number, row in enumerate(rows) if row.decides}
-    asked_of = {step.edge for one in asked for step in one.steps}
+    asked_of = {step.edge for question in asked for step in question.steps}
     facts = []
     for number, row in enumerate(rows):
         about: dict[str, Any] = {"asked": row.about in asked_of, "confidence": row.confidence, "teller": row.teller}
@@ -95,39 +95,42 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
         facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, schema_fit=row.fit, provenance="told", **about))
     ids = tuple(fact.id for fact in facts)
     items = []
-    for number, one in enumerate(asked):
-        gold = [deciding[step.edge] for step in one.steps]
-        if one.about == "before":
-            [edge] = (step.edge for step in one.steps)
-            gold = [next(place for place, row in enumerate(rows) if row.about == edge and row.slots["tail"] == one.answer)]
-        last = one.steps[-1]
+    for number, question in enumerate(asked):
+        gold = [deciding[step.edge] for step in question.steps]
+        if question.about == "before":
+            [edge] = (step.edge for step in question.steps)
+            gold = [next(index for index, row in enumerate(rows) if row.about == edge and row.slots["tail"] == question.answer)]
+        last = question.steps[-1]
         same = {
-            ids[place]: ids[deciding[row.about]]
-            for place, row in enumerate(rows)
-            if row.holds and not row.decides and row.about in {step.edge for step in one.steps}
+            ids[index]: ids[deciding[row.about]]
+            for index, row in enumerate(rows)
+            if row.is_true and not row.decides and row.about in {step.edge for step in question.steps}
         }
-        wrong = [last.edge.tail] if one.about == "before" else draft.refuted.get(last.edge, []) if not last.back else []
+        wrong = [last.edge.tail] if question.about == "before" else draft.refuted.get(last.edge, []) if not last.back else []
         items.append(
             Item(
                 id=f"{spec.id}.q{number}",
                 world=spec.id,
-                question=one.text,
-                answers=(one.answer,),
-                kind=one.about if one.about != "chain" else f"hops_{len(one.steps)}",
-                hops=len(one.steps),
+                question=question.text,
+                answers=(question.answer,),
+                kind=question.about if question.about != "chain" else f"hops_{len(question.steps)}",
+                hops=len(question.steps),
                 chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
-                cue={"tail" if one.steps[0].back else "head": one.steps[0].start, "path": " ".join(step.name for step in one.steps)},
+                cue={
+                    "tail" if question.steps[0].back else "head": question.steps[0].start,
+                    "path": " ".join(step.name for step in question.steps),
+                },
                 **after_all(facts, gold),
                 refuted=tuple(dict.fromkeys(wrong)),
                 retold=same,
-                truth={"within": " ".join(f"{start}-{end}" for start, end in one.within)},
+                truth={"within": " ".join(f"{start}-{end}" for start, end in question.within)},
             )
         )
     return World(spec.id, tuple(facts), tuple(items))
 
 
-def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: WorldSpec) -> list[RelationQuestion]:
-    """Tell all that is so, and ask `n_items` different questions; none where there are not as many."""
+def _state_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: WorldSpec) -> list[RelationQuestion]:
+    """State all facts, and ask `n_items` different questions; none where there are not as many."""
     random, edges = draft.random, draft.edges
     some = random.sample(edges, min(len(edges), settings.updates + settings.disputed))
     updated, disputed = some[: settings.updates], some[settings.updates :]
@@ -137,14 +140,14 @@ def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: World
         elif edge in disputed:
             draft.dispute(edge)
         else:
-            draft.tell(edge, random.random() < settings.testimony)
-    for how, edge in zip(cycle(random.sample(DISTRACTIONS, 3)), random.sample(edges, min(len(edges), settings.distractors)), strict=False):
-        draft.distract(edge, how)
+            draft.state(edge, random.random() < settings.testimony)
+    for kind, edge in zip(cycle(random.sample(DISTRACTIONS, 3)), random.sample(edges, min(len(edges), settings.distractors)), strict=False):
+        draft.distract(edge, kind)
     plan, ends = [], {"disputed": disputed, "now": updated, "before": updated}
     for number in range(settings.n_items):
         turn = spec.index * settings.n_items + number
         about, hops = settings.about[turn % len(settings.about)], settings.hops[turn % len(settings.hops)]
-        last = [edge for edge in ends.get(about, edges) if all(edge != one.steps[-1].edge for one in plan)]
+        last = [edge for edge in ends.get(about, edges) if all(edge != question.steps[-1].edge for question in plan)]
         steps = _steps(draft, last, 1 if about in ("now", "before") else hops, settings.reverse if about == "chain" else 0.0)
         if not steps:
             return []
@@ -155,7 +158,7 @@ def _tell_and_ask(draft: RelationDraft, settings: RelationsSettings, spec: World
 
 
 def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: float) -> tuple[RelationStep, ...]:
-    """Steps through different things that end over one of these edges, or none. One leads back where its tail has one head."""
+    """Steps through different entities that end over one of these edges, or none. One leads back where its tail has one head."""
     random = draft.random
 
     def into(name: str, before: frozenset[str], left: int) -> tuple[RelationStep, ...] | None:
@@ -164,22 +167,26 @@ def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: 
             return ()
         for edge in random.sample(draft.edges, len(draft.edges)):
             for step in (RelationStep(edge), RelationStep(edge, back=True)):
-                if step.end != name or step.start in before or (step.back and not (random.random() < reverse and _one_head(draft, edge))):
+                if (
+                    step.end != name
+                    or step.start in before
+                    or (step.back and not (random.random() < reverse and _has_single_head(draft, edge)))
+                ):
                     continue
-                if (found := into(step.start, before | {step.start}, left - 1)) is not None:
-                    return (*found, step)
+                if (earlier := into(step.start, before | {step.start}, left - 1)) is not None:
+                    return (*earlier, step)
         return None
 
     for edge in random.sample(last, len(last)):
-        step = RelationStep(edge, back=random.random() < reverse and _one_head(draft, edge))
-        if (found := into(step.start, frozenset({step.start, step.end}), hops - 1)) is not None:
-            return (*found, step)
+        step = RelationStep(edge, back=random.random() < reverse and _has_single_head(draft, edge))
+        if (earlier := into(step.start, frozenset({step.start, step.end}), hops - 1)) is not None:
+            return (*earlier, step)
     return ()
 
 
-def _one_head(draft: RelationDraft, edge: DraftEdge) -> bool:
-    """Whether nothing else was told to have the same tail by the same relation, and nothing else of this head."""
-    tails = [one for one in draft.edges if one.relation == edge.relation and edge.tail in (one.tail, *draft.refuted.get(one, ()))]
+def _has_single_head(draft: RelationDraft, edge: DraftEdge) -> bool:
+    """Whether no other head was stated for this tail and relation, and no other tail for this head."""
+    tails = [other for other in draft.edges if other.relation == edge.relation and edge.tail in (other.tail, *draft.refuted.get(other, ()))]
     return tails == [edge] and edge not in draft.refuted
 
 
@@ -215,14 +222,14 @@ def _question(words: DraftWords, steps: Sequence[RelationStep], about: About) ->
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell one step, which the number draws: all that is told of its head by its relation."""
+    """Leave out one step, which the number draws: all statements of its head and relation."""
     left_out = item.gold_facts[number % len(item.gold_facts)]
     [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
     return lambda fact: None if all(fact.slots[slot] == slots[slot] for slot in ("head", "relation")) else fact
 
 
-def tells(facts: Sequence[Fact], item: Item) -> bool:
-    """Whether facts lead over the steps of a question to something."""
+def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether facts lead over all steps of a question."""
     reached = {item.cue.get("head") or item.cue["tail"]}
     for step in item.cue["path"].split():
         start, end = ("tail", "head") if step.startswith("^") else ("head", "tail")
@@ -238,7 +245,7 @@ RELATIONS = Suite(
     make_world,
     answer_budget=16,
     hide=hide,
-    tells=tells,
+    is_answerable=is_answerable,
     reads=lambda settings: files(*SPLIT_PARTS, *FURTHER_PARTS),
     order=6,
     asks="joined facts in other words",

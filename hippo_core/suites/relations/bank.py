@@ -1,6 +1,6 @@
-"""The bank of relations: data/relations, hundreds of relations of many fields of life, each told in six ways, written by hand.
+"""The bank of relations: data/relations, hundreds of relations of many fields of life, each in six wordings, written by hand.
 
-A relation of `bank/` belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of what it says.
+A relation of `bank/` belongs to one split, and so does each wording of a relation, each frame and each name, by a hash of its words.
 These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace. Those of `training/` are
 for training alone.
 """
@@ -49,9 +49,9 @@ class BankRelation:
     changes: tuple[str, str]
 
     def is_like(self, other: "BankRelation") -> bool:
-        """Whether two relations between the same kinds share a word of their nouns: a company's parent, and its parent company."""
-        alike = (self.head, self.tail) == (other.head, other.tail)
-        return alike and not {*self.noun.split()}.isdisjoint(other.noun.split())
+        """Whether two relations between the same kinds share a word of their nouns: "parent" and "parent company"."""
+        same_kinds = (self.head, self.tail) == (other.head, other.tail)
+        return same_kinds and not {*self.noun.split()}.isdisjoint(other.noun.split())
 
 
 def folder() -> Path:
@@ -102,12 +102,12 @@ def _relation(path: Path, field: str, values: Mapping[str, Any]) -> BankRelation
 
 @cache
 def _firsts() -> dict[str, str]:
-    """Of each relation the first one that it is like, or one of these is like, by name."""
+    """For each relation the first one of its group of similar relations, by name."""
     firsts: dict[str, str] = {}
-    for one in relations():
-        alike = {firsts[other.name] for other in relations() if other.name in firsts and one.is_like(other)}
-        first = min(alike, default=one.name)
-        firsts = {name: first if of in alike else of for name, of in firsts.items()} | {one.name: first}
+    for relation in relations():
+        similar = {firsts[other.name] for other in relations() if other.name in firsts and relation.is_like(other)}
+        first = min(similar, default=relation.name)
+        firsts = {name: first if of in similar else of for name, of in firsts.items()} | {relation.name: first}
     return firsts
 
 
@@ -115,7 +115,7 @@ def _firsts() -> dict[str, str]:
 def relations_of(split: Split, split_alone: bool = False) -> tuple[BankRelation, ...]:
     """The relations of a split: of those that have one seven of ten are for training, one for validation, two for the test. Those that are
     like one another are in one split. `split_alone`: no further ones."""
-    chosen = tuple(one for one in relations() if part_of(_firsts()[one.name]) == split)
+    chosen = tuple(relation for relation in relations() if part_of(_firsts()[relation.name]) == split)
     return chosen if split_alone or split != "train" else (*chosen, *further())
 
 
@@ -131,8 +131,8 @@ def frames(name: str, kind: str, split: Split) -> tuple[str, ...]:
 def _frames(path: str, kind: str) -> tuple[str, ...]:
     content: Any = parse_yaml((folder() / path).read_text("utf-8"))
     if isinstance(content, dict):
-        content = [one | {"kind": of} for of, some in content.items() for one in some]
-    return tuple(one["text"] for one in content if kind in ("", one.get("certainty"), one.get("kind")))
+        content = [frame | {"kind": of} for of, some in content.items() for frame in some]
+    return tuple(frame["text"] for frame in content if kind in ("", frame.get("certainty"), frame.get("kind")))
 
 
 @cache
@@ -143,13 +143,13 @@ def further_names() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """The kinds of things that have names."""
+    """The kinds of entities that have names."""
     return tuple(kind for kind in read_mapping(folder() / "frames/names.yaml") if kind != "person")
 
 
 @cache
 def names(kind: str, split: Split) -> tuple[str, ...]:
-    """The names of a kind of thing that belong to a split."""
+    """The names of a kind that belong to a split."""
     of = read_mapping(folder() / "frames/names.yaml")
     if kind in PARTS:
         of = of["person"]

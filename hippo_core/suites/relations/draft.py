@@ -1,4 +1,4 @@
-"""A world of relations under construction: who and what is in it, what is so, and how each of it is told."""
+"""A world of relations under construction: its entities, its true facts, and their statements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 from hippo_core.suites.relations.bank import CLAUSES, BankRelation, frames, names, relations_of
 from hippo_core.suites.reworded import sentence
-from hippo_core.suites.semantic.conflict import disagree_surely, last_words, surest
+from hippo_core.suites.semantic.conflict import disagree_with_confidence, last_words, most_confident
 from hippo_core.suites.splits import worded
 from hippo_core.suites.types import Split
 
-SURENESS = {"high": 0.9, "middle": 0.6, "low": 0.3}
+CONFIDENCE = {"high": 0.9, "middle": 0.6, "low": 0.3}
 GUESSED = 0.1
 FRAMES = {"denial": "negation", "guess": "hedges"}
-TELLERS, PER_KIND = 6, 5  # people who tell; things of a kind in a world
+TELLERS, PER_KIND = 6, 5  # witnesses; entities of a kind in a world
 
 
 class DraftEdge(NamedTuple):
-    """That a head has a tail by a relation."""
+    """A fact: a head, a relation, a tail."""
 
     head: str
     relation: BankRelation
@@ -26,19 +26,19 @@ class DraftEdge(NamedTuple):
 
     @property
     def slots(self) -> dict[str, str]:
-        """What a statement of it says."""
+        """The slots of its statement."""
         return {"head": self.head, "relation": self.relation.name, "tail": self.tail}
 
 
 @dataclass(frozen=True)
 class DraftRow:
-    """A statement: its text, what it says (`slots`), of which edge (`about`), whether that is so (`holds`) and whether it decides it, who
-    tells it and how surely. Of several about one edge that one comes first which stands first."""
+    """A statement: its text and slots, the edge that it is `about`, whether it `is_true` and decides the edge, its witness and their
+    confidence. Statements about one edge stay in this order."""
 
     text: str
     slots: Mapping[str, str]
     about: DraftEdge
-    holds: bool = True
+    is_true: bool = True
     decides: bool = False
     teller: str = ""
     confidence: float | None = None
@@ -76,17 +76,17 @@ class DraftWords:
         return form.format(h=edge.head, t=edge.tail)
 
     def names(self, kind: str, count: int) -> list[str]:
-        """So many names of a kind of thing, each once, or all that there are."""
+        """So many names of a kind, each once, or all that there are."""
         if kind == "person":
             given, family = (self.names(part, count) for part in ("given", "surname"))
-            return [f"{one} {other}" for one, other in zip(given, family, strict=True)]
+            return [f"{first} {last}" for first, last in zip(given, family, strict=True)]
         of = names(kind, self.split)
         return self.random.sample(of, min(count, len(of)))
 
 
 @dataclass
 class RelationDraft:
-    """A world under construction: what is so, what was so before (`was`), and what else was told of an edge and is not so (`refuted`)."""
+    """A world under construction: true `edges`, earlier tails (`was`), and tails that were stated and are not true (`refuted`)."""
 
     words: DraftWords
     edges: list[DraftEdge] = field(default_factory=list)
@@ -101,86 +101,92 @@ class RelationDraft:
         return self.words.random
 
     def draw(self, n_relations: int, n_edges: int) -> None:
-        """Relations that lead to one another, things of their kinds, and edges between these."""
+        """Relations that lead to one another, entities of their kinds, and edges between these."""
         pool = self.random.sample(self.words.relations, len(self.words.relations))
         chosen = [pool.pop()]
         while len(chosen) < n_relations and pool:
-            ends = {kind for one in chosen for kind in (one.head, one.tail)}
-            pool.sort(key=lambda one: (one.head in ends) + (one.tail in ends) + 0.5 * self.random.random())
-            one = pool.pop() if self.random.random() < 0.8 else pool.pop(self.random.randrange(len(pool)))
-            if not any(one.is_like(other) for other in chosen):
-                chosen.append(one)
-        for kind in dict.fromkeys(kind for one in chosen for kind in (one.head, one.tail)):
+            ends = {kind for relation in chosen for kind in (relation.head, relation.tail)}
+            pool.sort(key=lambda relation: (relation.head in ends) + (relation.tail in ends) + 0.5 * self.random.random())
+            relation = pool.pop() if self.random.random() < 0.8 else pool.pop(self.random.randrange(len(pool)))
+            if not any(relation.is_like(other) for other in chosen):
+                chosen.append(relation)
+        for kind in dict.fromkeys(kind for relation in chosen for kind in (relation.head, relation.tail)):
             self.kinds[kind] = self.words.names(kind, PER_KIND)
-        options = [(head, one) for one in chosen for head in self.kinds[one.head]]
-        for head, one in self.random.sample(options, min(n_edges, len(options))):
-            self.edges.append(DraftEdge(head, one, self.random.choice([name for name in self.kinds[one.tail] if name != head])))
+        options = [(head, relation) for relation in chosen for head in self.kinds[relation.head]]
+        for head, relation in self.random.sample(options, min(n_edges, len(options))):
+            self.edges.append(DraftEdge(head, relation, self.random.choice([name for name in self.kinds[relation.tail] if name != head])))
         known = {name for of in self.kinds.values() for name in of}
         self.tellers = [name for name in self.words.names("person", TELLERS + PER_KIND) if name not in known][:TELLERS]
 
     def other(self, edge: DraftEdge, *more: str) -> str:
-        """Another thing of the kind of its tail."""
+        """Another entity of the kind of its tail."""
         return self.random.choice([name for name in self.kinds[edge.relation.tail] if name not in (edge.head, edge.tail, *more)])
 
-    def add(self, edge: DraftEdge, text: str, told: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
-        """A statement about an edge. `tail`: what it says, where it is not the edge's; `old`: what it says was so before."""
-        more = {"told": told} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
+    def add(self, edge: DraftEdge, text: str, kind: str = "plain", *, tail: str = "", old: str = "", teller: str = "", **about) -> None:
+        """A statement about an edge. `tail`: the stated tail, where it is not the edge's; `old`: the stated earlier tail."""
+        more = {"told": kind} | ({"old": old} if old else {}) | ({"teller": teller} if teller else {})
         self.rows.append(DraftRow(sentence(text), {**edge.slots, "tail": tail or edge.tail, **more}, edge, teller=teller, **about))
 
-    def tell(self, edge: DraftEdge, witnessed: bool) -> None:
+    def state(self, edge: DraftEdge, witnessed: bool) -> None:
         """An edge that nobody contests."""
-        certainty = self.random.choice([*SURENESS]) if witnessed else ""
+        certainty = self.random.choice([*CONFIDENCE]) if witnessed else ""
         if certainty:
             self.testify(edge, self.random.choice(self.tellers), certainty, decides=True)
         else:
             self.add(edge, self.words.statement(edge), decides=True)
 
     def testify(self, edge: DraftEdge, teller: str, certainty: str, tail: str = "", **about) -> None:
-        """What a witness says of an edge, or of another tail."""
+        """A witness states an edge, or another tail."""
         clause = self.words.statement(edge._replace(tail=tail or edge.tail), clause=True)
         text = self.words.frame("testimony", certainty).format(w=teller, s=clause)
-        self.add(edge, text, certainty, tail=tail, teller=teller, confidence=SURENESS[certainty], **about)
+        self.add(edge, text, certainty, tail=tail, teller=teller, confidence=CONFIDENCE[certainty], **about)
 
     def update(self, edge: DraftEdge) -> None:
-        """What was so before, then what is so now."""
+        """First the earlier tail, then its update."""
         old = self.was[edge] = self.other(edge)
-        self.add(edge, self.words.statement(edge._replace(tail=old)), tail=old, holds=False)
+        self.add(edge, self.words.statement(edge._replace(tail=old)), tail=old, is_true=False)
         form = self.random.choice([*edge.relation.changes, self.words.frame("updates", "replaced")])
         text = form.format(h=edge.head, t=old, new=edge.tail, noun=edge.relation.noun)
         self.add(edge, text, "update", old=old if "{t}" in form else "", decides=True)
         self.refuted.setdefault(edge, []).append(old)
 
     def dispute(self, edge: DraftEdge) -> None:
-        """What several witnesses say, of which the rules of `conflict` tell what holds."""
-        wrong, level_of = self.other(edge), {value: name for name, value in SURENESS.items()}
-        said = disagree_surely(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
-        true, sure, last = [place for place, one in enumerate(said) if one.city == edge.tail], surest(said), last_words(said)
-        deciding = max(true, key=lambda place: (said[place] in sure, said[place] in last, place))
-        for place, one in enumerate(said):
-            holds = one.city == edge.tail
-            self.testify(edge, one.teller, level_of[one.confidence or 0.0], one.city, holds=holds, decides=place == deciding)
+        """Several witnesses disagree; the rules of `conflict` decide what is true."""
+        wrong, level_of = self.other(edge), {value: name for name, value in CONFIDENCE.items()}
+        testimonies = disagree_with_confidence(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
+        true, confident, last = (
+            [index for index, testimony in enumerate(testimonies) if testimony.city == edge.tail],
+            most_confident(testimonies),
+            last_words(testimonies),
+        )
+        deciding = max(true, key=lambda index: (testimonies[index] in confident, testimonies[index] in last, index))
+        for index, testimony in enumerate(testimonies):
+            is_true = testimony.city == edge.tail
+            self.testify(
+                edge, testimony.teller, level_of[testimony.confidence or 0.0], testimony.city, is_true=is_true, decides=index == deciding
+            )
         self.refuted.setdefault(edge, []).append(wrong)
 
-    def distract(self, edge: DraftEdge, how: str) -> None:
-        """Something else that is told of an edge and does not touch it: a denial, a guess, or what once was."""
+    def distract(self, edge: DraftEdge, kind: str) -> None:
+        """A statement that does not change an edge: a denial, a guess, or a former fact."""
         wrong, noun = self.other(edge, *self.refuted.get(edge, ())), edge.relation.noun
         clause = self.words.statement(edge._replace(tail=wrong), clause=True)
-        form = self.words.frame("updates", "former") if how == "former" else self.words.frame(FRAMES[how])
+        form = self.words.frame("updates", "former") if kind == "former" else self.words.frame(FRAMES[kind])
         teller = self.random.choice(self.tellers) if "{w}" in form else ""
         text = form.format(h=edge.head, t=wrong, old=wrong, noun=noun, s=clause, w=teller)
-        confidence = GUESSED if how == "guess" else None
-        self.add(edge, text, how, tail=wrong, teller=teller, holds=False, fit=False, confidence=confidence)
+        confidence = GUESSED if kind == "guess" else None
+        self.add(edge, text, kind, tail=wrong, teller=teller, is_true=False, fit=False, confidence=confidence)
         self.refuted.setdefault(edge, []).append(wrong)
 
     def ordered(self) -> list[DraftRow]:
-        """The statements as they are told: in any order, but those about one edge as they stand here."""
-        places = self.random.sample(range(len(self.rows)), len(self.rows))
+        """The statements in random order; those about one edge keep theirs."""
+        positions = self.random.sample(range(len(self.rows)), len(self.rows))
         own: dict[DraftEdge, list[int]] = {}
-        for place, row in zip(places, self.rows, strict=True):
-            own.setdefault(row.about, []).append(place)
+        for position, row in zip(positions, self.rows, strict=True):
+            own.setdefault(row.about, []).append(position)
         turns = {edge: iter(sorted(of)) for edge, of in own.items()}
         order = {next(turns[row.about]): row for row in self.rows}
-        return [order[place] for place in sorted(order)]
+        return [order[position] for position in sorted(order)]
 
 
 def lowered(form: str) -> str:

@@ -1,15 +1,14 @@
-"""semantic: answers that no single fact holds, among near misses and contradictions.
+"""semantic: answers that take several facts, among near misses and contradictions.
 
     taught   Omar bought a lamp at the Marlow shop in May. ... Lea says that the Marlow shop is in Lima. ... According to Tom, the Marlow
              shop stands in Oslo. ... The Marlow shop is in Oslo, Lea says.
     asked    In which city did Omar buy a lamp in May?      gold: Oslo, refuted: Lima
 
-Firms stand in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from the
-friend of a person. A firm's city can be contradicted by a rumor (never believed), by a later move (always believed), and by plain
-statements that disagree, of which only how many said so, and when, tells what holds; or, where people say how sure they are, the surest
-(conflict.py). What was told and does not hold is `refuted`. There is one gold fact a hop: of several people who say what holds the last
-of those that decide; what the others say is `retold`. Some facts are told again in other words (`retellings`), some tell the same of two
-times (`timed`), and there are near misses: relations that sound like the right one and are not.
+Firms are in cities, people have to do with firms, and people have friends: two hops lead from a person to a city, three from a person's
+friend. A rumor (never true), a later move (always true) or plain statements that disagree can contradict a firm's city. Of plain
+statements the number and the order decide, or the stated confidence (conflict.py). `refuted` are the stated cities that are wrong. There
+is one gold fact a hop: of several people who are right the last that decides; the others' statements are `retold`. Some facts are repeated
+in other words (`retellings`), some occur at two times (`timed`), and near misses have relations that sound like the right one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +23,12 @@ from pydantic import Field
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording, files_of
 from hippo_core.suites.semantic.altering import with_counterfactual_answers
-from hippo_core.suites.semantic.conflict import disagree, disagree_surely, last_words, surest
+from hippo_core.suites.semantic.conflict import disagree, disagree_with_confidence, last_words, most_confident
 from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_NEAR_MISSES, Rewording
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
 
-TELLERS = 6  # people who say where firms are
+TELLERS = 6  # people who state where firms are
 PER_CONFLICT = 12  # facts of a world for each firm that people disagree about
 
 
@@ -41,17 +40,17 @@ class SemanticSettings(Settings):
     contradictions: Annotated[int, Field(ge=0)] = 2  # firms whose city is contradicted, at most
     conflicts: Annotated[tuple[Literal["rumor", "move", "plain"], ...], Field(min_length=1)] = ("rumor", "move")  # by what, drawn
     contested: Annotated[float, Field(ge=0, le=1)] | None = None  # share of questions about these firms; as it comes unless given
-    hedges: bool = False  # whether those who disagree say how sure they are
-    retellings: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of facts that tell another one again, in other words
+    hedges: bool = False  # whether those who disagree state their confidence
+    retellings: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share of facts that repeat another one in other words
     timed: Annotated[int, Field(ge=0)] = 0  # people who bought the same at two firms, at two times
     near_misses: Annotated[int, Field(ge=0)] = 1  # facts that do not fit any schema
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25
-    wording: Wording = "own"  # of what is told; questions are in the lab's own words
+    wording: Wording = "own"  # of the facts; questions are in the lab's own words
 
 
 class RelationRow(NamedTuple):
-    """A fact under construction: a form and the words in it, which are put together when a world is kept. `late`: it comes after all that
-    are not; `place`: where it comes among its like, drawn where None; `retells`: the row that it tells again; `again`: other forms."""
+    """A fact under construction: a form and its words, which are joined when a world is kept. `late`: it comes after all that are not;
+    `position`: its rank among its like, drawn where None; `repeats`: the row that it repeats; `again`: other forms."""
 
     form: str
     words: dict[str, str]
@@ -59,9 +58,9 @@ class RelationRow(NamedTuple):
     fit: bool = True
     teller: str = ""
     late: int = 0
-    place: float | None = None
+    position: float | None = None
     confidence: float | None = None
-    retells: int | None = None
+    repeats: int | None = None
     again: tuple[str, ...] = ()
 
     @property
@@ -93,13 +92,13 @@ class Firm:
     city: str  # the true one
     fact: int  # the one that decides
     contradicted: str  # "", "rumor", "move" or "plain"
-    refuted: tuple[str, ...] = ()  # cities that were told and are not it
-    said: tuple[int, ...] = ()  # all statements, where people disagree
-    same: tuple[int, ...] = ()  # those of them that say the same as the one that decides
+    refuted: tuple[str, ...] = ()  # stated cities that are wrong
+    statements: tuple[int, ...] = ()  # all statements, where people disagree
+    same: tuple[int, ...] = ()  # those of them that agree with the one that decides
 
 
 def firm_names(random: Random, count: int) -> list[str]:
-    """Different names of firms, of one family or of two where these do not suffice."""
+    """Different names of firms: surnames, or pairs of them where there are too few."""
     if count <= len(lexicon.SURNAMES):
         return random.sample(lexicon.SURNAMES, count)
     pairs = [f"{a} & {b}" for a, b in product(lexicon.SURNAMES, repeat=2) if a != b]
@@ -107,12 +106,12 @@ def firm_names(random: Random, count: int) -> list[str]:
 
 
 def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[Firm]:
-    """Firms and the facts of where they stand; some contradicted."""
+    """Firms and the facts of their cities; some contradicted."""
     random, settings, spec = draft.random, draft.settings, draft.spec
     cities = random.sample(lexicon.CITIES, min(n_firms, len(lexicon.CITIES)))
     kinds = [frame.firm for frame in FRAMES.values()] * n_firms
     most = settings.contradictions
-    if "plain" in settings.conflicts:  # whose several statements leave room for little else
+    if "plain" in settings.conflicts:  # their statements leave few other facts
         most = min(most, settings.n_facts // PER_CONFLICT)
     firms = []
     for number, name in enumerate(firm_names(random, n_firms)):
@@ -138,21 +137,29 @@ def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[F
 
 
 def add_statements(draft: SemanticDraft, name: str, kind: str, city: str, other: str, tellers: list[str]) -> Firm:
-    """A firm of whose city people disagree, and what they say."""
+    """A firm on whose city people disagree, and their statements."""
     random = draft.random
-    said = disagree_surely(random, tellers, city, other, tuple(HEDGED)) if draft.settings.hedges else disagree(random, tellers, city, other)
-    places = sorted(random.random() for _ in said)
+    testimonies = (
+        disagree_with_confidence(random, tellers, city, other, tuple(HEDGED))
+        if draft.settings.hedges
+        else disagree(random, tellers, city, other)
+    )
+    positions = sorted(random.random() for _ in testimonies)
     rows: list[int] = []
     used: set[tuple[str, str, str]] = set()
-    for one, place in zip(said, places, strict=True):
-        forms = FORMS["statement"] if one.confidence is None else HEDGED[one.confidence]
-        form = random.choice([way for way in forms if (way, one.city, one.teller) not in used] or forms)
-        used.add((form, one.city, one.teller))
-        words = {"name": name, "firm": kind, "city": one.city, "teller": one.teller}
-        slots = {"firm": name, "relation": "is in", "city": one.city, "teller": one.teller}
-        rows.append(draft.add(form, words, slots, teller=one.teller, place=place, confidence=one.confidence))
-    true, sure, last = {row: one for row, one in zip(rows, said, strict=True) if one.city == city}, surest(said), last_words(said)
-    deciding = max(true, key=lambda row: (true[row] in sure, true[row] in last, row))
+    for testimony, position in zip(testimonies, positions, strict=True):
+        forms = FORMS["statement"] if testimony.confidence is None else HEDGED[testimony.confidence]
+        form = random.choice([candidate for candidate in forms if (candidate, testimony.city, testimony.teller) not in used] or forms)
+        used.add((form, testimony.city, testimony.teller))
+        words = {"name": name, "firm": kind, "city": testimony.city, "teller": testimony.teller}
+        slots = {"firm": name, "relation": "is in", "city": testimony.city, "teller": testimony.teller}
+        rows.append(draft.add(form, words, slots, teller=testimony.teller, position=position, confidence=testimony.confidence))
+    true, confident, last = (
+        {row: testimony for row, testimony in zip(rows, testimonies, strict=True) if testimony.city == city},
+        most_confident(testimonies),
+        last_words(testimonies),
+    )
+    deciding = max(true, key=lambda row: (true[row] in confident, true[row] in last, row))
     return Firm(name, kind, city, deciding, "plain", (other,), tuple(rows), tuple(row for row in true if row != deciding))
 
 
@@ -162,7 +169,7 @@ class Chain:
 
     who: str
     frame: str
-    thing: str
+    obj: str
     firm: Firm
     link: int
     friend: str
@@ -174,90 +181,90 @@ def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
     pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", draft.spec.split)]
     friends: dict[str, tuple[str, int]] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for who, friend in draft.random.sample(pairs, len(pairs)):
-        if len(friends) < 2 and not taken & {who, friend}:
+        if len(friends) < 2 and not used & {who, friend}:
             form, slots = draft.random.choice(FORMS["friend"]), {"who": who, "relation": "friend", "friend": friend}
             friends[who] = (friend, draft.add(form, slots, slots, again=others(form, FORMS["friend"], AGAIN["friend"])))
-            taken |= {who, friend}
+            used |= {who, friend}
     return friends
 
 
 def make_chains(draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int) -> list[Chain]:
     """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
     random, friends = draft.random, make_friends(draft, people)
-    things = [lexicon.article(group[0]) for group in random.sample(lexicon.THINGS, 3)]
-    options = [(who, frame, thing) for who in people for frame in FRAMES for thing in (things if frame == "buy" else ("",))]
+    objects = [lexicon.article(group[0]) for group in random.sample(lexicon.OBJECTS, 3)]
+    options = [(who, frame, obj) for who in people for frame in FRAMES for obj in (objects if frame == "buy" else ("",))]
     random.shuffle(options)
     chains: list[Chain] = []
     twice = 0
-    for who, name, thing in sorted(options, key=lambda option: option[0] not in friends):
+    for who, name, obj in sorted(options, key=lambda option: option[0] not in friends):
         if len(chains) >= n_links:
             break
-        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{thing}|{f.name}", draft.spec.split)]
+        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{obj}|{f.name}", draft.spec.split)]
         friend = friends.get(who, ("", -1))
-        if twice < draft.settings.timed and thing and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
+        if twice < draft.settings.timed and obj and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
             twice += 1
-            chains += add_timed(draft, who, name, thing, fitting, friend)
+            chains += add_timed(draft, who, name, obj, fitting, friend)
         elif fitting:
             if draft.settings.contested is not None:  # a contradicted one as often as questions are about these
                 wanted = random.random() < draft.settings.contested
                 fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
-            chains.append(add_link(draft, who, name, thing, random.choice(fitting), friend))
+            chains.append(add_link(draft, who, name, obj, random.choice(fitting), friend))
     return chains
 
 
-def add_timed(draft: SemanticDraft, who: str, name: str, thing: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
+def add_timed(draft: SemanticDraft, who: str, name: str, obj: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
     """The same link to two firms in different cities, at two times."""
     first = draft.random.choice(fitting)
     second = draft.random.choice([firm for firm in fitting if firm.city != first.city])
     times = draft.random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
     for firm, when in zip((first, second), times, strict=True):
-        yield add_link(draft, who, name, thing, firm, friend, when)
+        yield add_link(draft, who, name, obj, firm, friend, when)
 
 
-def add_link(draft: SemanticDraft, who: str, name: str, thing: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
-    """A link, told."""
+def add_link(draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
+    """A link as a fact."""
     frame = FRAMES[name]
     form = draft.random.choice(frame.link)
-    words = {"who": who, "thing": thing, "Thing": thing[:1].upper() + thing[1:], "name": firm.name, "when": when}
-    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": thing.split(" ", 1)[1]} if thing else {})
+    words = {"who": who, "thing": obj, "Thing": obj[:1].upper() + obj[1:], "name": firm.name, "when": when}
+    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": obj.split(" ", 1)[1]} if obj else {})
     slots |= {"when": when.split(" ", 1)[1]} if when else {}
     row = draft.add(form, words, slots, again=() if when else others(form, frame.link, frame.again))
-    return Chain(who, name, thing, firm, row, *friend, when)
+    return Chain(who, name, obj, firm, row, *friend, when)
 
 
 def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[str, ...]:
-    """The other forms that tell the same."""
-    return tuple(one for one in (*usual, *again) if one != form)
+    """The other forms with the same meaning."""
+    return tuple(other for other in (*usual, *again) if other != form)
 
 
 def add_retellings(draft: SemanticDraft, count: int) -> bool:
-    """Tell so many facts again, once or twice, each time in other words; whether there were enough to tell."""
+    """Repeat so many facts, once or twice, each time in other words; whether there were enough."""
     random = draft.random
-    tellable = [row for row, one in enumerate(draft.rows) if one.again]
-    ways = [(row, way) for row in tellable for way in random.sample(draft.rows[row].again, 2)]
-    firsts = random.sample(ways[::2], len(ways) // 2)
-    again = dict(ways[1::2])
-    for row, way in firsts:
-        for form in (way, again[row])[: random.choice((1, 1, 2))]:
+    tellable = [row for row, candidate in enumerate(draft.rows) if candidate.again]
+    wordings = [(row, wording) for row in tellable for wording in random.sample(draft.rows[row].again, 2)]
+    firsts = random.sample(wordings[::2], len(wordings) // 2)
+    again = dict(wordings[1::2])
+    for row, wording in firsts:
+        for form in (wording, again[row])[: random.choice((1, 1, 2))]:
             if count:
-                draft.add(form, draft.rows[row].words, draft.rows[row].slots, retells=row)
+                draft.add(form, draft.rows[row].words, draft.rows[row].slots, repeats=row)
                 count -= 1
     return count == 0
 
 
 def add_near_misses(draft: SemanticDraft, firms: list[Firm], people: list[str]) -> None:
-    """Facts that sound like a link or a site and are neither."""
+    """Facts that sound like a link or a firm's city and are neither."""
     random = draft.random
     for number in range(draft.settings.near_misses):
         for _ in attempts(draft.settings, "near miss"):
             firm = random.choice(firms)
             frame = next(frame for frame in FRAMES.values() if frame.firm == firm.kind)
             slots = {"city": random.choice(lexicon.CITIES)} if number % 2 else {"who": random.choice(people)}
-            thing = lexicon.article(random.choice(lexicon.THINGS)[0])
+            obj = lexicon.article(random.choice(lexicon.OBJECTS)[0])
             form = random.choice([*(SITE_NEAR_MISSES if number % 2 else frame.near_misses).values()])
-            words = {**slots, "thing": thing, "name": firm.name, "firm": firm.kind}
+            words = {**slots, "thing": obj, "name": firm.name, "firm": firm.kind}
             if belongs(form.format(**words), draft.spec.split):
                 break
         draft.add(form, words, {"firm": firm.name, **slots}, fit=False)
@@ -273,30 +280,35 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
         drawn = random.sample(names, min(len(names), n_people + (TELLERS if plain else 0)))
         people, tellers = (drawn[:-TELLERS], drawn[-TELLERS:]) if plain else (drawn, [])
         firms = make_firms(draft, max(4, settings.n_facts // 4), tellers)
-        n_retold = round(settings.retellings * settings.n_facts)
-        n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retold
+        n_retellings = round(settings.retellings * settings.n_facts)
+        n_links = settings.n_facts - len(draft.rows) - settings.near_misses - 2 - n_retellings
         chains = make_chains(draft, firms, people, n_links)
         add_near_misses(draft, firms, people)
-        if not add_retellings(draft, n_retold):
+        if not add_retellings(draft, n_retellings):
             continue
         plan = choose_questions(draft, chains)
         if plan and len(draft.rows) == settings.n_facts:
             break
-    places = [random.random() if row.place is None else row.place for row in draft.rows]
-    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, places[row]))
-    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.said)}
+    positions = [random.random() if row.position is None else row.position for row in draft.rows]
+    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, positions[row]))
+    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.statements)}
     number_of = {row: number for number, row in enumerate(order)}
     texts = [row.text for row in draft.rows]
     if settings.wording == "reworded":
         texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
     facts = []
     for number, row in enumerate(order):
-        one = draft.rows[row]
-        about: dict[str, Any] = {"schema_fit": one.fit, "asked": row in asked, "confidence": one.confidence, "teller": one.teller}
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], one.slots, number, provenance="told", **about))
-    retells = {row: one.retells for row, one in enumerate(draft.rows) if one.retells is not None}
-    retells |= {row: firm.fact for firm in firms for row in firm.same}
-    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in retells.items()}
+        draft_row = draft.rows[row]
+        about: dict[str, Any] = {
+            "schema_fit": draft_row.fit,
+            "asked": row in asked,
+            "confidence": draft_row.confidence,
+            "teller": draft_row.teller,
+        }
+        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], draft_row.slots, number, provenance="told", **about))
+    repeats = {row: draft_row.repeats for row, draft_row in enumerate(draft.rows) if draft_row.repeats is not None}
+    repeats |= {row: firm.fact for firm in firms for row in firm.same}
+    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in repeats.items()}
     items = tuple(
         Item(
             id=f"{spec.id}.q{number}",
@@ -327,19 +339,19 @@ def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
         turn = spec.index * settings.n_items + number
         hops = settings.hops[turn % len(settings.hops)]
         about = None if settings.contested is None else floor((turn + 1) * settings.contested) > floor(turn * settings.contested)
-        fitting = (one for one in pool if about is None or bool(one.firm.contradicted) == about)
+        fitting = (candidate for candidate in pool if about is None or bool(candidate.firm.contradicted) == about)
         chain = next((chain for chain in fitting if (chain.friend or hops == 2) and answerable(chain, chains, hops)), None)
         if chain is None:
             return []
         pool.remove(chain)
         cue = {"who": chain.who} if hops == 2 else {"friend": chain.friend}
         cue["relation"] = FRAMES[chain.frame].relation
-        if chain.thing:
-            cue["what"] = chain.thing.split(" ", 1)[1]
+        if chain.obj:
+            cue["what"] = chain.obj.split(" ", 1)[1]
         if chain.when:
             cue["when"] = chain.when.split(" ", 1)[1]
         gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]
-        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.retells not in gold]
+        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.repeats not in gold]
         if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
             return []
         question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
@@ -348,10 +360,10 @@ def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
 
 
 def answerable(chain: Chain, chains: list[Chain], hops: int) -> bool:
-    """Whether the question about a chain has one answer: for three hops, the friend's friend must do this once only."""
+    """Whether the question about a chain has one answer: for three hops, the friend must have one such link."""
     if hops == 2:
         return True
-    same = [c for c in chains if (c.friend, c.frame, c.thing, c.when) == (chain.friend, chain.frame, chain.thing, chain.when)]
+    same = [c for c in chains if (c.friend, c.frame, c.obj, c.when) == (chain.friend, chain.frame, chain.obj, chain.when)]
     return len(same) == 1
 
 
@@ -359,12 +371,12 @@ def ask(random: Random, chain: Chain, hops: int, paraphrase: bool, *, training: 
     """The question, whether it is a paraphrase, and its slices. Three hops have one form."""
     frame = FRAMES[chain.frame]
     if hops == 3:
-        return timed(frame.of_friend.format(friend=chain.friend, thing=chain.thing), chain.when), False, ()
+        return timed(frame.of_friend.format(friend=chain.friend, thing=chain.obj), chain.when), False, ()
     forms = frame.questions[:1]
     if paraphrase:
         forms = frame.questions[1:] if training else frame.questions[1:] + frame.held_out
     form = random.choice(forms)
-    text = form.format(who=chain.who, thing=chain.thing, Thing=chain.thing[:1].upper() + chain.thing[1:])
+    text = form.format(who=chain.who, thing=chain.obj, Thing=chain.obj[:1].upper() + chain.obj[1:])
     return timed(text, chain.when), paraphrase, ("new_template",) if form in frame.held_out else ()
 
 
@@ -377,7 +389,7 @@ def timed(question: str, when: str) -> str:
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell one step of the chain, which the number draws: all sites of the firm, or a link in any words."""
+    """Leave out one step of the chain, which the number draws: all cities of the firm, or a link in any words."""
     left_out = item.gold_facts[number % len(item.gold_facts)]
     [slots] = (fact.slots for fact in world.facts if fact.id == left_out)
     if "city" not in slots:
@@ -389,7 +401,7 @@ def _is_site(fact: Fact, firm: str) -> bool:
     return {"relation", "city"} <= fact.slots.keys() and fact.slots["firm"] == firm
 
 
-def tells(facts: Sequence[Fact], item: Item) -> bool:
+def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
     """Whether facts lead from the person, or the friend, whom a question names to a city."""
     cue, links = item.cue, [fact for fact in facts if "relation" in fact.slots]
     friends = {fact.slots["who"] for fact in links if "friend" in cue and fact.slots.get("friend") == cue["friend"]}
@@ -406,7 +418,7 @@ SEMANTIC = Suite(
     make_world,
     primary="em_raw",
     hide=hide,
-    tells=tells,
+    is_answerable=is_answerable,
     reads=files_of("semantic"),
     altered=with_counterfactual_answers,
     order=5,

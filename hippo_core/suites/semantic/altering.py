@@ -1,4 +1,4 @@
-"""A semantic world with other cities: who says what, how often and when stays, and all of it leads to another city than the true one."""
+"""A semantic world with other cities: the statements stay the same, and all lead to another city than the true one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from hippo_core.suites.types import World
 
 
 def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
-    """The world with another city in the place of each, unknown here while there are enough, and the items about cities."""
+    """The world with each city replaced, by one unknown here while there are enough, and the items about cities."""
     old = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})
     items = [item for item in world.items if item.answers[0] in old]
     apart = {(city, item.answers[0]) for item in items for city in (*item.answers, *item.refuted)}
@@ -23,7 +23,7 @@ def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
 
 
 def _exchange(random: Random, old: Sequence[str], apart: set[tuple[str, str]]) -> Mapping[str, str]:
-    """For each city that is told another one, none twice. `apart`: pairs (city, true one) of which the first may not become the second."""
+    """For each city another one, none twice. `apart`: pairs (city, true one) of which the first may not become the second."""
     new = [city for city in lexicon.CITIES if city not in old]
     for _ in count():
         drawn = random.sample(new if len(new) >= len(old) else lexicon.CITIES, len(old))

@@ -1,9 +1,9 @@
-"""Plain statements that disagree: several people say where a firm is, and nothing in the words of a statement tells who is right.
+"""Plain statements that disagree: several people say where a firm is, and the words do not show who is right.
 
-The rule: **each person's last word counts once, and what most of them hold to at the end is so.** Statements are drawn such that each of
-three simpler rules is right about every second time, whatever the others say: to believe the last statement, the first, or the one made
-most often. Where people say how sure they are: **what is told most surely is so; of what is told as surely, the rule above decides.** It
-makes no difference whether words that were taken back count, no tie is left, and the rule above alone is right about every second time.
+The rule: **each person's last statement counts once, and the majority of these is true.** Statements are drawn so that each of three
+simpler rules is right about every second time, whatever the others say: to believe the last statement, the first, or the most frequent
+one. Where people state their confidence: **the most confident statement is true; among equals the rule above decides.** It makes no
+difference whether corrected statements count, there is no tie, and the rule above alone is right about every second time.
 """
 
 from collections import Counter
@@ -19,33 +19,33 @@ Rules = tuple[bool, ...]
 
 
 class Testimony(NamedTuple):
-    """Who said it, which city, and how sure that one said to be, from 0 to 1; None where nothing was said of it."""
+    """Who stated it, which city, and the stated confidence, from 0 to 1; None without one."""
 
     teller: str
     city: str
     confidence: float | None = None
 
 
-def settled(said: Sequence[Testimony]) -> str | None:
-    """The city that most tellers hold to at the end; None where two have as many."""
-    return most_common([one.city for one in last_words(said)])
+def settled(testimonies: Sequence[Testimony]) -> str | None:
+    """The majority of the tellers' last statements; None for a tie."""
+    return most_common([testimony.city for testimony in last_words(testimonies)])
 
 
-def last_words(said: Sequence[Testimony]) -> list[Testimony]:
+def last_words(testimonies: Sequence[Testimony]) -> list[Testimony]:
     """The last statement of each person."""
-    return list({one.teller: one for one in said}.values())
+    return list({testimony.teller: testimony for testimony in testimonies}.values())
 
 
-def surest(said: Sequence[Testimony]) -> list[Testimony]:
-    """The statements that were told most surely; all where nobody says how sure."""
-    most = max(one.confidence or 0.0 for one in said)
-    return [one for one in said if (one.confidence or 0.0) == most]
+def most_confident(testimonies: Sequence[Testimony]) -> list[Testimony]:
+    """The statements of highest confidence; all where nobody states one."""
+    most = max(testimony.confidence or 0.0 for testimony in testimonies)
+    return [testimony for testimony in testimonies if (testimony.confidence or 0.0) == most]
 
 
-def settled_surely(said: Sequence[Testimony]) -> str | None:
-    """The city that is told most surely, of these as `settled` says; None where words that were taken back make a difference."""
-    city = settled(surest(said))
-    return city if city == settled(surest(last_words(said))) else None
+def settled_by_confidence(testimonies: Sequence[Testimony]) -> str | None:
+    """The most confident city, among equals the `settled` one; None where corrected statements make a difference."""
+    city = settled(most_confident(testimonies))
+    return city if city == settled(most_confident(last_words(testimonies))) else None
 
 
 def most_common(cities: Sequence[str]) -> str | None:
@@ -55,27 +55,27 @@ def most_common(cities: Sequence[str]) -> str | None:
 
 
 def disagree(random: Random, tellers: Sequence[str], true: str, other: str) -> list[Testimony]:
-    """Statements in order of which `true` is what holds; a coin says of each simple rule whether it finds that."""
+    """Statements in order, with the truth `true`; a coin decides for each simple rule whether it finds it."""
     right = tuple(random.random() < 0.5 for _ in range(3))
     pattern = random.choice(patterns()[right])
     names = random.sample(tellers, max(teller for teller, _ in pattern) + 1)
-    return [Testimony(names[teller], true if holds else other) for teller, holds in pattern]
+    return [Testimony(names[teller], true if is_true else other) for teller, is_true in pattern]
 
 
-def disagree_surely(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Testimony]:
-    """Statements in order with how sure each is told, of which `true` is what holds; a coin says whether it is also what most hold to."""
+def disagree_with_confidence(random: Random, tellers: Sequence[str], true: str, other: str, levels: Sequence[float]) -> list[Testimony]:
+    """Statements in order with confidences, with the truth `true`; a coin decides whether that is also the majority's."""
     pair = random.sample((true, other), 2)
     while True:
-        said = [one._replace(confidence=random.choice(levels)) for one in disagree(random, tellers, *pair)]
-        if settled_surely(said) == true:
-            return said
+        testimonies = [testimony._replace(confidence=random.choice(levels)) for testimony in disagree(random, tellers, *pair)]
+        if settled_by_confidence(testimonies) == true:
+            return testimonies
 
 
 @cache
 def patterns() -> dict[Rules, list[Pattern]]:
-    """Who (by number) says what holds, and who does not, by which of the simple rules find it: the last, the first, the most."""
+    """Which tellers (by number) state the truth, by which of the simple rules find it: the last, the first, the most."""
     return {
-        tuple(found == "yes" for found in right.split()): [
+        tuple(verdict == "yes" for verdict in right.split()): [
             tuple((ord(letter.lower()) - ord("a"), letter.isupper()) for letter in word) for word in words.split()
         ]
         for right, words in tables(__file__).items()

@@ -1,12 +1,12 @@
-"""The spatial suite: a map told in sentences; ways, procedures, things at places, and where a walker ends up.
+"""The spatial suite: a map in sentences; routes, procedures, objects at places, and where a walker ends up.
 
     taught   The well is north of the mill. The barn lies east of the well. The milk round goes from the mill: north, east, south, west.
     asked    Which directions lead from the mill to the barn?     gold: north, east
 
-A world is a grid with obstacles or a graph of paths. It is told in sentences, or an explorer tells what it observes on a walk
-(`explore.py`), not all of it true; `mapper.py` is a reader that makes the best of that. Questions name labelled places, never
-coordinates. Paths are scored by walking them on the true map. No fact is shared between splits: a link, a thing at a place, a procedure,
-a walker's start and each kind of step belong to the split that the hash of their words says; so does each step that an explorer tells.
+A world is a grid with obstacles or a graph of paths. Sentences describe it, or an explorer reports its observations on a walk
+(`explore.py`), not all of them true; `mapper.py` is a reader that makes the best of these. Questions name labelled places, never
+coordinates. Paths are scored by walking them on the true map. No fact is shared between splits: a link, an object at a place, a procedure,
+a walker's start, each kind of step and each step of an explorer belong to a split by the hash of their words.
 """
 
 from dataclasses import replace
@@ -18,12 +18,12 @@ from hippo_core.suites.reworded import files_of
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.altering import with_counterfactual_answers
 from hippo_core.suites.spatial.explore import explore
-from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, tell_world
+from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, narrate_map
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
 from hippo_core.suites.spatial.other_words import reword
 from hippo_core.suites.spatial.path import score_path
 from hippo_core.suites.spatial.questions import draw_items
-from hippo_core.suites.spatial.unanswerable import hide, tells
+from hippo_core.suites.spatial.unanswerable import hide, is_answerable
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, Suite, World, WorldSpec
 
@@ -34,16 +34,16 @@ NAMINGS = (*[0] * 20, *[500] * 20)
 
 @cache
 def allowed_labels(split: Split) -> tuple[frozenset[int], ...]:
-    """For each label the numbers of those that it may be linked with in this split."""
+    """For each label the numbers of the labels that it may be linked with in this split."""
 
-    def together(a: str, b: str) -> bool:
+    def linkable(a: str, b: str) -> bool:
         return a != b and belongs("|".join(sorted((a, b))), split)
 
-    return tuple(frozenset(i for i, b in enumerate(words.PLACES) if together(a, b)) for a in words.PLACES)
+    return tuple(frozenset(i for i, b in enumerate(words.PLACES) if linkable(a, b)) for a in words.PLACES)
 
 
 def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: bool) -> tuple[Map, list[tuple[str, str]]] | None:
-    """A named map and the (place, direction) pairs at which an obstacle bars the way; None where this draw will not do."""
+    """A named map and the (place, direction) pairs that an obstacle bars; None where this draw fails."""
     if is_grid:
         links, bars = draw_grid(random, settings.grid_size, settings.obstacles)
     else:
@@ -61,17 +61,17 @@ def draw_map(random: Random, settings: SpatialSettings, split: Split, is_grid: b
 
 
 def make_world(random: Random, settings: SpatialSettings, spec: WorldSpec) -> World:
-    """One world. A draw that cannot carry its questions is thrown away and drawn again."""
+    """One world, drawn again until it carries its questions."""
     is_grid = random.random() >= settings.graph_share
     for _ in range(ATTEMPTS):
         drawn = draw_map(random, settings, spec.split, is_grid)
-        telling = None
-        if drawn:  # told by an explorer on its walk, or in sentences with what happens on the map
-            telling = explore(random, settings, spec, drawn[0]) if settings.rounds else tell_world(random, settings, spec, *drawn)
-        items = draw_items(random, settings, spec, telling) if telling else None
-        if telling and items:
+        narration = None
+        if drawn:  # by an explorer on its walk, or in sentences with what happens on the map
+            narration = explore(random, settings, spec, drawn[0]) if settings.rounds else narrate_map(random, settings, spec, *drawn)
+        items = draw_items(random, settings, spec, narration) if narration else None
+        if narration and items:
             gold = {fact for item in items for fact in item.gold_facts}
-            facts = reword(telling.facts, settings, spec) if settings.wording == "reworded" else telling.facts
+            facts = reword(narration.facts, settings, spec) if settings.wording == "reworded" else narration.facts
             return World(spec.id, tuple(replace(fact, asked=fact.id in gold) for fact in facts), items)
     raise LabError(
         f"spatial: {ATTEMPTS} draws gave no world that carries {settings.n_items} questions under these settings; "
@@ -88,7 +88,7 @@ SPATIAL = Suite(
     answer_budget=40,
     score_path=score_path,
     hide=hide,
-    tells=tells,
+    is_answerable=is_answerable,
     reads=files_of("spatial"),
     altered=with_counterfactual_answers,
     order=7,

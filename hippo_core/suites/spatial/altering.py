@@ -1,8 +1,8 @@
-"""Another map of the same places: the places change theirs, and what happens on the map is told anew. The questions stay.
+"""Another map of the same places: they exchange positions, and what happens on the map changes. The questions stay.
 
-links, obstacles, an explorer's steps    each place stands where another one stood
-things                                   each is where another one was
-procedures, walkers                      they begin where they began, and go otherwise, on the other map
+links, obstacles, an explorer's steps    each place is where another one was
+objects                                  each is where another one was
+procedures, walkers                      they begin where they began, and go another way on the other map
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,52 +19,52 @@ from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write
 from hippo_core.suites.spatial.path import PATH_KINDS
 from hippo_core.suites.types import Fact, Item, World
 
-DRAWS = 2000  # of where places stand, at most
-SHORTEST, LONGEST = 2, 4  # steps of a way that is asked for; the longest one that the world asks for may be longer
+DRAWS = 2000  # of positions of places, at most
+SHORTEST, LONGEST = 2, 4  # steps of a route that is asked for; the world's own longest one may be longer
 STROLLS = 100  # draws of another walk
 MAP_KINDS = ("grid_path", "graph_path", "step_count", "neighbor", "exits", "edge_label")  # of items that the map answers
 
 
 def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
-    """The world on another map. Its items are those that this map answers, and otherwise than the true one does."""
+    """The world on another map. Its items are those that this map answers differently from the true one."""
     random = Random(f"altered/{world.id}")
     facts = {fact.id: fact for fact in world.facts}
     true = Ground.of(world)
     other = _drawn(random, world, true) if true else None
     if true and other:
-        facts |= {fact.id: exchanged(fact, other.labels) for fact in world.facts if _tells_map(fact)}
+        facts |= {fact.id: exchanged(fact, other.labels) for fact in world.facts if _states_map(fact)}
         facts |= dict(_other_walks(random, world, true.map, other.map))
-    facts |= dict(_other_things(random, world))
+    facts |= dict(_other_objects(random, world))
     items = (_other_item(item, facts, true, other) for item in world.items)
     return replace(world, facts=tuple(facts.values()), items=tuple(item for item in items if item))
 
 
 @dataclass(frozen=True)
 class Ground:
-    """A map, the labels of its links, and the places that a question can name: for each of these the one that now stands there."""
+    """A map, the labels of its links, and the places that a question can name: for each of these the one that is now there."""
 
     map: Map
-    ways: Mapping[Link, str]
+    edge_labels: Mapping[Link, str]
     labels: Mapping[str, str]
 
     @classmethod
     def of(cls, world: World) -> Self | None:
-        """The true one: what the facts tell, or, of an explored world, what an item keeps of it. None where neither is there."""
+        """The true one: from the facts, or, of an explored world, from an item's truth. None where neither has it."""
         if not any("step" in fact.slots for fact in world.facts):
             drawn = read_map(world.facts)
-            ends = [(fact.slots, fact.slots.get("by", "")) for fact in world.facts if _tells_link(fact)]
-            ways = {frozenset((slots.get("from") or slots["a"], slots.get("to") or slots["b"])): by for slots, by in ends}
-            return cls(drawn, ways, {place: place for place in drawn.places}) if drawn.places else None
+            ends = [(fact.slots, fact.slots.get("by", "")) for fact in world.facts if _states_link(fact)]
+            edge_labels = {frozenset((slots.get("from") or slots["a"], slots.get("to") or slots["b"])): by for slots, by in ends}
+            return cls(drawn, edge_labels, {place: place for place in drawn.places}) if drawn.places else None
         truth = next((item.truth for item in world.items if "links" in item.truth), None)
         if truth is None:
             return None
-        ways = read_links(truth["ways"], is_grid=False).steps if "ways" in truth else {}
+        edge_labels = read_links(truth["ways"], is_grid=False).steps if "ways" in truth else {}
         seen = sorted({label for fact in world.facts for slot, label in fact.slots.items() if slot in ("place", *MOVES)})
-        by = {frozenset((a, b)): way for a, near in ways.items() for way, b in near.items()}
+        by = {frozenset((a, b)): label for a, near in edge_labels.items() for label, b in near.items()}
         return cls(read_links(truth["links"], is_grid=True), by, {label: label for label in seen})
 
     def moved(self, labels: Mapping[str, str]) -> "Ground":
-        """The same with these labels in the places of the others."""
+        """The same with labels exchanged."""
 
         def there(place: str) -> str:
             return labels.get(place, place)
@@ -73,30 +73,34 @@ class Ground:
         steps = {
             there(a): {word if drawn.is_grid else there(word): there(b) for word, b in near.items()} for a, near in drawn.steps.items()
         }
-        return Ground(Map(steps, drawn.is_grid), {frozenset(map(there, link)): way for link, way in self.ways.items()}, labels)
+        return Ground(Map(steps, drawn.is_grid), {frozenset(map(there, link)): label for link, label in self.edge_labels.items()}, labels)
 
     @cached_property
     def truth(self) -> dict[str, str]:
         """What items keep of the map."""
-        steps = {a: {self.ways[frozenset((a, b))]: b for b in near.values()} for a, near in self.map.steps.items()} if self.labelled else {}
+        steps = (
+            {a: {self.edge_labels[frozenset((a, b))]: b for b in near.values()} for a, near in self.map.steps.items()}
+            if self.labelled
+            else {}
+        )
         return {"links": write_links(self.map), **({"ways": write_links(Map(steps, is_grid=False))} if steps else {})}
 
     @property
     def labelled(self) -> bool:
         """Whether its links have labels."""
-        return any(self.ways.values())
+        return any(self.edge_labels.values())
 
 
-def _tells_link(fact: Fact) -> bool:
+def _states_link(fact: Fact) -> bool:
     return {"from", "direction", "to"} <= fact.slots.keys() or {"a", "b"} <= fact.slots.keys()
 
 
-def _tells_map(fact: Fact) -> bool:
-    return _tells_link(fact) or "obstacle" in fact.slots or "step" in fact.slots
+def _states_map(fact: Fact) -> bool:
+    return _states_link(fact) or "obstacle" in fact.slots or "step" in fact.slots
 
 
 def _drawn(random: Random, world: World, true: Ground) -> Ground:
-    """Of several other maps the first one that answers all items that ask for the map, or the one that answers most of them."""
+    """Of several other maps the first one that answers all items about the map, or the one that answers most of them."""
     asked = [item for item in world.items if _kind(item) in MAP_KINDS and _named(item) <= true.labels.keys()]
     longest = max([LONGEST, *(int(true.map.distances[a][b]) for a, b in map(_ends, asked) if b)])
     best, most = true, -1
@@ -120,12 +124,12 @@ def _ends(item: Item) -> tuple[str, str]:
 
 
 def _named(item: Item) -> set[str]:
-    """The places that an item names; with a neighbour of one whose label several have."""
+    """The places that an item names, with the neighbour that it names for a shared label."""
     return {*filter(None, _ends(item)), *(f"by {near}" for slot, near in item.cue.items() if slot.endswith("_next_to"))}
 
 
 def leads_on_both(drawn: Map, other: Map, start: str, goal: str) -> bool:
-    """Whether a shortest way between two places of a map leads from the one to the other on another map as well."""
+    """Whether a shortest route between two places of a map also joins them on another map."""
     away, reached = drawn.distances, {(start, start)}
     for _ in range(int(away[start][goal])):
         reached = {
@@ -138,7 +142,7 @@ def leads_on_both(drawn: Map, other: Map, start: str, goal: str) -> bool:
 
 
 def _map_answers(item: Item, true: Ground, other: Ground, longest: float = float("inf")) -> tuple[str, ...] | None:
-    """What the other map answers to an item; None where it does not, or as the true one does."""
+    """The other map's answers to an item; None where it has none, or the true one's."""
     if not _named(item) <= true.labels.keys() & other.map.steps.keys():
         return None
     kind, (a, b), answers = _kind(item), _ends(item), tuple[str, ...]()
@@ -155,14 +159,14 @@ def _map_answers(item: Item, true: Ground, other: Ground, longest: float = float
         answers = (near,) if near and near in true.labels else ()
     elif kind == "exits" and len(other.map.steps[a]) > 1:
         answers = words.in_any_order([word for word in MOVES if word in other.map.steps[a]])
-    elif kind == "edge_label" and (way := other.ways.get(frozenset((a, b)), "")):
-        answers = way, words.way(way)
+    elif kind == "edge_label" and (label := other.edge_labels.get(frozenset((a, b)), "")):
+        answers = label, words.edge_phrase(label)
     return answers if answers and answers[0] not in item.answers else None
 
 
 def _other_item(item: Item, facts: Mapping[str, Fact], true: Ground | None, other: Ground | None) -> Item | None:
-    """The item with the answers that the other facts give; None where these answer nothing, or the same."""
-    kind, gold = _kind(item), [facts[one] for one in item.gold_facts]
+    """The item with the other facts' answers; None where these answer nothing, or the same."""
+    kind, gold = _kind(item), [facts[fact_id] for fact_id in item.gold_facts]
     answers = None
     if kind in MAP_KINDS and true and other:
         answers = _map_answers(item, true, other)
@@ -180,19 +184,19 @@ def _other_item(item: Item, facts: Mapping[str, Fact], true: Ground | None, othe
     return replace(item, answers=answers, truth=truth)
 
 
-def _other_things(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
-    """The facts that tell where things are, each with the thing of another one."""
-    things = [fact for fact in world.facts if "object" in fact.slots]
-    things = random.sample(things, len(things))
-    for fact, other in zip(things, [*things[1:], *things[:1]], strict=True):
+def _other_objects(random: Random, world: World) -> Iterator[tuple[str, Fact]]:
+    """The facts of objects at places, each with the object of another one."""
+    object_facts = [fact for fact in world.facts if "object" in fact.slots]
+    object_facts = random.sample(object_facts, len(object_facts))
+    for fact, other in zip(object_facts, [*object_facts[1:], *object_facts[:1]], strict=True):
         was, now = fact.slots["object"], other.slots["object"]
-        if was == now:  # there is one thing alone
-            now = random.choice([thing for thing in words.OBJECTS if thing != was])
+        if was == now:  # there is only one object
+            now = random.choice([obj for obj in words.OBJECTS if obj != was])
         yield fact.id, replaced_value(fact, "object", now, lexicon.article(was), lexicon.article(now))
 
 
 def _other_walks(random: Random, world: World, true: Map, other: Map) -> Iterator[tuple[str, Fact]]:
-    """Procedures and walkers' steps, as many steps as before from the same place, on the other map."""
+    """Procedures and walkers' steps on the other map, as many as before from the same place."""
     walks: dict[str, list[Fact]] = {}
     for fact in world.facts:
         slots = fact.slots

@@ -1,7 +1,7 @@
-"""The bank of place statements: data/places, how people tell of links between places, of walks, and ask for ways, written by hand.
+"""The bank of place statements: data/places, statements of links between places, of walks, and questions for routes, written by hand.
 
 Two settings are kept for the test and one for validation; of the others, and of walks and questions, each wording belongs to one split, by
-a hash of what it says. These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
+a hash of its words. These files are frozen: `FROZEN` is their hash, so that nobody fits the test split to a memory without a trace.
 Those of `training/` are for training alone.
 """
 
@@ -19,17 +19,17 @@ from hippo_core.suites.types import Split
 
 FOLDER = "data/places"
 FROZEN = "cf90fd937e1ee0e183485d5df97082814fecc68963f2a8ed2e12261feedecd22"
-Says = Literal["link", "forward", "closed", "opened", "doubt", "none"]
+FrameLabel = Literal["link", "forward", "closed", "opened", "doubt", "none"]
 WALKS = ("start", "arrive", "arrive_unnamed", "arrive_by", "blocked", "back", "see")
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceFrame:
-    """A statement of {a} and {b}. `says`: that one gets from either to the other; forward: from a to b alone; that one does so no more, or
-    again; that somebody supposes it; or nothing of a link. A {direction} leads from a to b."""
+    """A statement of {a} and {b}. `label`: link, either way; forward, from a to b alone; closed, no more; opened, again; doubt, supposed;
+    none, nothing of a link. A {direction} leads from a to b."""
 
     text: str
-    says: Says
+    label: FrameLabel
     setting: str  # "": any
 
 
@@ -50,17 +50,17 @@ def digest() -> str:
 
 @cache
 def _further() -> Mapping[str, list[Any]]:
-    """What is for training alone, by what it is."""
-    found: dict[str, list[Any]] = {}
+    """What is for training alone, by kind."""
+    by_kind: dict[str, list[Any]] = {}
     for path in sorted(folder().glob("training/*.yaml")):
         for kind, texts in read_mapping(path).items():
-            found.setdefault(kind, []).extend(texts)
-    return found
+            by_kind.setdefault(kind, []).extend(texts)
+    return by_kind
 
 
 @cache
 def _settings() -> Mapping[str, Mapping[str, Any]]:
-    """What each setting says; LabError where the files are not those that were frozen."""
+    """The content of each setting; LabError where the files are not the frozen ones."""
     if digest_of(folder(), files()) != FROZEN:
         raise LabError(f"{folder()}: expected the statements that were frozen, with SHA-256 {FROZEN[:12]}...; restore the folder")
     return {path.stem: read_mapping(path) for path in files() if path.parent.name == "bank"}
@@ -74,14 +74,14 @@ def settings_of(split: Split) -> tuple[str, ...]:
 @cache
 def frames(split: Split) -> tuple[PlaceFrame, ...]:
     """The statements in the settings of training that belong to a split."""
-    found = []
-    for says in get_args(Says):
+    chosen = []
+    for label in get_args(FrameLabel):
         for setting in settings_of("train"):
-            own = {one.text: one for one in _frames(setting) if one.says == says}
-            found += [own[text] for text in worded([*own], split)]
+            own = {frame.text: frame for frame in _frames(setting) if frame.label == label}
+            chosen += [own[text] for text in worded([*own], split)]
     if split == "train":
-        found += [PlaceFrame(one["text"], one["says"], "") for one in _further().get("frames", ())]
-    return tuple(found)
+        chosen += [PlaceFrame(entry["text"], entry["says"], "") for entry in _further().get("frames", ())]
+    return tuple(chosen)
 
 
 @cache
@@ -91,7 +91,7 @@ def unseen(split: Split) -> tuple[PlaceFrame, ...]:
 
 
 def _frames(setting: str) -> list[PlaceFrame]:
-    return [PlaceFrame(one["text"], one["says"], setting) for one in _settings()[setting]["frames"]]
+    return [PlaceFrame(entry["text"], entry["says"], setting) for entry in _settings()[setting]["frames"]]
 
 
 def vocabulary(kind: str) -> tuple[Any, ...]:
@@ -111,20 +111,20 @@ def means(setting: str) -> tuple[str, ...]:
 
 @cache
 def walks(kind: str, split: Split) -> tuple[str, ...]:
-    """What is said on a walk that belongs to a split, one of `WALKS`."""
+    """The sentences on a walk, of one kind of `WALKS`, that belong to a split."""
     _settings()
     return (*worded(read_mapping(folder() / "walks.yaml")[kind], split), *(_further().get(kind, ()) if split == "train" else ()))
 
 
 @cache
 def markers(split: Split) -> tuple[tuple[str, str], ...]:
-    """How a first step and a later one are numbered, or are not."""
+    """How a first and a later step are numbered, if at all."""
     return _pairs("markers", split)
 
 
 @cache
 def openings(split: Split) -> tuple[tuple[str, str], ...]:
-    """How the open sides of a place are told: {open} alone, and with its {walls}."""
+    """Forms for the open sides of a place: {open} alone, and with its {walls}."""
     return _pairs("open", split)
 
 
@@ -132,7 +132,7 @@ def _pairs(kind: str, split: Split) -> tuple[tuple[str, str], ...]:
     _settings()
     pairs = {"\n".join(pair): (pair[0], pair[1]) for pair in read_mapping(folder() / "walks.yaml")[kind]}
     further = _further().get(kind, ()) if split == "train" else ()
-    return (*(pairs[key] for key in worded([*pairs], split)), *((one, other) for one, other in further))
+    return (*(pairs[key] for key in worded([*pairs], split)), *((first, later) for first, later in further))
 
 
 @cache
@@ -140,7 +140,9 @@ def questions(split: Split) -> tuple[tuple[str, str], ...]:
     """The questions that belong to a split, and what each asks for."""
     _settings()
     asked: list[dict[str, str]] = parse_yaml((folder() / "questions.yaml").read_text("utf-8"))  # type: ignore[assignment]
-    kinds = dict.fromkeys(one["asks"] for one in asked)
-    chosen = {text for kind in kinds for text in worded([one["text"] for one in asked if one["asks"] == kind], split)}
+    kinds = dict.fromkeys(question["asks"] for question in asked)
+    chosen = {text for kind in kinds for text in worded([question["text"] for question in asked if question["asks"] == kind], split)}
     further = _further().get("questions", ()) if split == "train" else ()
-    return tuple((one["text"], one["asks"]) for one in (*asked, *further) if one in further or one["text"] in chosen)
+    return tuple(
+        (question["text"], question["asks"]) for question in (*asked, *further) if question in further or question["text"] in chosen
+    )

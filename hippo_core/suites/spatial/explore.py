@@ -1,11 +1,11 @@
-"""Exploration: a walker goes round a grid and tells, step by step, where it is, which sides are open, and what it sees beyond them.
+"""Exploration: a walker goes round a grid and reports, step by step, where it is, which sides are open, and what is beyond them.
 
     told     Step 7: I went north and came to the mill. It was open to the east and south, and blocked to the north and west. ...
     slots    {step: 7, move: north, place: mill, open: east and south, walls: north and west, <direction>: a label seen there}
 
-Each round visits every place. Between rounds links may close and walls open, so that an early observation is *stale*; a wall may once be
-told to be open (*spurious*) in any round but the last; labels and moves may be told wrong (*noise*); places may share a label (*aliases*)
-or show none. The truth is the map of the last round, in which all sides of all places are told as they are.
+Each round visits every place. Between rounds links may close and walls open, so that an early observation is *stale*. A wall may once be
+reported open (*spurious*), but not in the last round. Labels and moves may be wrong (*noise*); places may share a label (*aliases*) or
+show none. The truth is the map of the last round, which reports all sides of all places correctly.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_ways, fact_of
+from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_edge_labels, fact_of
 from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, WorldSpec
@@ -28,7 +28,7 @@ WORDINGS = 60  # tries to word a step such that it belongs to the split
 
 @dataclass(frozen=True)
 class ExploredCell:
-    """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and what was seen beyond some."""
+    """A step of the walk: the round, the place, the move that led there (None at first), its open sides, and the labels beyond some."""
 
     round: int
     place: str
@@ -43,31 +43,31 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     """All facts of an explored world. None where no wording belongs to the split, or a place's own label does not prevail."""
     maps = maps_of_rounds(random, drawn, settings)
     labels = draw_aliases(random, maps[-1], settings.aliases)
-    ways = draw_ways(random, union(maps)) if settings.edge_labels else {}
-    visits = observe(random, settings, maps, labels, ways)
-    told = misreport(random, visits, settings.noise, sorted(set(labels.values())))
-    if not labels_prevail(told, labels):
+    edge_labels = draw_edge_labels(random, union(maps)) if settings.edge_labels else {}
+    visits = observe(random, settings, maps, labels, edge_labels)
+    reported = misreport(random, visits, settings.noise, sorted(set(labels.values())))
+    if not labels_prevail(reported, labels):
         return None
     new = spec.split != "train" and random.random() < settings.new_names
     who = None if random.random() < settings.first_person else random.choice(lexicon.names(held_out=new))
-    sentences = [tell_visit(random, number, visit, who, spec.split) for number, visit in enumerate(told, 1)]
+    sentences = [render_visit(random, number, visit, who, spec.split) for number, visit in enumerate(reported, 1)]
     if None in sentences:
         return None
     facts = tuple(fact_of(spec, number, sentence, "the walk", "observed") for number, sentence in enumerate(sentences) if sentence)
-    right = [visit.label == labels[visit.place] for visit in told]
-    by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda one: (one[1].round == len(maps) - 1, one[0]))
+    right = [visit.label == labels[visit.place] for visit in reported]
+    by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda entry: (entry[1].round == len(maps) - 1, entry[0]))
     last = {visit.place: fact.id for _, visit, fact in by_trust}
     order = {fact.id: fact.time for fact in facts}
     links = {link: max((last[place] for place in link), key=order.__getitem__) for link in links_of(maps[-1])}
     crossings = {
         frozenset((visits[number - 1].place, visits[number].place)): (facts[number - 1].id, facts[number].id)
         for number in range(1, len(visits))
-        if right[number - 1] and right[number] and told[number].move == visits[number].move
+        if right[number - 1] and right[number] and reported[number].move == visits[number].move
     }
     crossings = {link: crossings[link] for link in crossings.keys() & links}
     changed = frozenset(links_of(maps[0]) ^ links_of(maps[-1]))
     explored = {"labels": labels, "visits": last, "first": maps[0], "changed": changed}
-    return MapNarration(maps[-1], facts, links, ways=ways, crossings=crossings, **explored)
+    return MapNarration(maps[-1], facts, links, edge_labels=edge_labels, crossings=crossings, **explored)
 
 
 def links_of(drawn: Map) -> set[Link]:
@@ -77,7 +77,7 @@ def links_of(drawn: Map) -> set[Link]:
 
 def union(maps: list[Map]) -> Map:
     """The map with the links of all of these."""
-    return Map({place: {word: b for one in maps for word, b in one.steps[place].items()} for place in maps[0].steps}, is_grid=True)
+    return Map({place: {word: b for part in maps for word, b in part.steps[place].items()} for place in maps[0].steps}, is_grid=True)
 
 
 def walls_of(drawn: Map) -> list[tuple[str, str, str]]:
@@ -132,7 +132,7 @@ def draw_aliases(random: Random, drawn: Map, share: float) -> dict[str, str]:
 
 
 def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None]]:
-    """(round, place, move) step by step: each round leads by short ways to whatever place is nearest of those not yet visited in it."""
+    """(round, place, move) step by step: a short route leads to the nearest place that this round has not visited yet."""
     here = random.choice(maps[0].places)
     yield 0, here, None
     for number, now in enumerate(maps):
@@ -148,12 +148,12 @@ def walk(random: Random, maps: list[Map]) -> Iterator[tuple[int, str, str | None
 
 
 def observe(
-    random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], ways: dict[Link, str]
+    random: Random, settings: SpatialSettings, maps: list[Map], labels: dict[str, str], edge_labels: dict[Link, str]
 ) -> list[ExploredCell]:
-    """The walk with what there is to see, and the spurious openings: a wall that never opens is told to be open on one early visit."""
+    """The walk with its observations, and the spurious openings: a wall that never opens is reported open on one early visit."""
     visits: list[ExploredCell] = []
     for number, place, move in walk(random, maps):
-        by = ways.get(frozenset((visits[-1].place, place))) if move else None
+        by = edge_labels.get(frozenset((visits[-1].place, place))) if move else None
         label = None if random.random() < settings.unlabeled else labels[place]
         near = maps[number].steps[place]
         seen = {word: labels[near[word]] for word in MOVES if word in near and random.random() < settings.sight}
@@ -170,10 +170,10 @@ def observe(
 
 
 def misreport(random: Random, visits: list[ExploredCell], noise: float, labels: list[str]) -> list[ExploredCell]:
-    """The visits with each move, label and sight told wrong with the probability `noise`: as another direction, another place's label."""
+    """The visits with each move, label and sight wrong with probability `noise`: another direction, another place's label."""
 
     def wrong(value: str, among: list[str]) -> str:
-        return random.choice([one for one in among if one != value]) if random.random() < noise else value
+        return random.choice([option for option in among if option != value]) if random.random() < noise else value
 
     return [
         replace(
@@ -195,41 +195,41 @@ def labels_prevail(visits: list[ExploredCell], labels: dict[str, str]) -> bool:
     return all(counts[labels[place]] > sum(counts.values()) / 2 for place, counts in shown.items())
 
 
-def tell_visit(random: Random, number: int, visit: ExploredCell, who: str | None, split: Split) -> Sentence | None:
+def render_visit(random: Random, number: int, visit: ExploredCell, who: str | None, split: Split) -> Sentence | None:
     """A visit in words whose hash says this split; None where there are none. `who`: the walker's name; None says "I"."""
     walls = [word for word in MOVES if word not in visit.open]
     slots = {"step": str(number), "move": visit.move, "by": visit.by, "place": visit.label, "who": who}
     slots |= {"open": words.listed(visit.open), "walls": words.listed(walls), **visit.seen}
-    told = {name: value for name, value in slots.items() if value}
+    filled = {name: value for name, value in slots.items() if value}
     for _ in range(WORDINGS):
-        text = word_visit(random, told, visit.seen)
+        text = word_visit(random, filled, visit.seen)
         if belongs(text, split):
-            return Sentence(text, told)
+            return Sentence(text, filled)
     return None
 
 
 def word_visit(
     random: Random,
-    told: Mapping[str, str],
+    slots: Mapping[str, str],
     seen: Iterable[str],
     forms: Mapping[str, Sequence[Any]] = words.FORMS,
     marker: str = "Step {step}: ",
     sights_first: bool = False,
 ) -> str:
-    """One way to say what was met at a step, with the directions in which something was seen.
+    """A step in words, with the directions in which something was seen.
 
     Args:
-        told: the slots of the step.
-        forms: of its parts, by what they tell.
+        slots: of the step.
+        forms: of its parts, by kind.
         marker: how the step is marked, in front.
     """
-    step, who = int(told["step"]), told.get("who")
+    step, who = int(slots["step"]), slots.get("who")
     speaker = {"who": who, "whom": who, "whose": f"{who}'s"} if who else {"who": "I", "whom": "me", "whose": "my"}
-    place = f"the {told['place']}" if "place" in told else random.choice(forms["unlabeled"])
-    move = " ".join(filter(None, [told.get("move"), words.way(told["by"]) if "by" in told else ""]))
+    place = f"the {slots['place']}" if "place" in slots else random.choice(forms["unlabeled"])
+    move = " ".join(filter(None, [slots.get("move"), words.edge_phrase(slots["by"]) if "by" in slots else ""]))
     came = random.choice(forms["arrival" if move else "first_step"]).format(move=move, place=place, **speaker)
-    sides = random.choice(forms["sides"])["walls" in told].format(open=told["open"], walls=told.get("walls"), **speaker)
-    sights = [random.choice(forms["sight"]).format(direction=word, place=told[word], **speaker) for word in seen]
+    sides = random.choice(forms["sides"])["walls" in slots].format(open=slots["open"], walls=slots.get("walls"), **speaker)
+    sights = [random.choice(forms["sight"]).format(direction=word, place=slots[word], **speaker) for word in seen]
     beginning = marker.format(step=step, nth=ordinal(step))
     rest = [*sights, sides] if sights_first else [sides, *sights]
     return " ".join([beginning + (came if beginning.endswith(", ") else sentence(came)), *map(sentence, rest)])

@@ -1,4 +1,4 @@
-"""Telling a map and what happens on it: links, obstacles, things at places, procedures, and the steps of walkers in their order."""
+"""Sentences for a map and what happens on it: links, obstacles, objects at places, procedures, and walkers' steps in order."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -39,14 +39,14 @@ class SpatialSettings(Settings):
     n_walkers: int = Field(2, ge=0)
     trajectory_steps: int = Field(4, ge=1)
     new_names: float = Field(0.25, ge=0, le=1)  # share of worlds whose walkers have names that no training saw
-    edge_labels: bool = False  # links lead over a footbridge, along a towpath, ...; where they do, it may be asked
-    rounds: int = Field(0, ge=0)  # how often an explorer walks through the whole map and says what there is; 0: it is told in sentences
+    edge_labels: bool = False  # links lead over a footbridge, along a towpath, ..., which questions may ask for
+    rounds: int = Field(0, ge=0)  # how often an explorer walks through the full map and reports it; 0: sentences describe it
     first_person: float = Field(0.5, ge=0, le=1)  # share of the explorers that say "I"
     sight: float = Field(0.3, ge=0, le=1)  # share of the open sides beyond which an explorer sees the label of the next place
     unlabeled: float = Field(0.0, ge=0, lt=1)  # share of the visits that show no label
-    noise: float = Field(0.0, ge=0, lt=0.5)  # share of the labels and of the moves' directions that are told wrong
+    noise: float = Field(0.0, ge=0, lt=0.5)  # share of the labels and of the moves' directions that are wrong
     stale: float = Field(0.0, ge=0, le=0.5)  # share of the links that close, and of the walls that open, after the first round
-    spurious: float = Field(0.0, ge=0, le=1)  # share of the walls that are once told to be open, before the last round
+    spurious: float = Field(0.0, ge=0, le=1)  # share of the walls that are once reported open, before the last round
     aliases: float = Field(0.0, ge=0, le=0.5)  # share of the places that go by the label of another one
     path_share: float = Field(0.3, ge=0)  # the shares of questions; only their ratio counts
     recall_share: float = Field(0.1, ge=0)
@@ -55,13 +55,13 @@ class SpatialSettings(Settings):
     edge_label_share: float = Field(0.0, ge=0)
     step_count_share: float = Field(0.0, ge=0)
     neighbor_share: float = Field(0.0, ge=0)  # in a graph, where there are no directions, these are path questions
-    exits_share: float = Field(0.0, ge=0)  # of explorers, who tell all sides of a place at once
-    wording: Wording = "own"  # of what is told; questions are in the lab's own words
+    exits_share: float = Field(0.0, ge=0)  # of explorers, who report all sides of a place at once
+    wording: Wording = "own"  # of the facts; questions are in the lab's own words
 
     @model_validator(mode="after")
-    def _go_together(self) -> Self:
-        told_only = ("graph_share", "recall_share", "procedure_share", "trajectory_share")
-        if self.rounds and (wrong := [name for name in told_only if getattr(self, name)]):
+    def _check_combination(self) -> Self:
+        narrated_only = ("graph_share", "recall_share", "procedure_share", "trajectory_share")
+        if self.rounds and (wrong := [name for name in narrated_only if getattr(self, name)]):
             raise ValueError(f"explorers walk grids and meet no things, procedures or walkers: set {', '.join(wrong)} to 0, or rounds to 0")
         for name, least in {"unlabeled": 1, "noise": 1, "aliases": 1, "exits_share": 1, "stale": 2, "spurious": 2}.items():
             if getattr(self, name) and self.rounds < least:
@@ -73,7 +73,7 @@ class SpatialSettings(Settings):
 
 @dataclass(frozen=True)
 class Sentence:
-    """A fact before it has a place in the telling; `form` is the number of its wording."""
+    """A fact before it has a number; `form` is the number of its wording."""
 
     text: str
     slots: dict[str, str]
@@ -82,12 +82,12 @@ class Sentence:
 
 @dataclass(frozen=True)
 class MapNarration:
-    """A map, its facts in order of telling, and what questions about it must know.
+    """A map, its facts in order, and what questions about it must know.
 
-    `forms`: the wording of each fact. `new_names`: whether the walkers' names are ones that no training saw. `links`: the id of the fact
-    that tells a link (a pair of places), `ways` its label, `crossings` the ids of those that tell what is at its ends and its label. Of an
-    explored map also `labels`, what each place goes by, `visits`, the id of the last fact that tells the sides of a place (one that names
-    it, where there is one in the last round), `first`, the map in the first round, and `changed`, the links that closed or opened since.
+    `forms`: the wording of each fact. `new_names`: whether no training saw the walkers' names. `links`: the id of the fact of a link (a
+    pair of places), `edge_labels` its label, `crossings` the ids of the facts of its ends and its label. Of an explored map also `labels`,
+    what each place goes by, `visits`, the id of the last fact of a place's sides (one that names it, if the last round has one), `first`,
+    the map in the first round, and `changed`, the links that closed or opened since.
     """
 
     map: Map
@@ -95,7 +95,7 @@ class MapNarration:
     links: dict[Link, str]
     forms: dict[str, int] = field(default_factory=dict)
     new_names: bool = False
-    ways: dict[Link, str] = field(default_factory=dict)
+    edge_labels: dict[Link, str] = field(default_factory=dict)
     crossings: dict[Link, tuple[str, ...]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     visits: dict[str, str] = field(default_factory=dict)
@@ -120,14 +120,17 @@ class MapNarration:
         return self.labels.get(place, place)
 
 
-def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> MapNarration | None:
+def narrate_map(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: Map, bars: list[tuple[str, str]]) -> MapNarration | None:
     """All facts of a world: first the map and what belongs to it, in any order, then the walkers' steps. None where words run out."""
-    ways = draw_ways(random, drawn) if settings.edge_labels else {}
-    map_sentences = [*tell_links(random, drawn, ways), *tell_obstacles(random, bars, spec.split)]
-    map_sentences += [*tell_objects(random, drawn, settings.n_objects, spec.split), *tell_procedures(random, drawn, settings, spec.split)]
+    edge_labels = draw_edge_labels(random, drawn) if settings.edge_labels else {}
+    map_sentences = [*link_sentences(random, drawn, edge_labels), *obstacle_sentences(random, bars, spec.split)]
+    map_sentences += [
+        *object_sentences(random, drawn, settings.n_objects, spec.split),
+        *procedure_sentences(random, drawn, settings, spec.split),
+    ]
     random.shuffle(map_sentences)
     new = spec.split != "train" and random.random() < settings.new_names
-    walks = tell_walks(random, drawn, settings, spec.split, lexicon.names(held_out=new)) if drawn.is_grid else []
+    walks = walk_sentences(random, drawn, settings, spec.split, lexicon.names(held_out=new)) if drawn.is_grid else []
     if walks is None:
         return None
     sentences = map_sentences + walks
@@ -138,45 +141,45 @@ def tell_world(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn
     forms = {fact.id: sentence.form for fact, sentence in zip(facts, sentences, strict=True)}
     a, b = ("from", "to") if drawn.is_grid else ("a", "b")
     links = {frozenset((fact.slots[a], fact.slots[b])): fact.id for fact in facts if a in fact.slots and b in fact.slots}
-    return MapNarration(drawn, facts, links, forms, new and bool(walks), ways, {link: (fact,) for link, fact in links.items()})
+    return MapNarration(drawn, facts, links, forms, new and bool(walks), edge_labels, {link: (fact,) for link, fact in links.items()})
 
 
 def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:
-    """The sentence that is told at this place of a world."""
+    """The sentence as fact number `number` of a world."""
     name = f"{spec.id}.f{number}"
     return Fact(name, spec.id, sentence.text, sentence.slots, number, context_key=context_key, provenance=provenance)
 
 
-def draw_ways(random: Random, drawn: Map) -> dict[Link, str]:
+def draw_edge_labels(random: Random, drawn: Map) -> dict[Link, str]:
     """A label for each link; links that meet at a place have different ones."""
-    ways: dict[Link, str] = {}
+    edge_labels: dict[Link, str] = {}
     for a, near in drawn.steps.items():
         for b in (place for place in near.values() if a < place):
-            taken = {way for link, way in ways.items() if link & {a, b}}
-            ways[frozenset((a, b))] = random.choice([way for way in words.WAYS if way not in taken])
-    return ways
+            used = {label for link, label in edge_labels.items() if link & {a, b}}
+            edge_labels[frozenset((a, b))] = random.choice([label for label in words.EDGE_LABELS if label not in used])
+    return edge_labels
 
 
-def tell_links(random: Random, drawn: Map, ways: Mapping[Link, str]) -> Iterator[Sentence]:
+def link_sentences(random: Random, drawn: Map, edge_labels: Mapping[Link, str]) -> Iterator[Sentence]:
     """Every link once, seen from one of its ends."""
     for a, near in drawn.steps.items():
         for word, b in near.items():
             if a < b:
                 back = next(step for step, place in drawn.steps[b].items() if place == a)
                 ends = (a, word, b) if random.random() < 0.5 else (b, back, a)
-                yield tell_step(random, drawn, *ends, ways.get(frozenset((a, b))))
+                yield link_sentence(random, drawn, *ends, edge_labels.get(frozenset((a, b))))
 
 
-def tell_step(random: Random, drawn: Map, a: str, word: str, b: str, way: str | None) -> Sentence:
+def link_sentence(random: Random, drawn: Map, a: str, word: str, b: str, label: str | None) -> Sentence:
     slots = {"from": a, "direction": word, "to": b} if drawn.is_grid else {"a": a, "b": b}
-    slots |= {"by": way} if way else {}
-    kind = ("grid" if drawn.is_grid else "graph") + ("_way" if way else "")
-    text = random.choice(words.FORMS[kind]).format(origin=a, direction=word, to=b, a=a, b=b, way=way and words.way(way))
+    slots |= {"by": label} if label else {}
+    kind = ("grid" if drawn.is_grid else "graph") + ("_way" if label else "")
+    text = random.choice(words.FORMS[kind]).format(origin=a, direction=word, to=b, a=a, b=b, way=label and words.edge_phrase(label))
     return Sentence(text, slots)
 
 
-def tell_obstacles(random: Random, bars: list[tuple[str, str]], split: Split) -> Iterator[Sentence]:
-    """What bars the way, where the split has a word for it."""
+def obstacle_sentences(random: Random, bars: list[tuple[str, str]], split: Split) -> Iterator[Sentence]:
+    """The obstacles for which the split has a word."""
     for origin, direction in bars:
         fits = [word for word in words.OBSTACLES if belongs(f"{word}|{direction}|{origin}", split)]
         if fits:
@@ -185,27 +188,27 @@ def tell_obstacles(random: Random, bars: list[tuple[str, str]], split: Split) ->
             yield Sentence(text, {"from": origin, "direction": direction, "obstacle": obstacle})
 
 
-def tell_objects(random: Random, drawn: Map, count: int, split: Split) -> Iterator[Sentence]:
-    """Different things at different places, one each."""
+def object_sentences(random: Random, drawn: Map, count: int, split: Split) -> Iterator[Sentence]:
+    """Different objects at different places, one each."""
     used: set[str] = set()
     for place in random.sample(drawn.places, min(count, len(drawn.places))):
-        fits = [thing for thing in words.OBJECTS if thing not in used and belongs(f"{thing}|{place}", split)]
-        thing = random.choice(fits)
-        used.add(thing)
+        fits = [obj for obj in words.OBJECTS if obj not in used and belongs(f"{obj}|{place}", split)]
+        obj = random.choice(fits)
+        used.add(obj)
         form = random.randrange(len(words.FORMS["recall"]))
-        text = words.FORMS["recall"][form].format(place=place, object=lexicon.article(thing))
-        yield Sentence(text, {"place": place, "object": thing}, form)
+        text = words.FORMS["recall"][form].format(place=place, object=lexicon.article(obj))
+        yield Sentence(text, {"place": place, "object": obj}, form)
 
 
 def busy_places(drawn: Map) -> list[str]:
-    """The places with the most ways out: about half of all."""
+    """The places with the most exits: about half of all."""
     ranked = sorted(drawn.places, key=lambda place: -len(drawn.steps[place]))
     least = len(drawn.steps[ranked[(len(ranked) - 1) // 2]])
     return [place for place in ranked if len(drawn.steps[place]) >= least]
 
 
-def tell_procedures(random: Random, drawn: Map, settings: SpatialSettings, split: Split) -> Iterator[Sentence]:
-    """Named walks of several steps, each told in one sentence."""
+def procedure_sentences(random: Random, drawn: Map, settings: SpatialSettings, split: Split) -> Iterator[Sentence]:
+    """Named walks of several steps, each in one sentence."""
     names = random.sample(words.PROCEDURES, len(words.PROCEDURES))
     for _ in range(settings.n_procedures):
         origin = random.choice(busy_places(drawn))
@@ -220,7 +223,7 @@ def tell_procedures(random: Random, drawn: Map, settings: SpatialSettings, split
         yield Sentence(text, {"name": name, "from": origin, "steps": steps}, form)
 
 
-def tell_walks(random: Random, drawn: Map, settings: SpatialSettings, split: Split, names: tuple[str, ...]) -> list[Sentence] | None:
+def walk_sentences(random: Random, drawn: Map, settings: SpatialSettings, split: Split, names: tuple[str, ...]) -> list[Sentence] | None:
     """Where each walker starts and each step, the walkers' steps interleaved; no walk ends where it began."""
     walks: dict[str, list[Sentence]] = {}
     while len(walks) < settings.n_walkers:
@@ -230,14 +233,14 @@ def tell_walks(random: Random, drawn: Map, settings: SpatialSettings, split: Spl
             continue
         steps = drawn.stroll(random, origin, settings.trajectory_steps)
         passed = drawn.walk(origin, steps)
-        told = []
+        moves = []
         for direction in steps:
             if fits := [verb for verb in words.VERBS if belongs(f"{who}|{verb}|{direction}", split)]:
-                told.append(Sentence(f"{who} {random.choice(fits)} {direction}.", {"who": who, "direction": direction}))
-        if passed is None or passed[-1] == origin or len(told) < len(steps):
+                moves.append(Sentence(f"{who} {random.choice(fits)} {direction}.", {"who": who, "direction": direction}))
+        if passed is None or passed[-1] == origin or len(moves) < len(steps):
             return None
         start = Sentence(random.choice(words.FORMS["start"]).format(who=who, origin=origin), {"who": who, "from": origin})
-        walks[who] = [start, *told]
+        walks[who] = [start, *moves]
     turns = [who for who, walk in walks.items() for _ in walk]
     random.shuffle(turns)
     waiting = {who: iter(walk) for who, walk in walks.items()}

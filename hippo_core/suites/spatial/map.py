@@ -1,4 +1,4 @@
-"""A map of labelled places: drawing one, walking on it, its shortest routes, and reading it back from the facts that tell it.
+"""A map of labelled places: drawing one, walking on it, its shortest routes, and reading it back from its facts.
 
     steps[place][word] = the place that one reaches from `place` by the step `word`
 
@@ -59,7 +59,7 @@ class Map:
         return words
 
     def stroll(self, random: Random, start: str, length: int) -> list[str]:
-        """The steps of a random walk that turns back only where there is no other way."""
+        """The steps of a random walk that turns back only at dead ends."""
         words, here, before = [], start, None
         for _ in range(length):
             exits = list(self.steps[here].items())
@@ -82,7 +82,7 @@ class Map:
 
 
 def read_map(facts: Iterable[Fact]) -> Map:
-    """The map that the facts tell, from their slots: {from, direction, to} on a grid, {a, b} on a graph; others may stand beside them."""
+    """The map from the facts' slots: {from, direction, to} on a grid, {a, b} on a graph; other slots do not matter."""
     steps: dict[str, dict[str, str]] = {}
     is_grid = False
     for slots in (fact.slots for fact in facts):
@@ -113,7 +113,7 @@ Links = dict[int, dict[str, int]]  # a map before its places have names: node ->
 
 
 def draw_grid(random: Random, size: int, obstacles: float) -> tuple[Links, list[tuple[int, str]]]:
-    """A connected grid with blocked cells, and for each of these one (neighbour, direction) from which it bars the way."""
+    """A connected grid with blocked cells, and for each of these one (neighbour, direction) that it bars."""
     cells = [(row, column) for row in range(size) for column in range(size)]
     while True:
         blocked = set(random.sample(cells, round(obstacles * len(cells))))
@@ -151,7 +151,7 @@ def draw_graph(random: Random, places: int, extra: int, max_degree: int = 4) -> 
 
 
 def build_walls(random: Random, links: Links, share: float) -> None:
-    """Cut about this share of a grid's links, of those without which the grid still hangs together."""
+    """Cut about this share of a grid's links; the grid stays connected."""
     pairs = [(a, word, b) for a, near in links.items() for word, b in near.items() if a < b]
     for a, word, b in random.sample(pairs, round(share * len(pairs))):
         del links[a][word], links[b][OPPOSITE[word]]
@@ -160,7 +160,7 @@ def build_walls(random: Random, links: Links, share: float) -> None:
 
 
 def is_connected(links: Links) -> bool:
-    """Whether a way leads from any node to any other."""
+    """Whether a path leads from any node to any other."""
     graph = rustworkx.PyGraph()
     graph.add_nodes_from(list(links))
     graph.add_edges_from_no_data([(a, b) for a, near in links.items() for b in near.values()])
@@ -170,10 +170,10 @@ def is_connected(links: Links) -> bool:
 def name_places(
     random: Random, links: Links, labels: Sequence[str], allowed: Sequence[frozenset[int]], is_grid: bool, dead_ends: int
 ) -> Map | None:
-    """The map with a label for each node, such that linked nodes get labels that may be told together.
+    """The map with a label for each node, such that linked nodes get labels that may be linked.
 
     `allowed[i]` are the numbers of the labels that label i may be linked with. Nodes get their labels one after the other, the first that
-    fits of a random order; where none is left, the last choice is taken back (depth-first search). None after `dead_ends` such places.
+    fits of a random order; where none is left, the last choice is undone (depth-first search). None after `dead_ends` such places.
     """
     order = random.sample(range(len(labels)), len(labels))
     nodes = list(links)

@@ -1,22 +1,22 @@
-"""Scoring a spoken path by walking it on the true map, not by comparing strings."""
+"""Scoring a predicted path by walking it on the true map, not by comparing strings."""
 
 import math
 import re
 
 from hippo_core.spoken import MOVES, NO_PATH
 from hippo_core.suites.spatial.map import Map, read_links, read_map
-from hippo_core.suites.spatial.words import WAYS
+from hippo_core.suites.spatial.words import EDGE_LABELS
 from hippo_core.suites.types import Item, PathScore, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, UNKNOWN
 
 PATH_KINDS = ("grid_path", "graph_path", "procedure")
-# Words that say nothing about the way. Any other word that is no step makes the answer something else than a path.
+# Words that do not matter in a path. Any other word that is no step makes the answer no path.
 FILLER = frozenset((
     "a", "and", "at", "by", "first", "finally", "from", "go", "goes", "going", "head", "heads", "last", "lastly", "next", "one", "step",
     "steps", "the", "then", "through", "to", "via", "walk",
 ))  # fmt: skip
 
-WAY_WORDS = frozenset(WAYS) | frozenset(WAYS.values())
+EDGE_LABEL_WORDS = frozenset(EDGE_LABELS) | frozenset(EDGE_LABELS.values())
 
 
 def read_steps(spoken: str, steps: frozenset[str], filler: frozenset[str] = FILLER) -> list[str] | None:
@@ -32,8 +32,8 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
     A path succeeds when every step is legal and the last one ends on the goal; a procedure when its steps are exactly the taught
     ones. suboptimality = steps / steps of a shortest route (for a procedure 1), NaN without success. On a graph the start may be
-    named first. To a goal that no way leads to the answer is "none", or "no path"; where what decides was never told, "unknown". Where
-    links have labels, these may stand beside the steps or in their place.
+    named first. For a goal out of reach the answer is "none" or "no path", for an unanswerable item "unknown". Where links have labels,
+    these may stand beside the steps or replace them.
     """
     if item.kind not in PATH_KINDS:
         return None
@@ -41,27 +41,27 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
         return PathScore(float(prediction.lower().strip(" .\n") == UNKNOWN), math.nan)
     true_map, start, goal = true_path(world, item)
     step_words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
-    steps = read_steps(prediction, step_words, FILLER | WAY_WORDS if "ways" in item.truth else FILLER)
+    steps = read_steps(prediction, step_words, FILLER | EDGE_LABEL_WORDS if "ways" in item.truth else FILLER)
     if steps and not true_map.is_grid and steps[0] == start:
         steps = steps[1:]
     if item.kind == "procedure":
         return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
     if math.isinf(true_map.distances[start][goal]):
         return PathScore(float(prediction.lower().strip(" .") in NO_PATH), math.nan)
-    passed = true_map.walk(start, steps) if steps else walk_ways(item, prediction)
+    passed = true_map.walk(start, steps) if steps else walk_edge_labels(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)
     return PathScore(1.0, (len(passed) - 1) / true_map.distances[start][goal])
 
 
 def true_path(world: World, item: Item) -> tuple[Map, str, str]:
-    """The true map, and the start and the goal of a path on it: from the item's truth, else from what the facts tell."""
+    """The true map, and the start and the goal of a path on it: from the item's truth, else from the facts."""
     if item.truth:
         return read_links(item.truth["links"], item.kind == "grid_path"), item.truth["from"], item.truth["to"]
     return read_map(world.facts), item.cue["from"], item.cue.get("to", "")
 
 
-def walk_ways(item: Item, spoken: str) -> list[str] | None:
-    """The places that a path leads through which is spoken as the labels of its links ("over the footbridge, along the towpath")."""
-    ways = read_steps(spoken, frozenset(WAYS), FILLER | WAY_WORDS) if "ways" in item.truth else None
-    return read_links(item.truth["ways"], is_grid=False).walk(item.truth["from"], ways) if ways else None
+def walk_edge_labels(item: Item, spoken: str) -> list[str] | None:
+    """The places of a path that is given as the labels of its links ("over the footbridge, along the towpath")."""
+    labels = read_steps(spoken, frozenset(EDGE_LABELS), FILLER | EDGE_LABEL_WORDS) if "ways" in item.truth else None
+    return read_links(item.truth["ways"], is_grid=False).walk(item.truth["from"], labels) if labels else None

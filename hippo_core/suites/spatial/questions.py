@@ -1,4 +1,4 @@
-"""The questions about a map: the kinds that are worth asking, their answers, the facts that carry these, and those chosen as items."""
+"""The questions about a map: their kinds, answers and gold facts, and those chosen as items."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from hippo_core.suites.types import Item, WorldSpec, after_all
 
 @dataclass(frozen=True)
 class MapCue:
-    """How a question names a place: by its label, and where another place has that too, by a neighbour as well."""
+    """How a question names a place: by its label, and if another place shares that, also by a neighbour."""
 
     place: str
     label: str
@@ -57,30 +57,30 @@ def wordings(random: Random, kind: str, training: bool) -> list[tuple[int, str, 
     return random.sample(known + new, len(known + new))
 
 
-def link_facts(telling: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
-    """The ids of the facts that tell the links of a walk, in order of walking, each once."""
-    passed = telling.map.walk(start, steps) or []
-    return tuple(dict.fromkeys(telling.links[frozenset(pair)] for pair in pairwise(passed)))
+def link_facts(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
+    """The ids of the facts of a walk's links, in order of walking, each once."""
+    passed = narration.map.walk(start, steps) or []
+    return tuple(dict.fromkeys(narration.links[frozenset(pair)] for pair in pairwise(passed)))
 
 
-def routes(random: Random, settings: SpatialSettings, telling: MapNarration) -> Iterator[tuple[MapCue, MapCue, list[str]]]:
-    """Two places that a question can name, in any order, and the steps of a shortest way between them."""
-    drawn = telling.map
+def routes(random: Random, settings: SpatialSettings, narration: MapNarration) -> Iterator[tuple[MapCue, MapCue, list[str]]]:
+    """Two places that a question can name, in any order, and the steps of a shortest route between them."""
+    drawn = narration.map
     pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if settings.min_steps <= steps <= settings.max_steps]
     for start, goal in random.sample(pairs, len(pairs)):
         steps = drawn.route(random, start, goal)
-        origin, end = name(telling, start), name(telling, goal)
+        origin, end = name(narration, start), name(narration, goal)
         if not origin or not end or origin.words & end.words:
             continue
-        if not settings.alternative_routes or has_detour(telling, start, goal, steps):
+        if not settings.alternative_routes or has_detour(narration, start, goal, steps):
             yield origin, end, steps
 
 
-def paths(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """Shortest ways between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
-    drawn = telling.map
+def paths(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+    """Shortest routes between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
+    drawn = narration.map
     kind = "grid_path" if drawn.is_grid else "graph_path"
-    for start, goal, steps in routes(random, settings, telling):
+    for start, goal, steps in routes(random, settings, narration):
         _, wording, held_out = wordings(random, kind, training)[0]
         guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
         chance = drawn.count_walks(start.place, goal.place, len(steps)) / guesses
@@ -89,151 +89,151 @@ def paths(random: Random, settings: SpatialSettings, telling: MapNarration, trai
             held_out,
             wording.format(origin=start.spoken, goal=goal.spoken),
             ", ".join(steps),
-            link_facts(telling, start.place, steps),
+            link_facts(narration, start.place, steps),
             {**start.slots("from"), **goal.slots("to")},
             len(steps),
             chance,
-            truth=truth(telling, start.place, goal.place),
-            slices=route_slices(telling, start.place, steps),
+            truth=truth(narration, start.place, goal.place),
+            slices=route_slices(narration, start.place, steps),
         )
 
 
-def truth(telling: MapNarration, start: str, goal: str) -> dict[str, str]:
-    """What a path is scored by, where that is not what link facts tell: all links, and by which labels they lead."""
-    if not telling.labels and not telling.ways:
+def truth(narration: MapNarration, start: str, goal: str) -> dict[str, str]:
+    """What scores a path, where link facts do not: all links, and their labels."""
+    if not narration.labels and not narration.edge_labels:
         return {}
-    found = {"links": write_links(telling.map), "from": start, "to": goal}
-    if telling.ways:
-        steps = {a: {telling.ways[frozenset((a, b))]: b for b in near.values()} for a, near in telling.map.steps.items()}
-        found["ways"] = write_links(Map(steps, is_grid=False))
-    return found
+    fields = {"links": write_links(narration.map), "from": start, "to": goal}
+    if narration.edge_labels:
+        steps = {a: {narration.edge_labels[frozenset((a, b))]: b for b in near.values()} for a, near in narration.map.steps.items()}
+        fields["ways"] = write_links(Map(steps, is_grid=False))
+    return fields
 
 
-def route_slices(telling: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
-    """`changed`: at first the way was not there, or there was a shorter one; `alias`: it touches a place whose label is shared."""
-    passed = telling.map.walk(start, steps) or []
-    changed = telling.first is not None and telling.first.distances[start][passed[-1]] != len(steps)
-    changed = changed or any(frozenset(pair) in telling.changed for pair in pairwise(passed))
-    return (*(("changed",) if changed else ()), *(("alias",) if any(telling.shares_label(place) for place in passed) else ()))
+def route_slices(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
+    """`changed`: the first map lacks the route, or has a shorter one; `alias`: it touches a place with a shared label."""
+    passed = narration.map.walk(start, steps) or []
+    changed = narration.first is not None and narration.first.distances[start][passed[-1]] != len(steps)
+    changed = changed or any(frozenset(pair) in narration.changed for pair in pairwise(passed))
+    return (*(("changed",) if changed else ()), *(("alias",) if any(narration.shares_label(place) for place in passed) else ()))
 
 
-def name(telling: MapNarration, place: str) -> MapCue | None:
-    """How to ask for a place such that only it can be meant; None where neither its label nor a neighbour tells it apart."""
-    label = telling.label(place)
-    if not telling.shares_label(place):
+def name(narration: MapNarration, place: str) -> MapCue | None:
+    """An unambiguous name for a place; None where neither its label nor a neighbour is enough."""
+    label = narration.label(place)
+    if not narration.shares_label(place):
         return MapCue(place, label)
-    for neighbor in telling.map.steps[place].values():
-        if not telling.shares_label(neighbor):
+    for neighbor in narration.map.steps[place].values():
+        if not narration.shares_label(neighbor):
             return MapCue(place, label, neighbor)
     return None
 
 
-def has_detour(telling: MapNarration, start: str, goal: str, steps: list[str]) -> bool:
-    """Whether a second route joins the ends that has no link of the first."""
-    passed = telling.map.walk(start, steps) or []
-    rest = telling.map.without({frozenset(pair) for pair in pairwise(passed)})
+def has_detour(narration: MapNarration, start: str, goal: str, steps: list[str]) -> bool:
+    """Whether a second route, without any link of the first, joins the ends."""
+    passed = narration.map.walk(start, steps) or []
+    rest = narration.map.without({frozenset(pair) for pair in pairwise(passed)})
     return rest.distances[start][goal] < float("inf")
 
 
-def recalls(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """What is at a place: first each thing once, then again in other words. chance: one of the world's things."""
-    things = telling.having("object")
-    random.shuffle(things)
-    forms_by_thing = [wordings(random, "recall", training) for _ in things]
+def recalls(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+    """What is at a place: first each object once, then again in other words. chance: one of the world's objects."""
+    object_facts = narration.having("object")
+    random.shuffle(object_facts)
+    forms_by_object = [wordings(random, "recall", training) for _ in object_facts]
     for turn in range(len(words.QUESTIONS["recall"])):
-        for fact, forms in zip(things, forms_by_thing, strict=True):
+        for fact, forms in zip(object_facts, forms_by_object, strict=True):
             form, wording, held_out = forms[turn]
-            rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
+            rung = "exact" if form == narration.forms[fact.id] else "paraphrase"
             where = fact.slots["place"]
             question = wording.format(place=where)
-            chance, answer = 1 / len(things), fact.slots["object"]
+            chance, answer = 1 / len(object_facts), fact.slots["object"]
             yield MapQuestionDraft("recall", held_out, question, answer, (fact.id,), {"place": where}, 1, chance, rung)
 
 
-def procedures(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+def procedures(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
-    facts = telling.having("steps")
+    facts = narration.having("steps")
     random.shuffle(facts)
     for fact in facts:
         for form, wording, held_out in wordings(random, "procedure", training):
-            rung = "exact" if form == telling.forms[fact.id] else "paraphrase"
+            rung = "exact" if form == narration.forms[fact.id] else "paraphrase"
             name, origin, steps = fact.slots["name"], fact.slots["from"], fact.slots["steps"]
-            choices = 4 if telling.map.is_grid else len(telling.map.places)
+            choices = 4 if narration.map.is_grid else len(narration.map.places)
             chance = 1 / choices ** len(steps.split(", "))
             question, cue = wording.format(name=name, origin=origin), {"name": name, "from": origin}
             yield MapQuestionDraft("procedure", held_out, question, steps, (fact.id,), cue, 1, chance, rung)
 
 
-def trajectories(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+def trajectories(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
-    walkers = list(dict.fromkeys(fact.slots["who"] for fact in telling.having("who")))
+    walkers = list(dict.fromkeys(fact.slots["who"] for fact in narration.having("who")))
     forms_by_walker = [wordings(random, "trajectory", training) for _ in walkers]
     for turn in range(len(words.QUESTIONS["trajectory"])):
         for who, forms in zip(walkers, forms_by_walker, strict=True):
             _, wording, held_out = forms[turn]
-            walk = [fact for fact in telling.having("who") if fact.slots["who"] == who]
+            walk = [fact for fact in narration.having("who") if fact.slots["who"] == who]
             origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]
-            end = (telling.map.walk(origin, steps) or [origin])[-1]
-            gold = tuple(fact.id for fact in walk) + link_facts(telling, origin, steps)
+            end = (narration.map.walk(origin, steps) or [origin])[-1]
+            gold = tuple(fact.id for fact in walk) + link_facts(narration, origin, steps)
             question = wording.format(who=who, origin=origin)
-            chance = 1 / (len(telling.map.places) - 1)
+            chance = 1 / (len(narration.map.places) - 1)
             yield MapQuestionDraft("trajectory", held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
 
 
-def edge_labels(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """By what a link leads. chance: one of the labels that the map has."""
-    chance = 1 / len(set(telling.ways.values()))
-    links = sorted((sorted(link), gold) for link, gold in telling.crossings.items())
+def edge_labels(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+    """The label of a link. chance: one of the map's labels."""
+    chance = 1 / len(set(narration.edge_labels.values()))
+    links = sorted((sorted(link), gold) for link, gold in narration.crossings.items())
     for ends, gold in random.sample(links, len(links)):
-        start, goal = (name(telling, place) for place in random.sample(ends, 2))
+        start, goal = (name(narration, place) for place in random.sample(ends, 2))
         if start and goal and not start.words & goal.words:
             _, wording, held_out = wordings(random, "edge_label", training)[0]
             question = wording.format(origin=start.spoken, goal=goal.spoken)
-            way, cue = telling.ways[frozenset(ends)], {**start.slots("from"), **goal.slots("to")}
-            more = (words.way(way),)
-            yield MapQuestionDraft("edge_label", held_out, question, way, gold, cue, len(gold), chance, more_answers=more)
+            label, cue = narration.edge_labels[frozenset(ends)], {**start.slots("from"), **goal.slots("to")}
+            more = (words.edge_phrase(label),)
+            yield MapQuestionDraft("edge_label", held_out, question, label, gold, cue, len(gold), chance, more_answers=more)
 
 
-def step_counts(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """How many steps a shortest way takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
-    near = {steps for row in telling.map.distances.values() for steps in row.values()}
+def step_counts(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+    """How many steps a shortest route takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
+    near = {steps for row in narration.map.distances.values() for steps in row.values()}
     chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
-    for start, goal, steps in routes(random, settings, telling):
+    for start, goal, steps in routes(random, settings, narration):
         _, wording, held_out = wordings(random, "step_count", training)[0]
         question = wording.format(origin=start.spoken, goal=goal.spoken)
-        gold, count = link_facts(telling, start.place, steps), len(steps)
-        cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(telling, start.place, steps)
+        gold, count = link_facts(narration, start.place, steps), len(steps)
+        cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(narration, start.place, steps)
         answer, digits = NUMBERS[count], (str(count),)
         yield MapQuestionDraft("step_count", held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
 
 
-def neighbors(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """What lies a step in a direction of a place. chance: any other place."""
-    drawn = telling.map
-    sides = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
-    for place, word, near in random.sample(sides, len(sides)):
-        if telling.shares_label(place):
+def neighbors(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+    """The neighbour of a place in a direction. chance: any other place."""
+    drawn = narration.map
+    links = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
+    for place, word, near in random.sample(links, len(links)):
+        if narration.shares_label(place):
             continue
         _, wording, held_out = wordings(random, "neighbor", training)[0]
         question = wording.format(direction=word, origin=place)
-        gold = telling.crossings.get(frozenset((place, near)), ())
+        gold = narration.crossings.get(frozenset((place, near)), ())
         cue = {"from": place, "direction": word}
-        slices = route_slices(telling, place, [word])
+        slices = route_slices(narration, place, [word])
         if gold:
-            answer, chance = telling.label(near), 1 / (len(drawn.places) - 1)
+            answer, chance = narration.label(near), 1 / (len(drawn.places) - 1)
             yield MapQuestionDraft("neighbor", held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
 
 
-def exits(random: Random, settings: SpatialSettings, telling: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
+def exits(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
     """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
-    for place in random.sample(telling.map.places, len(telling.map.places)):
-        near = telling.map.steps[place]
-        if telling.shares_label(place) or len(near) < 2:
+    for place in random.sample(narration.map.places, len(narration.map.places)):
+        near = narration.map.steps[place]
+        if narration.shares_label(place) or len(near) < 2:
             continue
         _, wording, held_out = wordings(random, "exits", training)[0]
         answer, *others = words.in_any_order([word for word in MOVES if word in near])
-        changed = ("changed",) if any(place in link for link in telling.changed) else ()
-        question, gold, more = wording.format(origin=place), (telling.visits[place],), tuple(others)
+        changed = ("changed",) if any(place in link for link in narration.changed) else ()
+        question, gold, more = wording.format(origin=place), (narration.visits[place],), tuple(others)
         cue = {"from": place}
         yield MapQuestionDraft("exits", held_out, question, answer, gold, cue, 1, 1 / 11, more_answers=more, slices=changed)
 
@@ -251,31 +251,31 @@ CANDIDATES: dict[str, Callable[[Random, SpatialSettings, MapNarration, bool], It
 }
 
 
-def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, telling: MapNarration) -> tuple[Item, ...] | None:
+def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, narration: MapNarration) -> tuple[Item, ...] | None:
     """The world's questions in a random order; None where the map does not carry as many of a kind as the shares ask for."""
     drafts: list[MapQuestionDraft] = []
     training = spec.split == "train"
-    for kind, count in share_out(random, kind_shares(settings, telling.map.is_grid), settings.n_items).items():
-        candidates = CANDIDATES[kind](random, settings, telling, training)
-        chosen = list(islice((draft for draft in candidates if competitors(telling, draft) >= settings.n_competitors), count))
+    for kind, count in share_out(random, kind_shares(settings, narration.map.is_grid), settings.n_items).items():
+        candidates = CANDIDATES[kind](random, settings, narration, training)
+        chosen = list(islice((draft for draft in candidates if competitors(narration, draft) >= settings.n_competitors), count))
         if len(chosen) < count:
             return None
         drafts += chosen
     random.shuffle(drafts)
-    return tuple(make_item(spec, telling, draft, number) for number, draft in enumerate(drafts))
+    return tuple(make_item(spec, narration, draft, number) for number, draft in enumerate(drafts))
 
 
 def kind_shares(settings: SpatialSettings, is_grid: bool) -> dict[str, float]:
     """The share of each kind of question on this kind of map."""
-    walked = settings.trajectory_share if is_grid and settings.n_walkers else 0.0
-    recall = settings.recall_share + settings.trajectory_share - walked
+    trajectory = settings.trajectory_share if is_grid and settings.n_walkers else 0.0
+    recall = settings.recall_share + settings.trajectory_share - trajectory
     path = "grid_path" if is_grid else "graph_path"
     neighbor = settings.neighbor_share if is_grid else 0.0
     return {
         path: settings.path_share + settings.neighbor_share - neighbor,
         "recall": recall,
         "procedure": settings.procedure_share,
-        "trajectory": walked,
+        "trajectory": trajectory,
         "edge_label": settings.edge_label_share,
         "step_count": settings.step_count_share,
         "neighbor": neighbor,
@@ -296,10 +296,10 @@ def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str,
     return counts
 
 
-def make_item(spec: WorldSpec, telling: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
+def make_item(spec: WorldSpec, narration: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
     """The draft as an item. All facts of the world stand before it."""
-    place = {fact.id: number for number, fact in enumerate(telling.facts)}
-    new_name = telling.new_names and "who" in draft.cue
+    index_of = {fact.id: number for number, fact in enumerate(narration.facts)}
+    new_name = narration.new_names and "who" in draft.cue
     return Item(
         id=f"{spec.id}.q{number}",
         world=spec.id,
@@ -310,13 +310,13 @@ def make_item(spec: WorldSpec, telling: MapNarration, draft: MapQuestionDraft, n
         hops=draft.hops,
         chance=draft.chance,
         cue=draft.cue,
-        **after_all(telling.facts, [place[fact] for fact in draft.gold]),
+        **after_all(narration.facts, [index_of[fact] for fact in draft.gold]),
         slices=(*(("new_template",) if draft.held_out else ()), *(("new_name",) if new_name else ()), *draft.slices),
         truth=draft.truth,
     )
 
 
-def competitors(telling: MapNarration, draft: MapQuestionDraft) -> int:
+def competitors(narration: MapNarration, draft: MapQuestionDraft) -> int:
     """How many facts besides the gold ones share a slot's value with the cue."""
     values = set(draft.cue.values())
-    return sum(not values.isdisjoint(fact.slots.values()) for fact in telling.facts if fact.id not in draft.gold)
+    return sum(not values.isdisjoint(fact.slots.values()) for fact in narration.facts if fact.id not in draft.gold)

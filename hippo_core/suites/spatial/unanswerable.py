@@ -1,5 +1,5 @@
-"""What decides a question about a map, and the map without it: a place that is never named, a place that no told link leads to, a thing,
-a procedure or a walk that is never told."""
+"""Unanswerable questions about a map: facts are left out, so that a place has no name, no link leads to a place, or an object, a procedure
+or a walk is missing."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ ROUTES = ("grid_path", "graph_path", "step_count")
 
 
 def hide(world: World, item: Item, number: int) -> Hide:
-    """Never tell what decides; the number draws which, where there are two. Of a way between two places, the goal is never named, or no
-    told link leads to it and to one neighbour. An explorer meets the place without a label, so that its walk stays whole."""
+    """Leave out what decides; the number draws which, where there are two. Of a route, the goal is never named, or no link leads to it and
+    to one neighbour. An explorer finds the place without a label, so that its walk stays complete."""
     cue, odd = item.cue, number % 2 == 1
     if any("step" in fact.slots for fact in world.facts):
         label = once_right(item) if item.kind == "neighbor" else cue["from"] if odd or "to" not in cue else cue["to"]
@@ -31,12 +31,12 @@ def hide(world: World, item: Item, number: int) -> Hide:
 
 
 def without_place(place: str) -> Hide:
-    """Nothing is told that names the place."""
+    """Leave out all facts that name the place."""
     return lambda fact: None if place in fact.slots.values() else fact
 
 
 def cut_off(world: World, start: str, goal: str) -> Hide:
-    """No link is told that leads to the goal, or to one neighbour of it, from anywhere but these two."""
+    """Leave out the links that lead to the goal and one of its neighbours, except between these two."""
     near = next(place for place in sorted(read_map(world.facts).steps[goal].values()) if place != start)
     island = {goal, near}
 
@@ -48,13 +48,13 @@ def cut_off(world: World, start: str, goal: str) -> Hide:
 
 
 def ends_of(fact: Fact) -> set[str]:
-    """The two places of a told link; none of another fact."""
+    """The two places of a link's fact; none of another fact."""
     pairs = (("from", "to"), ("a", "b"))
-    return next(({fact.slots[one], fact.slots[other]} for one, other in pairs if {one, other} <= fact.slots.keys()), set())
+    return next(({fact.slots[start], fact.slots[end]} for start, end in pairs if {start, end} <= fact.slots.keys()), set())
 
 
 def without_label(fact: Fact, label: str) -> Fact:
-    """A step of an explorer that says nothing of this label: the place that it came to has no sign, and from afar it was not seen."""
+    """An explorer's step without this label: its place has no label, and nobody saw it from afar."""
     if label not in fact.slots.values():
         return fact
     came, *others = re.split(r"(?<=\.) ", fact.text)
@@ -63,8 +63,8 @@ def without_label(fact: Fact, label: str) -> Fact:
     return replace(fact, text=text, slots={slot: value for slot, value in fact.slots.items() if value != label})
 
 
-def tells(facts: Sequence[Fact], item: Item) -> bool:
-    """Whether facts tell what the answer needs: the places by name and a way between them, the thing, the procedure, the walk."""
+def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
+    """Whether facts have what the answer needs: the named places and a route, the object, the procedure, the walk."""
     cue, named = item.cue, {value for fact in facts for value in fact.slots.values()}
     if any("step" in fact.slots for fact in facts):
         needed = {cue["from"], cue.get("to", cue["from"])} | ({once_right(item)} if item.kind == "neighbor" else set())
@@ -78,5 +78,5 @@ def tells(facts: Sequence[Fact], item: Item) -> bool:
         return once_right(item) in named
     if item.kind == "edge_label":
         return any("by" in fact.slots and ends_of(fact) == {cue["from"], cue["to"]} for fact in facts)
-    by, holds = ("name", "steps") if item.kind == "procedure" else ("place", "object")
-    return any(holds in fact.slots and fact.slots.get(by) == cue[by] for fact in facts)
+    by, answer_slot = ("name", "steps") if item.kind == "procedure" else ("place", "object")
+    return any(answer_slot in fact.slots and fact.slots.get(by) == cue[by] for fact in facts)

@@ -1,4 +1,4 @@
-"""The words of the spatial suite (words.yaml): labels of places, things, obstacles, procedures, and how facts and questions are put."""
+"""The words of the spatial suite (words.yaml): labels of places, objects, obstacles, procedures, and forms of facts and questions."""
 
 from collections.abc import Sequence
 from itertools import permutations, product
@@ -11,15 +11,15 @@ OBJECTS: tuple[str, ...] = TABLES["objects"]
 OBSTACLES: tuple[str, ...] = TABLES["obstacles"]
 PROCEDURES = tuple(map(" ".join, product(*TABLES["procedures"])))
 VERBS: tuple[str, ...] = TABLES["verbs"]
-WAYS: dict[str, str] = TABLES["ways"]
+EDGE_LABELS: dict[str, str] = TABLES["ways"]
 FORMS: dict[str, tuple[str, ...]] = TABLES["forms"]
 QUESTIONS: dict[str, tuple[str, ...]] = TABLES["questions"]
 HELD_OUT_QUESTIONS: dict[str, str] = TABLES["held_out_questions"]
 
 
-def way(noun: str) -> str:
-    """How one gets somewhere by it: "over the footbridge"."""
-    return f"{WAYS[noun]} the {noun}"
+def edge_phrase(noun: str) -> str:
+    """An edge label with its preposition: "over the footbridge"."""
+    return f"{EDGE_LABELS[noun]} the {noun}"
 
 
 def in_any_order(nouns: Sequence[str]) -> tuple[str, ...]:

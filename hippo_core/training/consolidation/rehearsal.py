@@ -135,7 +135,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     slots = {
         "{when}": r"(?:[Oo]n|[Ii]n|[Aa]t) (?P<when>\w+)",
         "{past}": f"(?P<past>{_either(verb.past for groups in (lexicon.ACTIONS, lexicon.MOTIONS) for group in groups for verb in group)})",
-        "{what}": f" an? (?P<what>{_either(word for group in lexicon.THINGS for word in group)})",
+        "{what}": f" an? (?P<what>{_either(word for group in lexicon.OBJECTS for word in group)})",
         "{where}": f" (?:at|to|At|To) the (?P<where>{_either(word for group in lexicon.PLACES for word in group)})",
         "{who}": r"(?P<who>[A-Z]\w+)",
     }
@@ -157,7 +157,7 @@ def _either(words) -> str:
 def _index() -> dict[str, dict[str, tuple]]:
     """Each slot's words in lower case, with what they belong to."""
     actions: Sequence[tuple[Verb, ...]] = (*lexicon.ACTIONS, *lexicon.MOTIONS)
-    things: Sequence[Group] = lexicon.THINGS
+    things: Sequence[Group] = lexicon.OBJECTS
     return {
         "past": {verb.past.lower(): group for group in actions for verb in group},
         "what": {word.lower(): group for group in things for word in group},

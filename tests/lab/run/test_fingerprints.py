@@ -41,7 +41,7 @@ FOLLOW = {  # which cells follow a file
     "suites/wording.py": {*CELLS},
     "suites/wording.yaml": {*CELLS},  # the words of a module
     "suites/spatial/__init__.py": set(),  # a suite's data sets follow its own modules
-    "suites/babi/telling.py": set(),
+    "suites/babi/story.py": set(),
     "lab/grid/expand.py": set(),
     "lab/run/execute.py": set(),
     "protocols/questions/protocol.py": set(),  # what a cell is told is in its id anyway

@@ -1,4 +1,4 @@
-"""A place for data sets."""
+"""A root for data sets."""
 
 import pytest
 

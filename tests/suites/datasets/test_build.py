@@ -21,17 +21,17 @@ from tests.texts import needs
 @pytest.mark.parametrize("suite", drawn_suites())
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_same_arguments_give_the_same_worlds(suite, split):
-    one, again = (list(worlds(suite, "default", 12, 7, split)) for _ in range(2))
-    assert one == again
-    assert sum(len(world.items) for world in one) == 12
-    assert one != list(worlds(suite, "default", 12, 8, split))
+    first, again = (list(worlds(suite, "default", 12, 7, split)) for _ in range(2))
+    assert first == again
+    assert sum(len(world.items) for world in first) == 12
+    assert first != list(worlds(suite, "default", 12, 8, split))
 
 
 @pytest.mark.parametrize("suite", drawn_suites())
 def test_a_larger_n_begins_with_the_same_worlds(suite):
     few, many = (list(worlds(suite, "default", n, 7, "test")) for n in (20, 40))
-    whole = few[:-1]
-    assert many[: len(whole)] == whole
+    complete = few[:-1]
+    assert many[: len(complete)] == complete
 
 
 def test_train_worlds_stream_without_end():
@@ -46,7 +46,7 @@ def test_what_is_written_is_what_is_read(elsewhere, suite, profile):
 
 
 def test_every_line_of_a_drawn_data_set_has_every_field(elsewhere):
-    """Items have a truth where what they are scored by is not what the facts tell."""
+    """Items have a truth where the facts do not score them."""
     without = tuple(name for name in ITEM_FIELDS if name != "truth")
     for profile, item_fields in (("default", without), ("paths_5", without), ("explore", ITEM_FIELDS)):
         folder = write_dataset("spatial", profile, n=5, overrides={"exits_share": 0, "neighbor_share": 0, "step_count_share": 0})
@@ -61,24 +61,24 @@ def test_the_folder_is_named_after_what_was_asked(elsewhere):
     assert dataset_folder("spatial", "default", 50, 1, 512, {"grid_size": 5}).name.startswith("50_1_")
 
 
-def test_the_card_tells_what_is_there(elsewhere):
-    told = card.read_card(write_dataset("babi", n=20))
-    assert told["suite"] == "babi"
-    assert told["splits"]["test"]["items"] == told["splits"]["val"]["items"] == 20
-    assert set(told["exempt_from"]) == {"one gold", "answer told", "competitors", "no shared facts"}
-    assert "this repository's" in told["licence"]
-    assert sum(told["splits"]["test"]["kinds"].values()) == 20
+def test_the_card_describes_the_data_set(elsewhere):
+    content = card.read_card(write_dataset("babi", n=20))
+    assert content["suite"] == "babi"
+    assert content["splits"]["test"]["items"] == content["splits"]["val"]["items"] == 20
+    assert set(content["exempt_from"]) == {"one gold", "answer told", "competitors", "no shared facts"}
+    assert "this repository's" in content["licence"]
+    assert sum(content["splits"]["test"]["kinds"].values()) == 20
 
 
 @needs(*public.files(public.TASKS))
 def test_the_card_of_public_stories_names_their_licence(elsewhere):
-    told = card.read_card(write_dataset("babi", "public", n=20))
-    assert "CC BY 3.0" in told["licence"]
-    assert "public test files" in told["split_rule"]
-    assert told["source"] != card.read_card(write_dataset("babi", n=20))["source"]
+    content = card.read_card(write_dataset("babi", "public", n=20))
+    assert "CC BY 3.0" in content["licence"]
+    assert "public test files" in content["split_rule"]
+    assert content["source"] != card.read_card(write_dataset("babi", n=20))["source"]
 
 
-def test_the_card_says_how_to_build_it_again(elsewhere):
+def test_the_card_has_the_command_to_build_it_again(elsewhere):
     folder = write_dataset("spatial", n=5, overrides={"grid_size": 3})
     code = card.read_card(folder)["rebuild"].removeprefix('python -c "').removesuffix('"')
     before = (folder / "test/facts.jsonl").read_bytes()
@@ -139,18 +139,18 @@ def test_builders_at_the_same_time_do_not_clash(elsewhere, renewed):
     assert [path.name for path in folder.parent.iterdir()] == ["40_1337"]
 
 
-def test_damage_is_named_with_the_way_out(elsewhere):
+def test_damage_is_named_with_its_remedy(elsewhere):
     remedy = "move the folder .*away.*make datasets"
     for name in ("val/facts.jsonl", "val/items.jsonl", "test/facts.jsonl", "test/items.jsonl", "checksums.json", "dataset_card.json"):
         path = write_dataset("spatial", n=5) / name
-        whole = path.read_bytes()
-        path.write_bytes(whole.replace(b"north", b"south", 1) + b"\n" if path.suffix == ".jsonl" else b"{")
+        original = path.read_bytes()
+        path.write_bytes(original.replace(b"north", b"south", 1) + b"\n" if path.suffix == ".jsonl" else b"{")
         with pytest.raises(LabError, match=f"{name} (has another checksum|is not valid JSON).*{remedy}"):
             load_dataset("spatial", n=5)
         path.unlink()
         with pytest.raises(LabError, match=f"{name} is missing; {remedy}"):
             load_dataset("spatial", n=5)
-        path.write_bytes(whole)
+        path.write_bytes(original)
 
 
 def test_nothing_is_left_of_a_build_that_fails(elsewhere):
@@ -160,7 +160,7 @@ def test_nothing_is_left_of_a_build_that_fails(elsewhere):
     assert not list((elsewhere / "data").glob("generated/spatial/default/.*"))
 
 
-def test_unknown_names_list_the_legal_ones():
+def test_an_unknown_name_lists_the_legal_names():
     with pytest.raises(LabError, match=r"unknown suite 'spacial'; legal: .*spatial"):
         get_suite("spacial")
     with pytest.raises(LabError, match=r"unknown profile of suite spatial 'easy'; legal: base, default, explore, .*hard, .*paths_9"):

@@ -12,7 +12,7 @@ def folders(elsewhere):
     return overview.build_all(["episodic", "spatial", "babi"], "default", 20, 5, 512)
 
 
-def test_the_table_counts_what_the_worlds_hold(folders):
+def test_the_table_counts_the_content_of_the_worlds(folders):
     table = overview.card_table(folders).set_index(["suite", "split"])
     chosen = list(worlds("spatial", "default", 20, 5, "val"))
     row = table.loc[("spatial", "val")]
@@ -25,7 +25,7 @@ def test_a_split_without_questions_has_no_chance(folders, monkeypatch):
     assert overview.card_table(folders)["chance"].isna().all()
 
 
-def test_rules_are_checked_and_the_sentence_says_so(folders):
+def test_rules_are_checked_and_the_sentence_reports_it(folders):
     table, broken = overview.card_table(folders), overview.broken_rules(folders, n_train=20)
     assert broken.empty
     assert "3 suites with 120 questions" in overview.sentence(table, broken)

@@ -12,23 +12,23 @@ from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")
 FEWER = {"mixed": 20, "spatial": 40}  # questions, of what takes long to draw
-PLACES = [
+SUITE_PROFILES = [
     *product(drawn_suites(), PROFILES),
     *(("semantic", profile) for profile in ("hedged", "reworded", "reworded_hard")),
-    *(("spatial", f"{of}{way}") for of in ("", "reworded_") for way in ("paths_5", "explore", "explore_hard")),
+    *(("spatial", f"{of}{profile}") for of in ("", "reworded_") for profile in ("paths_5", "explore", "explore_hard")),
     *(("spatial", profile) for profile in ("paths_6", "paths_7", "paths_8", "paths_9", "labeled", "reworded")),
     *(("episodic", "surprising"), ("mixed", "reworded"), ("relations", "updates")),
 ]
 
 
-@pytest.mark.parametrize(("suite", "profile"), PLACES)
+@pytest.mark.parametrize(("suite", "profile"), SUITE_PROFILES)
 def test_every_world_keeps_the_rules(suite, profile):
     least = settings_for(suite, profile).n_competitors
     for split in ("train", "val", "test"):
         assert rules(list(worlds(suite, profile, FEWER.get(suite, 60), 11, split)), get_suite(suite), least) == []
 
 
-@pytest.mark.parametrize(("suite", "profile"), PLACES)
+@pytest.mark.parametrize(("suite", "profile"), SUITE_PROFILES)
 def test_splits_share_no_fact_across_seeds(suite, profile):
     count = FEWER.get(suite, 90)
     train = [world for seed in (1, 2) for world in worlds(suite, profile, count, seed, "train")]
@@ -46,7 +46,7 @@ FACTS = (
     fact(2, "Ada found a coin.", who="Ada", what="coin"),
     fact(3, "Ada hid a lamp.", who="Ada", what="lamp"),
 )
-ALL = tuple(told.id for told in FACTS)
+ALL = tuple(fact.id for fact in FACTS)
 ITEM = Item("q0", "w", "What did Ada sell?", ("lamp",), ("f0",), "what", distance=3, cue={"who": "Ada"}, window=ALL, taught=ALL)
 GOOD = World("w", FACTS, (ITEM,))
 
@@ -76,7 +76,7 @@ def test_a_good_world_has_no_findings():
         ({"world": "v"}, "ids"),
     ],
 )
-def test_a_broken_item_is_found(change, rule):
+def test_a_broken_item_is_reported(change, rule):
     assert rule in broken(World("w", FACTS, (replace(ITEM, **change),)))
 
 
@@ -84,7 +84,7 @@ def test_part_of_a_word_is_not_the_word():
     assert "answer hidden" not in broken(World("w", FACTS, (replace(ITEM, question="What did Ada sell, by lamplight?"),)))
 
 
-def test_two_golds_for_one_question_are_found():
+def test_two_golds_for_one_question_are_reported():
     other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=2)
     assert broken(World("w", FACTS, (ITEM, other))) == {"one gold"}
 
@@ -95,13 +95,13 @@ def test_ids_must_differ():
     assert {finding.rule for finding in rules([GOOD, replace(GOOD, id="v")], OWN, 3)} == {"ids"}
 
 
-def test_a_suite_is_exempt_only_from_what_its_card_says():
+def test_a_suite_is_exempt_only_from_the_rules_on_its_card():
     other = replace(ITEM, id="q1", answers=("ring",), gold_facts=("f1",), distance=1)
-    found = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], get_suite("babi"), 9)}
-    assert found == {"distance"}
+    broken_rules = {finding.rule for finding in rules([World("w", FACTS, (ITEM, other))], get_suite("babi"), 9)}
+    assert broken_rules == {"distance"}
 
 
-def test_shared_facts_are_found_and_named():
+def test_shared_facts_are_reported_by_text():
     assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
     assert shared_facts(OWN, val=[GOOD]) == []
     assert shared_facts(get_suite("babi"), val=[GOOD], test=[GOOD]) == []

@@ -21,7 +21,7 @@ from hippo_core.results.figures.palette import look
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.verdicts import rivals_of_claims
-from hippo_core.suites import said_of
+from hippo_core.suites import suite_constants
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
@@ -88,7 +88,9 @@ def _lead(name: str, rows: Frame, rag: str | None, a: str, b: str) -> HeadlineCo
     table = summaries.estimate(rows, ["condition"]).set_index("condition")
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return HeadlineComparison(name, a, b, rag or "", table, difference, low, high, said_of(str(rows["suite"].iloc[0])).get("asks", ""))
+    return HeadlineComparison(
+        name, a, b, rag or "", table, difference, low, high, suite_constants(str(rows["suite"].iloc[0])).get("asks", "")
+    )
 
 
 def _compared(found: Sequence[HeadlineComparison]) -> str:

@@ -50,7 +50,7 @@ def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
     assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)).differing == ()
 
 
-@pytest.mark.skipif(not WAYS, reason="no containment here")
+@pytest.mark.skipif(not MODES, reason="no containment here")
 def test_without_permission_nothing_runs(tmp_path):
     with pytest.raises(LabError, match="--allow-shell"):
         run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(), lambda line: None)

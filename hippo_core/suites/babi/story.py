@@ -1,4 +1,4 @@
-"""A story while it is told: its statements, the questions it can be asked, and the words that its split may use."""
+"""A story under construction: its statements, its possible questions, and the words that its split may use."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from hippo_core.suites.types import Fact, Item, Split, World, after_all
 
 ROOMS = tuple(group[0] for group in lexicon.PLACES)
 BULKY = ("sofa", "carpet", "statue", "ladder", "boat", "wagon", "chess set")
-THINGS = tuple(group[0] for group in lexicon.THINGS if group[0] not in BULKY)
+OBJECTS = tuple(group[0] for group in lexicon.OBJECTS if group[0] not in BULKY)
 PEOPLE_ROLES = ("who", "whom")
 
 
-class CannotTell(Exception):
+class DrawFailed(Exception):
     """The words drawn for a story cannot carry it; it is drawn again."""
 
 
@@ -38,7 +38,7 @@ class BabiQuestion:
 
 @dataclass
 class StoryBuilder:
-    """A story under construction. Every statement belongs to the story's split: by a person that it names, else by its words."""
+    """A story under construction. Every statement belongs to its split: by a person that it names, else by its words."""
 
     random: Random
     split: Split
@@ -48,16 +48,16 @@ class StoryBuilder:
     questions: list[BabiQuestion] = field(default_factory=list)
 
     def people(self, n: int) -> list[str]:
-        """So many people that only this split tells of."""
+        """So many people that only this split names."""
         return self.random.sample(people_of(self.split, self.new_names), n)
 
-    def say(self, forms: Sequence[str], **slots: str) -> int:
-        """Add a statement in one of its forms; returns its number. CannotTell where no form belongs to the split."""
+    def add_statement(self, forms: Sequence[str], **slots: str) -> int:
+        """Add a statement in one of its forms; returns its number. DrawFailed where no form belongs to the split."""
         candidates = [form.format(**slots) for form in forms]
         if not any(role in slots for role in PEOPLE_ROLES):
             candidates = [text for text in candidates if belongs(text, self.split)]
         if not candidates:
-            raise CannotTell
+            raise DrawFailed
         text = self.random.choice(candidates)
         self.texts.append(text[0].upper() + text[1:])
         self.slots.append(slots)
@@ -66,7 +66,7 @@ class StoryBuilder:
     def ask(
         self, text: str, answer: str, support: Collection[int], choices: Collection[str] | int, spellings: Sequence[str] = (), **cue: str
     ) -> None:
-        """Note a question that could be asked now. One whose answer is the only plausible one is not worth asking."""
+        """Note a question that could be asked now, unless its answer is the only plausible one."""
         count = choices if isinstance(choices, int) else len(set(choices))
         if count > 1:
             gold = tuple(sorted(set(support)))
@@ -75,7 +75,7 @@ class StoryBuilder:
 
 @cache
 def people_of(split: Split, new_names: bool) -> tuple[str, ...]:
-    """The given names that only this split tells of: a hash decides, so a statement about a person is in one split alone."""
+    """The given names of this split alone: a hash decides, so a statement about a person is in one split."""
     return tuple(name for name in lexicon.names(held_out=new_names) if belongs(f"babi/{name}", split))
 
 
@@ -87,7 +87,7 @@ def story_world(
     questions: Mapping[int, BabiQuestion],
     slices: tuple[str, ...] = (),
 ) -> World:
-    """The story up to the last of these questions, and they by their numbers, in the order of the story."""
+    """The story up to the last of these questions, with the questions (by number) in its order."""
     needed = {number for question in questions.values() for number in question.support}
     facts = tuple(
         Fact(f"{name}.f{number}", name, texts[number], slots[number], number, provenance="told", asked=number in needed)
