@@ -27,7 +27,7 @@ from hippo_core.models.template import Template, template_for
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
 HARMLESS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}  # nothing is fetched, no code of a folder is run
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-_held: dict[str, LanguageModel] = {}  # what `preload` keeps, each for one `load`
+_preloaded: dict[str, LanguageModel] = {}  # what `preload` keeps, each for one `load`
 
 
 def load(spec: ModelSpec, device: str | None = None, threads: int | None = None) -> LanguageModel:
@@ -41,7 +41,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if target.type == "cpu":
         quicken_products()
-        if lm := _held.pop(_stamp(spec), None):
+        if lm := _preloaded.pop(_stamp(spec), None):
             return lm
     _check(spec, target)
     with quiet(), _readable(spec):
@@ -65,7 +65,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
 
 def preload(spec: ModelSpec) -> None:
     """Load a model for the next `load` of its spec on the CPU, as in a process that is forked from this one."""
-    _held[_stamp(spec)] = load(spec, device="cpu", threads=1)
+    _preloaded[_stamp(spec)] = load(spec, device="cpu", threads=1)
 
 
 def _stamp(spec: ModelSpec) -> str:

@@ -198,7 +198,7 @@ def test_a_sleep_puts_what_is_stored_into_the_model_until_it_is_forgotten(tmp_pa
 def test_a_memory_that_is_closed_in_mid_sleep_gives_its_folder_back(tmp_path):
     memory = Memory("hippo-tiny", method="baselines/rag_bm25").open(tmp_path)
     memory.teach(TOLD)
-    learning = memory._learnt.learn(memory.traces(), "sparse", 1)
+    learning = memory._consolidation.learn(memory.traces(), "sparse", 1)
     next(learning)
     with pytest.raises(LabError, match="hippo-tiny is busy: a sleep rehearses into it"):
         memory.close()

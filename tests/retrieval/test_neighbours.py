@@ -153,10 +153,10 @@ def test_units_are_learnt_again_from_the_rows_that_are_left(monkeypatch):
     rows, cues = families(2000, seed=5)
     index = NeighbourIndex(WIDTH, probes=999, compared=999)
     index.add(rows[:64])
-    first = index._learnt
+    first = index._learned_from
     index.remove(range(50))
     index.add(rows[64 : 64 + 2 * 64 - 14])
-    assert (first, index._learnt) == (64, 128)
+    assert (first, index._learned_from) == (64, 128)
     assert index._cells.counts.sum() == module.WINS * 128  # none of those removed
     assert index.recall(cues, 3).ids.min() >= 50
 

@@ -9,7 +9,7 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
-from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceIndex, Spelling, letters, matched
+from hippo_core.retrieval.pieces import TEXT_WEIGHT, PieceChannel, PieceIndex, Spelling, letters, matched
 from hippo_core.retrieval.vectors import quantised
 from tests.store.made import CODEC, key_of
 
@@ -41,16 +41,16 @@ def test_a_trace_counts_what_the_pieces_of_a_cue_find_in_its_best_sentence():
         alike = unit(cue_rows.astype(float)) @ unit(table.astype(float)).T
         spelt = [max(dice(word, other) for other in text.split()) if word else -1.0 for word in cue.words]
         found = sum(w * max([*row, s]) for w, row, s in zip(weights, alike, spelt, strict=True)) / sum(weights)
-        sentences.append(found + WHOLE * float(unit(vector) @ unit(vectors[4].astype(float))))
+        sentences.append(found + TEXT_WEIGHT * float(unit(vector) @ unit(vectors[4].astype(float))))
     due = [max(sentences[:2]), *sentences[2:]]
     assert PieceChannel(made, TEXTS, vectors[:4], STARTS).scores(cue) == pytest.approx(due)
 
 
 def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
-    found = Spelling([text.split() for text in TEXTS]).alike(["mlil", "lakee", ""])
+    found = Spelling([text.split() for text in TEXTS]).similarities(["mlil", "lakee", ""])
     assert found[0].argmax() == 0 and found[1].argmax() == 2
     assert (found[2] == -1).all()
-    assert Spelling([]).alike(["mill"]).shape == (1, 0)
+    assert Spelling([]).similarities(["mill"]).shape == (1, 0)
 
 
 def test_without_traces_or_without_pieces_nothing_is_found():
