@@ -55,11 +55,11 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     questions, and write both beside the model's weights; returns their folder."""
     require_checkout("training")
     lm = load(load_spec(recipe.model), "cpu", recipe.threads)
-    trainee, workshop = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
-    train(trainee, workshop, say, every=100)
+    trainee, checkpoint_dir = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
+    train(trainee, checkpoint_dir, say, every=100)
     trainee.adapter.eval().requires_grad_(False)
     table = compare_deliveries(deliveries(lm, trainee.adapter), n)
-    curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
+    curve = list({line["step"]: line for line in map(json.loads, (checkpoint_dir / "log.jsonl").read_text("utf-8").splitlines())}.values())
     made = {
         "command": f"make base-model-adapter MODEL={recipe.model}",
         "date": datetime.now(UTC).date().isoformat(),

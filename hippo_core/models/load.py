@@ -183,8 +183,8 @@ def _readable(spec: ModelSpec) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         if "trust_remote_code" in str(error):
-            way_out = "choose a model that transformers knows by itself"
-            raise LabError(f"model {spec.name}: {spec.source} brings code of its own (auto_map), which is never run; {way_out}") from error
+            advice = "choose a model that transformers knows by itself"
+            raise LabError(f"model {spec.name}: {spec.source} brings code of its own (auto_map), which is never run; {advice}") from error
         fetch = f"fetch it with `hf download {spec.source}` where the network allows it"
         remedy = "it is damaged or of an unknown kind" if spec.is_local else fetch
         raise LabError(f"model {spec.name}: cannot load {spec.source}; {remedy} ({type(error).__name__}: {reason})") from error

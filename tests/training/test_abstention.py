@@ -9,7 +9,7 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import Fact, Item, World
 from recipes import abstention
-from recipes.abstention import Outcome, chosen, others_of, table_of
+from recipes.abstention import AbstentionOutcome, chosen, others_of, table_of
 
 RIGHT, WRONG, UNKNOWN = (1.0, 0), (0.0, 0), (0.0, 1)
 FITTED = sorted((root() / "data/weights").glob("*/abstention.json"))
@@ -20,19 +20,19 @@ def tiny():
     return load(load_spec("hippo-tiny"), device="cpu")
 
 
-def known(kind, *margins, held_back=RIGHT):
+def known(kind, *margins, penalised=RIGHT):
     """Answerable questions to which the model says "unknown" up to these margins."""
-    return [Outcome(kind, True, margin, UNKNOWN if margin > 0 else held_back, held_back) for margin in margins]
+    return [AbstentionOutcome(kind, True, margin, UNKNOWN if margin > 0 else penalised, penalised) for margin in margins]
 
 
 def unknowable(kind, *margins):
-    return [Outcome(kind, False, margin, (1.0, 1) if margin > 0 else WRONG, WRONG) for margin in margins]
+    return [AbstentionOutcome(kind, False, margin, (1.0, 1) if margin > 0 else WRONG, WRONG) for margin in margins]
 
 
 def test_the_most_right_answers_in_the_mean_over_kinds_and_the_lowest_of_equal_ones():
     asked = known("large", *[0.2] * 9, 5.2) + known("small", 1.2)
     assert chosen(table_of(asked + unknowable("a", *[20.0] * 3))) == 5.5
-    assert chosen(table_of(known("large", *[0.2] * 10) + known("small", 1.2, held_back=WRONG))) == 0.5
+    assert chosen(table_of(known("large", *[0.2] * 10) + known("small", 1.2, penalised=WRONG))) == 0.5
     assert chosen(table_of(known("a", -1.0))) == 0.0
 
 

@@ -12,7 +12,7 @@ from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from hippo_core.suites import episodic, lexicon, multi
 from recipes import recall_weights
-from recipes.key import KeyRecipe, draw_room
+from recipes.key import KeyRecipe, draw_batch
 
 HELD_OUT = {word.lower() for name in lexicon.names(held_out=True) for word in name.split()}
 FORMS = ("Tell me", "Do you recall", "Can one say")
@@ -34,7 +34,7 @@ def splits(monkeypatch):
 
 def test_a_key_learns_from_train_worlds_alone(splits):
     recipe, random = KeyRecipe(facts=16, cues=8), Random(3)
-    rooms = [draw_room(random, recipe) for _ in range(40)]
+    rooms = [draw_batch(random, recipe) for _ in range(40)]
     assert splits == {"episodic": {"train"}, "episodic_multi": {"train"}}
     cues = [cue for room in rooms for cue, _ in room.cues]
     assert len(cues) > 200 and not [cue for cue in cues if cue.startswith(FORMS)]

@@ -12,7 +12,7 @@ from recipes.key import KeyRecipe, States
 from recipes.pieces import PieceRecipe, fit_pieces, principal
 
 RECIPE = KeyRecipe(facts=40, cues=12)
-OTHERS = {"saw": rooms.Others((), ()), "founded": rooms.Others(("begun",), ("forgotten",))}
+OTHERS = {"saw": rooms.Exchanges((), ()), "founded": rooms.Exchanges(("begun",), ("forgotten",))}
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
     kinds = set()
     for number in range(20):
         room = rooms.draw_article(Random(number), RECIPE, texts)
-        for (question, gold), also in zip(room.cues, room.also, strict=True):
-            assert question in train and answers[question] in room.facts[gold] and gold not in also
-            kinds.add(bool(also))
+        for (question, gold), extra_positives in zip(room.cues, room.extra_positives, strict=True):
+            assert question in train and answers[question] in room.facts[gold] and gold not in extra_positives
+            kinds.add(bool(extra_positives))
     assert kinds == {True, False}
 
 
@@ -48,15 +48,19 @@ def test_the_sentence_before_or_after_is_a_cue_and_no_other_of_its_text_is_wrong
     monkeypatch.setattr(rooms, "NEIGHBOURS", 1.0)
     monkeypatch.setattr(rooms, "worn", lambda random, text, texts: text)
     room = rooms.draw_plain(Random(2), RECIPE, texts)
-    near = [(question, gold, also) for (question, gold), also in zip(room.cues, room.also, strict=True) if also]
+    near = [
+        (question, gold, extra_positives)
+        for (question, gold), extra_positives in zip(room.cues, room.extra_positives, strict=True)
+        if extra_positives
+    ]
     assert near
-    for question, gold, also in near:
-        assert room.facts.index(question) in also and abs(room.facts.index(question) - gold) == 1
+    for question, gold, extra_positives in near:
+        assert room.facts.index(question) in extra_positives and abs(room.facts.index(question) - gold) == 1
 
 
 def test_words_are_exchanged_for_such_as_are_given(texts):
     def alike(word):
-        return texts.others[word].alike if word in texts.others else ()
+        return texts.others[word].synonyms if word in texts.others else ()
 
     found = {rooms.exchanged(Random(number), "It was founded in Rome.", alike, 0.5) for number in range(20)}
     assert found == {"It was founded in Rome.", "It was begun in Rome."}

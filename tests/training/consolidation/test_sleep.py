@@ -67,7 +67,7 @@ def test_a_training_that_diverges_stops_at_its_last_good_state_and_keeps_it(lm, 
         train(trainee, tmp_path, lambda _: None, every=50)
     good = way.kept()
     assert all(weight.isfinite().all() for weight in good.values())
-    way.put({name: weight + 1 for name, weight in good.items()})
+    way.set_tensors({name: weight + 1 for name, weight in good.items()})
     assert resume(trainee, tmp_path)[0] == 2
     assert all(torch.equal(weight, good[name]) for name, weight in way.kept().items())
     way.detach()
@@ -119,7 +119,7 @@ def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, way, sleep, sh
 
 def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, way, sleep):
     trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
-    spent = trainee.spent()
+    spent = trainee.compute_used()
     assert {trace: one.rehearsals for trace, one in spent.items()} == {1: 4, 2: 6, 3: 2}
     for step in range(3):
         trainee.learn(step)
@@ -141,11 +141,11 @@ def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in
     trainee, other = sleep(lm, way, distilled=1.0), sleep(lm, way, distilled=1.0)
     bare, informed = trainee.informed(trainee.drawn(0))
     assert (bare.labels[bare.labels >= 0]).equal(informed.labels[informed.labels >= 0])
-    other.told = dict.fromkeys(other.told, "Anders lost a bicycle at the bakery in August.")
+    other.text_of = dict.fromkeys(other.text_of, "Anders lost a bicycle at the bakery in August.")
     assert trainee.learn(0)["answers"] != pytest.approx(other.learn(0)["answers"], abs=0.05)
     nothing = sleep(lm, way, distilled=1.0)
     nothing.informed = lambda questions: (bare, bare)
-    way.put(
+    way.set_tensors(
         {name: torch.zeros_like(weight) for name, weight in way.weights().items()}
         | {name: tensor for name, tensor in way.kept().items() if name.endswith(".units")}
     )

@@ -64,10 +64,10 @@ class UpdateRule(ABC):
         """What `ask` returns for the places of the questions that fit, and, of the unchanged model, for the others; in their order."""
         fits, answers = self.fits(questions), dict[int, T]()
         for fitting in (True, False):
-            if places := [place for place, fit in enumerate(fits) if fit == fitting]:
+            if indices := [index for index, fit in enumerate(fits) if fit == fitting]:
                 with nullcontext() if fitting else self.unchanged():
-                    answers |= zip(places, ask(places), strict=True)
-        return [answers[place] for place in range(len(questions))]
+                    answers |= zip(indices, ask(indices), strict=True)
+        return [answers[index] for index in range(len(questions))]
 
     def merged(self) -> Any:
         """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
@@ -86,7 +86,7 @@ class UpdateRule(ABC):
         return {name: weight.detach().clone() for name, weight in self.weights().items()}
 
     @torch.no_grad()
-    def put(self, tensors: dict[str, Tensor]) -> None:
+    def set_tensors(self, tensors: dict[str, Tensor]) -> None:
         """Set the trained tensors. LabError where names, shapes or numbers do not fit."""
         own = self.weights()
         if own.keys() != tensors.keys():
@@ -104,7 +104,7 @@ class UpdateRule(ABC):
     def load(self, folder: Path) -> None:
         """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
         try:
-            self.put(load_file(folder / FILE))
+            self.set_tensors(load_file(folder / FILE))
         except (OSError, SafetensorError) as error:
             raise LabError(f"{folder / FILE} cannot be read ({error}); consolidate again") from None
 
