@@ -25,7 +25,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.training.train import train
 from recipes.injection_eval import compare_deliveries
 from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
-from recipes.weights import WORKSHOP
+from recipes.weights import CHECKPOINT_DIR
 
 # After which blocks: hippo-tiny was taught to find facts and answers in these three; of the reader's thirty, those where at gate 0 the
 # loss falls fastest with an opening gate (48 questions of training lessons).
@@ -55,7 +55,7 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     questions, and write both beside the model's weights; returns their folder."""
     require_checkout("training")
     lm = load(load_spec(recipe.model), "cpu", recipe.threads)
-    trainee, checkpoint_dir = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
+    trainee, checkpoint_dir = AdapterTrainee(recipe, lm), repository() / CHECKPOINT_DIR / f"{recipe.model}-adapter"
     train(trainee, checkpoint_dir, say, every=100)
     trainee.adapter.eval().requires_grad_(False)
     table = compare_deliveries(deliveries(lm, trainee.adapter), n)

@@ -53,12 +53,12 @@ class Exchanges(NamedTuple):
 class PlainTexts:
     """What rooms are drawn from: articles, each a list of passages with their sentences and questions; plain texts as sentences."""
 
-    articles: tuple[tuple["Passage", ...], ...]
+    articles: tuple[tuple["ArticlePassage", ...], ...]
     plain: tuple[tuple[str, ...], ...]
     others: Mapping[str, Exchanges]
 
 
-class Passage(NamedTuple):
+class ArticlePassage(NamedTuple):
     """The sentences of a passage, and questions, each with the number of the sentence that has its answer."""
 
     sentences: tuple[str, ...]
@@ -85,7 +85,7 @@ def _spoken(text: str) -> tuple[str, ...]:
     return tuple(" ".join(sentence.split()) for sentence in sentences(text) if LENGTH[0] <= len(sentence) <= LENGTH[1])
 
 
-def _passages(article: squad.Article) -> tuple[Passage, ...]:
+def _passages(article: squad.Article) -> tuple[ArticlePassage, ...]:
     """The passages of an article; a question whose answer stands in several sentences is about the one that shares most words with it."""
     passages = []
     for text, questions in article.passages:
@@ -96,7 +96,7 @@ def _passages(article: squad.Article) -> tuple[Passage, ...]:
             if indices:
                 asked = set(words(question))
                 placed.append((question, max(indices, key=lambda index: (len(asked & set(words(parts[index]))), -index))))
-        passages.append(Passage(tuple(parts), tuple(placed)))
+        passages.append(ArticlePassage(tuple(parts), tuple(placed)))
     return tuple(passage for passage in passages if passage.questions)
 
 

@@ -30,7 +30,7 @@ from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
 from recipes.memory_parts import provenance
 from recipes.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
-from recipes.weights import WORKSHOP
+from recipes.weights import CHECKPOINT_DIR
 
 CONTRAST = 10.0  # how much a cosine counts beside others
 RELATIONS = 40  # that are told apart at a step, besides those of a world
@@ -181,7 +181,7 @@ def fit_encoder(recipe: PathRecipe, trainee_of: Callable[[PathRecipe, Any, Marke
     """Fit the encoder of a recipe, which `command` does, or go on where a killed run stopped."""
     require_checkout("training")
     tokenizer, body = minilm.copied()
-    trainee, checkpoint_dir = trainee_of(recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{recipe.part}"
+    trainee, checkpoint_dir = trainee_of(recipe, body, Marker(tokenizer)), root() / CHECKPOINT_DIR / f"minilm-{recipe.part}"
     train(trainee, checkpoint_dir, say, every=100)
     curve = list({line["step"]: line for line in map(json.loads, (checkpoint_dir / "log.jsonl").read_text("utf-8").splitlines())}.values())
     save(recipe.part, trainee.model, {**provenance(command), "recipe": recipe.model_dump(mode="json"), "curve": curve}, command)

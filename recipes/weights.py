@@ -37,7 +37,7 @@ from recipes import tokenizer as vocabulary
 from recipes.reader import Reader, ReaderRecipe
 from recipes.tiny import Recipe, Tiny
 
-WEIGHTS, WORKSHOP = "data/weights", "data/training"
+WEIGHTS, CHECKPOINT_DIR = "data/weights", "data/training"
 SAVED_EVERY = 75  # steps of a reader: about ten minutes
 
 
@@ -49,7 +49,7 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
     """
     require_checkout("training")
     require(*tiny.DATA)
-    folder, checkpoint_dir = root() / WEIGHTS / "hippo-tiny", root() / WORKSHOP / "hippo-tiny"
+    folder, checkpoint_dir = root() / WEIGHTS / "hippo-tiny", root() / CHECKPOINT_DIR / "hippo-tiny"
     require_own(folder)
     tokenizer = make_tokenizer(recipe.seed, checkpoint_dir / "tokenizer")
     trainee = Tiny(recipe, tokenizer)
@@ -73,7 +73,7 @@ def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None]
     require_checkout("training")
     require(*reader.DATA)
     recipe = ReaderRecipe(base=base, seed=seed, steps=steps or reader.STEPS)
-    folder, checkpoint_dir = root() / WEIGHTS / f"{base}-reader", root() / WORKSHOP / f"{base}-reader"
+    folder, checkpoint_dir = root() / WEIGHTS / f"{base}-reader", root() / CHECKPOINT_DIR / f"{base}-reader"
     require_own(folder)
     lm = load(load_spec(base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
     trainee = Reader(recipe, lm)

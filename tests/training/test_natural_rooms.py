@@ -22,7 +22,7 @@ def texts(made_up_texts, monkeypatch):
 
 
 def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
-    monkeypatch.setattr(rooms, "WORN", 0.0)
+    monkeypatch.setattr(rooms, "PERTURBED", 0.0)
     articles = squad.parse(read_text(squad.FILE))
     answers = {question: answer for one in articles for _, asked in one.passages for question, answer in asked}
     train = {question for one in squad.of_split(articles, "train") for _, asked in one.passages for question, _ in asked}
@@ -37,7 +37,7 @@ def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
 
 def test_plain_rooms_have_near_misses_and_cues_of_what_is_told(texts, monkeypatch):
     monkeypatch.setattr(rooms, "NEIGHBOURS", 0.0)
-    monkeypatch.setattr(rooms, "worn", lambda random, text, texts: text)
+    monkeypatch.setattr(rooms, "perturbed", lambda random, text, texts: text)
     room = rooms.draw_plain(Random(1), RECIPE, texts)
     assert len(room.facts) <= RECIPE.facts and len(set(room.facts)) == len(room.facts)
     for question, gold in room.cues:
@@ -46,7 +46,7 @@ def test_plain_rooms_have_near_misses_and_cues_of_what_is_told(texts, monkeypatc
 
 def test_the_sentence_before_or_after_is_a_cue_and_no_other_of_its_text_is_wrong(texts, monkeypatch):
     monkeypatch.setattr(rooms, "NEIGHBOURS", 1.0)
-    monkeypatch.setattr(rooms, "worn", lambda random, text, texts: text)
+    monkeypatch.setattr(rooms, "perturbed", lambda random, text, texts: text)
     room = rooms.draw_plain(Random(2), RECIPE, texts)
     near = [
         (question, gold, extra_positives)

@@ -104,14 +104,14 @@ def made_reader(tmp_path, monkeypatch):
     """What makes a reader of a few steps below a folder of the test's own."""
     monkeypatch.setattr(weights, "ReaderRecipe", lambda **told: READER.model_copy(update=told))
     monkeypatch.setattr(weights, "SAVED_EVERY", 2)
-    for name in ("WORKSHOP", "WEIGHTS"):
+    for name in ("CHECKPOINT_DIR", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
     return lambda seed=1337, steps=2: weights.make_reader("hippo-tiny", seed, steps, silent)
 
 
 def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_path):
     folder = made_reader()
-    ended = load_file(tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT)
+    ended = load_file(tmp_path / "CHECKPOINT_DIR/hippo-tiny-reader" / CHECKPOINT)
     for name, weight in load_file(folder / "adapter_model.safetensors").items():
         assert torch.equal(ended[f"model.{name.replace('.weight', '.default.weight')}"].bfloat16(), weight), name
     made = read_object(folder / "training.json")
@@ -123,7 +123,7 @@ def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_p
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0),))
     monkeypatch.setattr(reader_training, "STEPS", 2)
     shipped = load_file(made_reader() / "adapter_model.safetensors")
-    shutil.rmtree(tmp_path / "WORKSHOP")
+    shutil.rmtree(tmp_path / "CHECKPOINT_DIR")
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
     monkeypatch.setattr(reader_training, "STEPS", 3)
     begun = []
@@ -139,7 +139,7 @@ def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_p
 @pytest.mark.parametrize("change", [{"seed": 7, "steps": 3}, {"steps": 4}])
 def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_path, monkeypatch, change):
     made_reader()
-    shutil.rmtree(tmp_path / "WORKSHOP")
+    shutil.rmtree(tmp_path / "CHECKPOINT_DIR")
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
     monkeypatch.setattr(reader_training, "STEPS", 3)
     begun = []
@@ -150,7 +150,7 @@ def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_pa
 
 def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):
     folder = made_reader()
-    (tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT).unlink()
+    (tmp_path / "CHECKPOINT_DIR/hippo-tiny-reader" / CHECKPOINT).unlink()
     before = read_object(folder / "training.json")
     assert made_reader(7) == folder and read_object(folder / "training.json") != before
     assert is_marked(folder) and [path.name for path in folder.parent.iterdir()] == [folder.name]

@@ -24,7 +24,7 @@ from hippo_core.protocols.consolidation.ledger import Ledger
 from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
-from hippo_core.training.consolidation.sleep import PASSES, Sleep, Spent
+from hippo_core.training.consolidation.sleep import PASSES, Sleep, ComputeUsed
 from hippo_core.training.consolidation.update_rules import make_update_rule
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
@@ -184,7 +184,7 @@ def test_a_ledger_says_of_each_trace_what_was_spent_and_what_came_of_it(told):
     ledger = Ledger(WORLDS, {"w": told})
     questions = [item for world in WORLDS for item in world.items]
     first = next(item for item in questions if told[0].source in item.gold_facts)
-    ledger.add({trace.id: Spent(1, 10 if trace is told[0] else 2) for trace in told}, 24.0)
+    ledger.add({trace.id: ComputeUsed(1, 10 if trace is told[0] else 2) for trace in told}, 24.0)
     rows = []
     for stage in ("pre", "post_1"):
         right = {item.id: float(stage == "post_1" and item is first) for item in questions}
