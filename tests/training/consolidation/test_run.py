@@ -24,7 +24,7 @@ from hippo_core.protocols.consolidation.ledger import Ledger
 from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
-from hippo_core.training.consolidation.sleep import PASSES, Sleep, ComputeUsed
+from hippo_core.training.consolidation.sleep import PASSES, ComputeUsed, Sleep
 from hippo_core.training.consolidation.update_rules import make_update_rule
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
