@@ -54,15 +54,15 @@ def test_other_facts_do_not_answer_the_question():
         "It is Rome, Bo says.",
         "Dee ran.",
     ]
-    told = tuple(
+    facts = tuple(
         Fact(f"f{time}", "w", text, dict(zip(("who", "verb"), text.split(), strict=False)), time) for time, text in enumerate(texts)
     )
     taught, cue = ("f0", "f1", "f3", "f4"), {"who": "Ada", "verb": "drinks"}
     item = Item("q", "w", "What does Ada drink?", ("tea",), ("f0",), "own", cue=cue, taught=taught)
-    assert [fact.id for fact in others_of(World("w", told, (item,)), item)] == ["f3"]
+    assert [fact.id for fact in others_of(World("w", facts, (item,)), item)] == ["f3"]
     again, taught = {"f6": "f2"}, ("f2", "f5", "f6")
     item = Item("q", "w", "Where does Bo live?", ("Turin",), ("f2",), "own", refuted=("Rome",), retold=again, taught=taught)
-    assert others_of(World("w", told, (item,)), item) == ()
+    assert others_of(World("w", facts, (item,)), item) == ()
 
 
 def test_what_is_measured_is_what_the_penalties_do(tiny):
@@ -72,11 +72,13 @@ def test_what_is_measured_is_what_the_penalties_do(tiny):
     assert all(set(case.item.gold_facts) == {fact.id for fact in case.facts} for case in asked if case.answerable)
     for name in ("episodic", "notes"):
         some = [case for case in asked if case.suite.name == name]
-        found = abstention.outcomes(tiny, some)
-        margins = sorted(one.margin for one in found if one.margin > 0)
+        judged_outcomes = abstention.outcomes(tiny, some)
+        margins = sorted(outcome.margin for outcome in judged_outcomes if outcome.margin > 0)
         assert margins
         middle = margins[len(margins) // 2] + 1e-3
-        assert [one.at(middle) for one in found] == [abstention.judged(case, text) for case, text in answers(tiny, some, middle)]
+        assert [outcome.at(middle) for outcome in judged_outcomes] == [
+            abstention.judged(case, text) for case, text in answers(tiny, some, middle)
+        ]
 
 
 def answers(lm, cases, penalty):
@@ -84,14 +86,14 @@ def answers(lm, cases, penalty):
     from hippo_core.delivery.types import Question
 
     questions = [Question.of_texts(case.item.question, [fact.text for fact in case.facts], penalty) for case in cases]
-    return zip(cases, [one.text for one in TextDelivery(lm).ask(questions, cases[0].suite.answer_budget)], strict=True)
+    return zip(cases, [answer.text for answer in TextDelivery(lm).ask(questions, cases[0].suite.answer_budget)], strict=True)
 
 
 def test_a_suite_without_its_file_is_skipped_with_the_reason(tiny, monkeypatch):
     monkeypatch.delenv("HIPPO_DATA", raising=False)
-    said = []
-    assert list(abstention.cases(tiny, {"squad": (4, True)}, said.append)) == []
-    assert said[0].startswith("squad: skipped, squad missing")
+    lines = []
+    assert list(abstention.cases(tiny, {"squad": (4, True)}, lines.append)) == []
+    assert lines[0].startswith("squad: skipped, squad missing")
 
 
 @pytest.mark.parametrize("path", FITTED, ids=lambda path: path.parent.name)

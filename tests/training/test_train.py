@@ -43,15 +43,15 @@ def silent(line: str) -> None:
 
 
 def test_batches_follow_from_seed_and_step_alone(tokenizer):
-    one, other = Tiny(RECIPE, tokenizer), Tiny(RECIPE, tokenizer)
-    one.batch(2)
-    for a, b in zip(one.batch(3), other.batch(3), strict=True):
+    trainee, same = Tiny(RECIPE, tokenizer), Tiny(RECIPE, tokenizer)
+    trainee.batch(2)
+    for a, b in zip(trainee.batch(3), same.batch(3), strict=True):
         assert torch.equal(a.ids, b.ids)
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(tokenizer, tmp_path):
-    whole = Tiny(RECIPE, tokenizer)
-    train(whole, tmp_path / "whole", silent, every=2)
+    uninterrupted = Tiny(RECIPE, tokenizer)
+    train(uninterrupted, tmp_path / "whole", silent, every=2)
 
     def stop_at_four(line):
         if line.startswith("step 5/"):
@@ -61,7 +61,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tokenizer, tmp_path):
         train(Tiny(RECIPE, tokenizer), tmp_path / "cut", stop_at_four, every=2)
     resumed = Tiny(RECIPE, tokenizer)
     train(resumed, tmp_path / "cut", silent, every=2)
-    for name, weight in whole.weights().items():
+    for name, weight in uninterrupted.weights().items():
         assert torch.equal(weight, resumed.weights()[name]), name
 
 
@@ -102,7 +102,7 @@ def test_a_reader_learns_in_its_adapter_alone(tmp_path):
 @pytest.fixture
 def made_reader(tmp_path, monkeypatch):
     """What makes a reader of a few steps below a folder of the test's own."""
-    monkeypatch.setattr(weights, "ReaderRecipe", lambda **told: READER.model_copy(update=told))
+    monkeypatch.setattr(weights, "ReaderRecipe", lambda **values: READER.model_copy(update=values))
     monkeypatch.setattr(weights, "SAVED_EVERY", 2)
     for name in ("CHECKPOINT_DIR", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
@@ -159,21 +159,21 @@ def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):
 @pytest.mark.parametrize("kind", ["folder", "file", "link", "dangling"])
 @pytest.mark.parametrize("name", ["hippo-tiny-reader", "hippo-tiny-reader.new", ".hippo-tiny-reader.old"])
 def test_what_the_lab_did_not_make_is_refused_and_left(tmp_path, kind, name):
-    own, place = tmp_path / "own", tmp_path / "weights" / name
+    own, target = tmp_path / "own", tmp_path / "weights" / name
     own.mkdir()
     (own / "diary.txt").write_text("mine")
-    place.parent.mkdir()
+    target.parent.mkdir()
     if kind == "folder":
-        own.rename(place)
+        own.rename(target)
     elif kind == "file":
-        place.write_text("mine")
+        target.write_text("mine")
     else:
-        place.symlink_to(own if kind == "link" else tmp_path / "nowhere")
+        target.symlink_to(own if kind == "link" else tmp_path / "nowhere")
     (tmp_path / "log.jsonl").write_text('{"step": 1, "seconds": 2}\n')
     with pytest.raises(LabError, match=rf"{name} would be replaced, and was not made by the lab .*; move it away"):
         weights.ship(Tiny.__new__(Tiny), "make", lambda new: None, tmp_path / "log.jsonl", tmp_path / "weights/hippo-tiny-reader")
-    left = place if kind == "folder" else own
-    assert (left / "diary.txt").read_text() == "mine" and [path.name for path in place.parent.iterdir()] == [name]
+    left = target if kind == "folder" else own
+    assert (left / "diary.txt").read_text() == "mine" and [path.name for path in target.parent.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("make", [lambda: weights.make_tiny(RECIPE, silent), lambda: weights.make_reader("hippo-tiny", 1, 2, silent)])
