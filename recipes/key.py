@@ -47,7 +47,7 @@ class KeyRecipe(BaseModel):
 
 @dataclass(frozen=True)
 class ContrastiveBatch:
-    """Facts, and cues each with the number of the fact that it is about; `also`: numbers of others that each cue is about as well."""
+    """Facts, and cues each with the number of the fact that it is about; `extra_positives`: numbers of others that each cue is about."""
 
     facts: tuple[str, ...]
     cues: tuple[tuple[str, int], ...]
@@ -56,7 +56,7 @@ class ContrastiveBatch:
 
 @dataclass(frozen=True)
 class States:
-    """A room's facts and cues as token states [T, D] in half precision."""
+    """A batch's facts and cues as token states [T, D] in half precision."""
 
     facts: list[Tensor]
     cues: list[Tensor]
@@ -102,13 +102,13 @@ def _draw_statements(random: Random, recipe: KeyRecipe) -> ContrastiveBatch:
 
 
 def states_of(source: TokenStates, batch: ContrastiveBatch) -> States:
-    """The states that a head reads, of all texts of a room."""
+    """The states that a head reads, of all texts of a batch."""
     states = [state.half() for state in source.of([*batch.facts, *(cue for cue, _ in batch.cues)])]
     return States(states[: len(batch.facts)], states[len(batch.facts) :], [gold for _, gold in batch.cues], batch.extra_positives)
 
 
 def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print, draw: Draw = draw_batch) -> KeyHead:
-    """A head fitted from nothing to the rooms that `draw` draws; deterministic for one number of threads."""
+    """A head fitted from nothing to the batches that `draw` draws; deterministic for one number of threads."""
     random = Random(f"key/{recipe.seed}")
     torch.manual_seed(recipe.seed)
     return fit_key(random, draw_states(random, source, recipe, say, draw), source.shape, recipe, say)
@@ -117,7 +117,7 @@ def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None]
 def draw_states(
     random: Random, source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None], draw: Draw = draw_batch
 ) -> list[States]:
-    """The states of as many rooms as the recipe says."""
+    """The states of as many batches as the recipe says."""
     batches = []
     for number in range(recipe.rooms):
         batches.append(states_of(source, draw(random, recipe)))
@@ -129,7 +129,7 @@ def draw_states(
 def fit_key(
     random: Random, batches: Sequence[States], shape: tuple[tuple[int, ...], int], recipe: KeyRecipe, say: Callable[[str], None]
 ) -> KeyHead:
-    """A head fitted to rooms; `shape`: the blocks and the width of their states."""
+    """A head fitted to batches; `shape`: the blocks and the width of their states."""
     blocks, hidden = shape
     head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
@@ -165,7 +165,7 @@ def minimise(
 
 
 def targets(batches: Sequence[States]) -> tuple[Tensor, Tensor]:
-    """Of rooms laid one after another the fact that each cue is about [C], and what is added to scores [C, F]: what it is about as well is
+    """Of batches laid end to end the fact that each cue is about [C], and what is added to scores [C, F]: what it is about as well is
     no wrong one."""
     before = [sum(len(batch.facts) for batch in batches[:number]) for number in range(len(batches))]
     gold = [start + index for start, batch in zip(before, batches, strict=True) for index in batch.gold]

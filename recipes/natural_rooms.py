@@ -1,4 +1,4 @@
-"""Rooms of what people wrote, from which a key learns beside the lab's own: questions about articles, and sentences told in other words.
+"""Batches of what people wrote, from which a key learns beside the lab's own: questions about articles, and sentences told in other words.
 
     article   sentences of some passages of one of SQuAD's training articles; a question is about the sentence that has its answer
     plain     sentences of stories (TinyStories) and of Wikipedia (WikiText-2); a cue is one of them with words exchanged, dropped and
@@ -43,7 +43,7 @@ ASKING = ("what", "who", "where", "when", "which", "how", "did", "was")
 
 
 class Exchanges(NamedTuple):
-    """What a word can be exchanged for: words that say nearly the same, and words that are akin and say something else."""
+    """What a word can be exchanged for: synonyms, and related words of another meaning."""
 
     synonyms: tuple[str, ...]
     hard_negatives: tuple[str, ...]
@@ -51,7 +51,7 @@ class Exchanges(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainTexts:
-    """What rooms are drawn from: articles, each a list of passages with their sentences and questions; plain texts as sentences."""
+    """What batches are drawn from: articles, each a list of passages with their sentences and questions; plain texts as sentences."""
 
     articles: tuple[tuple["ArticlePassage", ...], ...]
     plain: tuple[tuple[str, ...], ...]
@@ -140,7 +140,7 @@ def perturbed(random: Random, text: str, texts: PlainTexts) -> str:
 
 
 def draw_article(random: Random, recipe: KeyRecipe, texts: PlainTexts) -> ContrastiveBatch:
-    """Passages of one article, a sentence a fact. In half of the rooms any sentence of the right passage will do: a passage counts as its
+    """Passages of one article, a sentence a fact. In half of the batches any sentence of the right passage will do: a passage counts as its
     best sentence."""
     article = random.choice(texts.articles)
     facts: list[str] = []
@@ -193,7 +193,7 @@ def _besides(own: range, gold: int) -> tuple[int, ...]:
 
 
 def mixing(texts: PlainTexts) -> Draw:
-    """What draws rooms of the lab's and of these texts, so that both stand in the same batches."""
+    """What draws batches of the lab's worlds and of these texts."""
 
     def draw(random: Random, recipe: KeyRecipe) -> ContrastiveBatch:
         if random.random() >= NATURAL:

@@ -1,4 +1,4 @@
-"""Fit the projection of word pieces (retrieval/pieces.py) on the rooms of a key: InfoNCE over late interaction, as `recipes/key.py`."""
+"""Fit the projection of word pieces (retrieval/pieces.py) on the batches of a key: InfoNCE over late interaction, as `recipes/key.py`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from recipes.key import States, minimise, targets
 
 
 class PieceRecipe(BaseModel):
-    """What a projection depends on, but for its rooms."""
+    """What a projection depends on, but for its batches."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,7 +26,7 @@ class PieceRecipe(BaseModel):
 
 
 def fit_pieces(random: Random, batches: Sequence[States], recipe: PieceRecipe, say: Callable[[str], None] = print) -> PieceHead:
-    """A projection that begins as the directions in which pieces differ most, fitted to rooms."""
+    """A projection that begins as the directions in which pieces differ most, fitted to batches."""
     hidden = batches[0].facts[0].shape[-1]
     head = PieceHead(PieceSettings(hidden=hidden, width=recipe.width))
     with torch.no_grad():
@@ -52,7 +52,7 @@ def principal(batches: Sequence[States], width: int) -> Tensor:
 
 
 def _loss(head: PieceHead, sharpness: Tensor, batches: Sequence[States], share: float) -> tuple[Tensor, float]:
-    """InfoNCE over the facts of all rooms, and how often the first is the right one."""
+    """InfoNCE over the facts of all batches, and how often the first is the right one."""
     facts, cues = [state for batch in batches for state in batch.facts], [state for batch in batches for state in batch.cues]
     cue_states = dropout(torch.cat(cues).float(), share)
     best = matched(head(cue_states), head(dropout(torch.cat(facts).float(), share)), _owner(facts), len(facts))

@@ -26,7 +26,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass
 class Text:
-    """A text that is put together, with its labels. `spans`: (start, end, place) of each name of a place; `things`: of each name of
+    """A composed text, with its labels. `spans`: (start, end, place) of each name of a place; `other_spans`: of each name of
     something else; `mistaken`: whether these are marked as places; `turns`: (start, label) of each direction; `says`: of two places what
     is told, the first as it is told; `stands`: of two places where one stands."""
 

@@ -66,7 +66,7 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
 def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None] = print) -> Path:
     """Train a reader (or go on where a killed run stopped) and put its adapter in place; returns its folder.
 
-    `steps` 0: as many as the recipe has. An adapter in place that ended an earlier descent of the rate is gone on from (`take_up`).
+    `steps` 0: as many as the recipe has. An adapter in place that ended an earlier descent of the rate is gone on from (`resume_from`).
     LabError, before anything starts, where the user's folder lacks one of the files `reader.DATA`, and where the adapter's folder is not
     the lab's.
     """

@@ -1,4 +1,4 @@
-"""How what a method brings reaches the model: one `ask` (types.py) behind which stand three ways by name, or anybody's own by module path.
+"""How what a method brings reaches the model: one `ask` (types.py) with three deliveries by name, or anybody's own by module path.
 
 text      the passages' text in the prompt, read anew each time
 kv        keys and values of the passages before the question's, in the cache

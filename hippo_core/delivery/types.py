@@ -55,7 +55,7 @@ class Once(NamedTuple):
 
 
 class Delivery(Protocol):
-    """A way for passages to reach a loaded model."""
+    """How passages reach a loaded model."""
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a passage: the answers are those without

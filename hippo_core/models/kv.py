@@ -70,7 +70,7 @@ def inputs(
     spare: int = 0,
     hidden: Sequence[range] | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that has room for `room` tokens more.
+    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that has room for `spare` tokens more.
 
     Row r sees all of `before[r]` and begins at position `starts[r]` (None: after what it sees). No token looks at the tokens `hidden[r]`,
     counted from the first of `before[r]`.
@@ -89,7 +89,7 @@ def inputs(
 
 def lay(rows: Sequence[Sequence[StoredKV]], spare: int) -> tuple[DynamicCache, Tensor]:
     """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token. All rows
-    end at the same place, before room for `room` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
+    end at the same place, before room for `spare` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
     lengths = [sum(map(tokens_of, row)) for row in rows]
     width = max(lengths)
     kind: Any = next(kv for row in rows for kv in row)
@@ -124,7 +124,7 @@ def restored(kv: StoredKV, dtype: torch.dtype) -> KV:
 
 class Roomy(DynamicLayer):
     """A layer of a cache with memory set aside for the tokens to come, so that growing copies only these. `keys` and `values` are [rows, H,
-    T, D], of which the first `held` tokens are there already."""
+    T, D], of which the first `length` tokens are there already."""
 
     def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class Roomy(DynamicLayer):
         self._show(length)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Put new tokens behind those held and return all."""
+        """Put new tokens behind those stored and return all."""
         grown = self._length + key_states.shape[2]
         for part, new in zip(self._store, (key_states, value_states), strict=True):
             part[:, :, self._length : grown] = new

@@ -93,7 +93,7 @@ def _snapshot(spec: ModelSpec) -> str:
 
 
 def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtype | Literal["auto"]) -> Any:
-    """The model with its adapter merged in, then held in `dtype`; "auto" is the type its weights are stored in."""
+    """The model with its adapter merged in, then kept in `dtype`; "auto" is the type its weights are stored in."""
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
         merged = merge(model, adapter, Path(where["pretrained_model_name_or_path"], where.get("gguf_file", "")))
@@ -101,7 +101,7 @@ def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtyp
 
 
 def _placing(spec: ModelSpec, target: torch.device, requested: str | None) -> dict[str, Any]:
-    """The arguments that say in which type the weights are held, and on which device."""
+    """The arguments that say in which type the weights are kept, and on which device."""
     stored = "auto" if target.type != "cpu" else torch.float32
     placing: dict[str, Any] = {"dtype": stored if spec.dtype == "auto" else getattr(torch, spec.dtype)}
     if spec.quantization == "nf4":

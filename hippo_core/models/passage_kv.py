@@ -38,13 +38,13 @@ class LRUCache:
         self._values: dict[tuple[int, ...], StoredKV] = {}  # in order of use
 
     def get(self, row: tuple[int, ...]) -> StoredKV | None:
-        """The KV of a row, which is thereby used; None where it is not held."""
+        """The KV of a row, which is thereby used; None where it is not stored."""
         if (kv := self._values.pop(row, None)) is not None:
             self._values[row] = kv
         return kv
 
     def put(self, row: tuple[int, ...], kv: StoredKV) -> None:
-        """Hold a row's KV; others go until all fit."""
+        """Store a row's KV; others go until all fit."""
         if (old := self._values.pop(row, None)) is not None:
             self.nbytes -= old.nbytes
         self._values[row] = kv
@@ -53,7 +53,7 @@ class LRUCache:
             self.nbytes -= self._values.pop(next(iter(self._values))).nbytes
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Remove all."""
         self._values.clear()
         self.nbytes = 0
 
@@ -137,7 +137,7 @@ class PassageKV:
         return nats
 
     def keep(self, rows: Iterable[Sequence[int]]) -> None:
-        """Put what is still held of these rows on disk, where that is the store."""
+        """Write what is still stored of these rows to disk, where that is the store."""
         for row in dict.fromkeys(map(tuple, rows)):
             if self._disk and (kv := self._cache.get(row)) is not None:
                 self._write(row, kv)

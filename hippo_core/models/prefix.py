@@ -83,7 +83,7 @@ def _first(kvs: Sequence[KV], tokens: int) -> list[KV]:
 
 
 def plan(rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None = None) -> Plan:
-    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin alike. The last
+    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin the same. The last
     `keep[r]` tokens of row r (default 1) are run for that row alone, whatever it shares."""
     keep = keep or [1] * len(rows)
     free = [len(row) - own for row, own in zip(rows, keep, strict=True)]  # how much of a row may be shared

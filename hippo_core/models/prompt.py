@@ -118,7 +118,7 @@ def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: D
 
 
 def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], budget: int) -> int:
-    """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
+    """Index of the oldest line that, with all newer ones, takes at most `budget` tokens when each is tokenised alone."""
     for index in range(len(texts) - 1, -1, -1):
         budget -= len(lm.encode_text(f"{texts[index]}\n"))
         if budget < 0:

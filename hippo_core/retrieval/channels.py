@@ -1,4 +1,4 @@
-"""Channels: each compares a cue with all traces in one way of its own. A trace counts as its best sentence does."""
+"""Channels: each compares a cue with all traces by a measure of its own. A trace counts as its best sentence does."""
 
 from collections.abc import Sequence
 from functools import cache

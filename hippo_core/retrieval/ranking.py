@@ -31,7 +31,7 @@ def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
     """How much each fact, in order of telling, looks as if a later one replaced it, from 0 to 1 [facts].
 
     It is the maximum over later facts of covered^8 alike^2: `covered` is the share of the cue's terms in the fact that the later one has
-    too, `alike` the number of terms in both as a share of the shorter one's.
+    too, `similar` the number of terms in both as a share of the shorter one's.
     """
     shares = [max((supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
     return np.array(shares, dtype=np.float64)

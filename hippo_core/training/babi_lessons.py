@@ -23,7 +23,7 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
     facts: list[tuple[str, tuple[str, ...]]] = []
     location: dict[str, tuple[str, int]] = {}  # of a person: the room, the statement that says so
     holder: dict[str, str] = {}
-    taken_at: dict[str, int] = {}  # of a held thing: the statement of its taking
+    taken_at: dict[str, int] = {}  # of a carried item: the statement that it was taken
     lying: dict[str, tuple[str, tuple[int, ...]]] = {}  # of a thing put down: the room, the statements that say so
     fetching = random.choice((0.0, 0.4, 0.6))
     while len(facts) < n_facts:

@@ -22,7 +22,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -
 
 
 def read(path: Path, names: set[str], advice: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `way_out`
+    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `advice`
     ends, where anything is not as it was written."""
     try:
         with safe_open(path, "pt") as file:

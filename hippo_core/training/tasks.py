@@ -332,7 +332,7 @@ def maps(random: Random, n_facts: int, split: Split) -> Lesson:
 
 
 def open_maps(random: Random, n_facts: int, split: Split) -> Lesson:
-    """Mostly shortest ways, on small grids without obstacles."""
+    """Mostly shortest routes, on small grids without obstacles."""
     return world_lesson(random, spatial.make_world(random, OPEN, WorldSpec(split, 0, random.randrange(10_000))), ordered=True)
 
 

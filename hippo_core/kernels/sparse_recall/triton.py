@@ -58,7 +58,7 @@ def _table(store: Code, cue: Code) -> Tensor:
 
 @triton.jit
 def _admit(kept, keys):
-    """`held` with its worst replaced by better ones of `keys`. Keys are unique."""
+    """`kept` with its worst replaced by better ones of `keys`. Keys are unique."""
     worst, largest = tl.min(kept), tl.max(keys)
     while largest > worst:
         kept = tl.where(kept == worst, largest, kept)

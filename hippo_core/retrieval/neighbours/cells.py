@@ -55,7 +55,7 @@ def emptied(units: int, width: int) -> tuple[Cells, Pages]:
 
 @compiled
 def append_rows(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages, used: int) -> int:
-    """Put rows int32 [N] into the cells of the units that they won, int64 [N, K]; returns how many pages are used then."""
+    """Append rows int32 [N] to the cells of the units that they won, int64 [N, K]; returns how many pages are used then."""
     for number in range(won.shape[0]):
         for unit in won[number]:
             slot = cells.counts[unit] % PAGE
@@ -142,7 +142,7 @@ def best(table: NDArray, lengths: NDArray, rows: NDArray, cue: NDArray, ids: NDA
 
 @compiled
 def insert(row: int, score: float, ids: NDArray, scores: NDArray) -> None:
-    """Put a row that is better than the last into its place, where it is not there already."""
+    """Insert a row that is better than the last at its rank, unless it is there already."""
     target = ids.size - 1
     while target > 0 and (scores[target - 1] < score or (scores[target - 1] == score and ids[target - 1] > row)):
         target -= 1

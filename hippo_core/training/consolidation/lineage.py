@@ -36,7 +36,7 @@ class Consolidated:
 
 class Consolidation:
     """What sleep puts into a model `lm` (or a `LazyModel`); `folder` is where what is learnt lies, there yet or not. Several may share a
-    model: one is attached at a time, and lets go when another one is asked."""
+    model: one is attached at a time, and is detached when another is asked."""
 
     def __init__(self, lm: Any, folder: Path) -> None:
         self._lm, self.folder = lm, folder
@@ -135,14 +135,14 @@ class Consolidation:
         return getattr(loaded.model, HOLDER, None) if loaded else None
 
     def _detached_model(self) -> "LanguageModel":
-        """The model, with nothing attached to it, for this alone: what holds it lets go."""
+        """The model, with nothing attached to it, for this alone: another holder is detached."""
         (self._holder or self).detach()
         lm = self._real
         setattr(lm.model, HOLDER, self)
         return lm
 
     def _current_update(self) -> Any:
-        """The way that holds what the folder has now, attached; None where it has nothing."""
+        """The update in the folder, attached; None where there is none."""
         if (holder := self._holder) is not None:
             holder._require_idle()
         version = self.version

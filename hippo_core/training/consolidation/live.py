@@ -20,16 +20,16 @@ from hippo_core.training.consolidation.update_rules.gated import GATE
 from hippo_core.training.consolidation.update_rules.groups import GROUPS
 
 A_TRACE = 8  # questions a step, at most
-WRITTEN = {FILE, GATE, GROUPS}  # by the ways
+WRITTEN = {FILE, GATE, GROUPS}  # by the rules
 
 
 def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder: Path) -> Iterator[int]:
-    """Rehearse the traces into the model by a way, and write what was learnt to `folder`. Yields how many steps are done, from 0.
+    """Rehearse the traces into the model by an update rule, and write what was learnt to `folder`. Yields how many steps are done, from 0.
 
     The model is as it was when it ends, however it ends: `load_update` attaches. What was learnt lies in a folder of its own, which
     `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there whole.
 
-    LabError for a folder that holds another's lineage file, an unknown way, steps below 1, nothing that can be asked about the traces, and
+    LabError for a folder that holds another's lineage file, an unknown rule, steps below 1, nothing that can be asked about the traces, and
     a training that diverges. OSError where the disk is full.
     """
     if steps < 1:

@@ -92,7 +92,7 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
 
 
 def restatements(trace: Trace) -> list[Rehearsed]:
-    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue. An
+    """Every question for the whole trace: the answer is its text, of a text of others the sentence about the cue. An
     event is cued by its person, or by what that one did, any other text by what it names."""
     event = read_event(trace.text)
     if event:

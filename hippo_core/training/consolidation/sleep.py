@@ -41,7 +41,7 @@ class SleepRecipe(BaseModel):
     way: str = "lora"
     rank: int = 16
     first_block: int = 0
-    rate: float | None = None  # of AdamW; None: the way's own for a model of this size
+    rate: float | None = None  # of AdamW; None: the rule's own for a model of this size
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
@@ -66,12 +66,12 @@ class ComputeUsed:
 
 
 class Sleep:
-    """A way into a model that learns what traces say.
+    """Training of an update rule on what traces say.
 
     Args:
-        orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+        orders: for each pass over the traces the order in which they are rehearsed, by their indices in `traces`; passes go round.
         earlier: traces of earlier sleeps, about which a share of each step's questions is (`rehearse_earlier`).
-        prepare: whether the way takes its look at the traces; False where it holds what an earlier sleep on them left.
+        prepare: whether the rule prepares on the traces; False where it holds what an earlier sleep on them left.
 
     Raises:
         LabError: nothing can be asked about any of the traces.

@@ -1,4 +1,4 @@
-"""What every way into a model has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
+"""What every update rule has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -70,7 +70,7 @@ class UpdateRule(ABC):
         return [answers[index] for index in range(len(questions))]
 
     def merged(self) -> Any:
-        """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
+        """The plain model with the update in its weights, for good; the rule is of no use any more. LabError where it has no such thing."""
         raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
 
     def full_rate(self) -> float:
@@ -102,7 +102,7 @@ class UpdateRule(ABC):
         write_bytes(folder / FILE, save({name: tensor.contiguous().float() for name, tensor in self.kept().items()}))
 
     def load(self, folder: Path) -> None:
-        """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
+        """Read what `save` wrote. LabError where the file is missing, cut, or of another rule, rank or model."""
         try:
             self.set_tensors(load_file(folder / FILE))
         except (OSError, SafetensorError) as error:
