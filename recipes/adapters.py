@@ -1,4 +1,4 @@
-"""Trace adapters: the recipe of each model that has one, fitting it, and what it reaches beside the other ways."""
+"""Trace adapters: the recipe of each model that has one, fitting it, and its results beside the other deliveries."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ RECIPES = {
 
 
 def fit_adapter_if(wanted: bool, model: str, seed: int, steps: int, say: Callable[[str], None] = print) -> str:
-    """Fit the model's trace adapter where that is wanted and put it in place; says what was done.
+    """Fit the model's trace adapter if wanted, and install it; returns what was done.
 
     `steps` 0: as many as the recipe has. LabError for a model without a recipe.
     """

@@ -69,7 +69,7 @@ def is_right(suite: Suite, answered: AnsweredItem) -> float:
 
 
 def evidence_names() -> list[str]:
-    """What speaks for what a part brought, by name."""
+    """The names of the evidence for a part's result."""
     return [name for name in ConfidenceCalibration.model_fields if name != "bias"]
 
 

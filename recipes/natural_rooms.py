@@ -102,7 +102,7 @@ def _passages(article: squad.Article) -> tuple[ArticlePassage, ...]:
 
 def others_of(plain: Sequence[Sequence[str]], never: Collection[str] = ()) -> dict[str, Exchanges]:
     """What each ordinary word of some texts can be exchanged for, by the cosine of MiniLM's vectors of single words."""
-    counts = Counter(word for text in plain for one in text for word in WORD.findall(one))
+    counts = Counter(word for text in plain for line_of_text in text for word in WORD.findall(line_of_text))
     known = sorted(word for word, count in counts.items() if count >= LEAST and word not in never)
     if len(known) <= HARD_NEGATIVE_RANKS[0]:
         return {}

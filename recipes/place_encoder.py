@@ -46,7 +46,7 @@ def named(text: Text, pieces: Marked) -> list[int]:
 
 
 def says_of(text: Text) -> list[tuple[int, int, int]]:
-    """Of each two places, the earlier first, what a text says of them, as an index of `SAYS`."""
+    """For each pair of places, the earlier first, the label of their link, as an index of `SAYS`."""
     labels = []
     for (i, a), (j, b) in combinations(enumerate(text.places), 2):
         says = text.says.get((a, b)) or {"forward": "back"}.get(inverse := text.says.get((b, a), "none"), inverse)

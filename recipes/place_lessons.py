@@ -238,9 +238,9 @@ class PlaceLessons:
             count = random.randrange(1, 5)
             alone, both = random.choice(bank.openings(self.split))
             order = sorted(directions, key=[*MOVES].index) if random.random() < 0.5 else random.sample(directions, 4)
-            told = {"open": listed(order[:count], "open"), "walls": listed(order[count:], "walled")}
+            slots_of_sides = {"open": listed(order[:count], "open"), "walls": listed(order[count:], "walled")}
             text.text += " "
-            text.add(both if count < 4 else alone, told)
+            text.add(both if count < 4 else alone, slots_of_sides)
         if kind != "see" and random.random() < 0.3:
             text.text += " "
             seen = {"place": place(other), "direction": turn(directions[1], "seen"), "who": slots["who"]}

@@ -1,4 +1,4 @@
-"""delivery: text: the passages stand in the prompt as context lines, in the order of their telling, and are read anew each time."""
+"""delivery: text: the passages stand in the prompt as context lines, in the order of their telling, and are read again each time."""
 
 from collections.abc import Sequence
 

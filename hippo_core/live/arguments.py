@@ -113,7 +113,7 @@ def folder(value: object) -> Path:
 
 
 def name(value: object, what: str) -> None:
-    """LabError for what is no name, or longer than a file's can be."""
+    """LabError for what is no name, or too long for a file's."""
     if not isinstance(value, str) or len(value) > 4000 or any(len(part.encode("utf-8", "replace")) > 255 for part in value.split("/")):
         raise LabError(f"{what}, got {brief(value)}")
 
@@ -128,7 +128,7 @@ def settings(value: object) -> Mapping[str, Any]:
 
 
 def brief(value: object) -> str:
-    """A wrong value in the words of an error: what it is where it is short, else its kind."""
+    """A wrong value as an error shows it: the value if short, else its type."""
     if isinstance(value, str | int | float | None) and not (isinstance(value, int) and abs(value) >= 2**63):
         shown = ascii(value) if isinstance(value, str) else repr(value)
         return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -1,4 +1,4 @@
-"""`Memory`: any memory or retrieval of the lab with any of its models, in a program of one's own.
+"""`Memory`: any memory or retrieval of the lab with any of its models, in your own program.
 
     memory = Memory("smollm2-135m-reader").open("my_memory")
     memory.teach("Anna left her bicycle at the station.", who="Anna", when="Monday")
@@ -85,7 +85,7 @@ class LiveMemory:
         self.folder: Path | None = None
 
     def open(self, folder: str | Path, read_only: bool = False) -> Self:
-        """Keep everything in this folder, which is made where it is not there; what it holds already is there again.
+        """Keep everything in this folder, made if missing; what it already stores is loaded.
 
         Raises:
             LabError: another process writes to it, it holds the store of another model or method, or it is damaged.
@@ -127,7 +127,7 @@ class LiveMemory:
 
     @property
     def stores(self) -> Mapping[str, TraceStore]:
-        """The open stores, by part; without a folder they lie in a temporary one that goes when the memory is closed."""
+        """The open stores, by part; without a folder they lie in a temporary one, removed when the memory is closed."""
         if not self._stores:
             with ExitStack() as resources:
                 folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hippo-memory-"))
@@ -212,7 +212,7 @@ class LiveMemory:
         (self.folder / BEGUN).unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        """Do what was begun, and left by a kill or a full disk, to its end."""
+        """Finish what a kill or a full disk interrupted."""
         stores = self.stores
         assert self.folder is not None
         path = self.folder / BEGUN

@@ -1,4 +1,4 @@
-"""A folder of sealed files that together take at most so many bytes: the file that was not used for longest goes first."""
+"""A folder of sealed files that together take at most so many bytes: the least recently used goes first."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ class BoundedFolder:
         self._budget, self._warned = 0, False  # bytes that may be written until the folder is counted again
 
     def read(self, path: Path) -> bytes | None:
-        """The content of a file, which is thereby used; None where it is not there, or no more."""
+        """The content of a file, marked as used; None if it is not there."""
         path = _kept(path)
         try:
             sealed = path.read_bytes()
@@ -38,7 +38,7 @@ class BoundedFolder:
         return content
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file whole or not at all; others go until all fit. LabError for a file above the limit."""
+        """Write a file atomically; others are removed until all fit. LabError for a file above the limit."""
         sealed = hashlib.sha256(content).digest() + content
         if len(sealed) > self.limit:
             raise LabError(f"{path.name} takes {len(sealed):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
@@ -48,7 +48,7 @@ class BoundedFolder:
         write_bytes(_kept(path), sealed)
 
     def _evict(self, needed: int) -> None:
-        """Count the files, and remove those not used for longest until there is room for what is needed and some more."""
+        """Count the files, and remove the least recently used until what is needed, and some more, fits."""
         target = max(needed, self.limit // SHARE)
         files = sorted(_files(self.folder))
         free = self.limit - sum(size for _, size, _ in files)

@@ -60,6 +60,6 @@ def shots() -> str:
 
 
 def forget() -> None:
-    """Compute everything anew when it is asked for next."""
+    """Compute everything again at the next call."""
     for cached in (weights, fitted, shots):
         cached.cache_clear()

@@ -21,7 +21,7 @@ StoredKV = KV | Int8KV  # as it is kept
 
 @torch.inference_mode()
 def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None, first: int = 0) -> list[KV]:
-    """The KV of each row of token ids, run by itself after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
+    """The KV of each row of token ids, run alone after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
     token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0."""
     start = first if before is None else tokens_of(before)
     width = max(1, *map(len, rows))

@@ -31,14 +31,14 @@ class KVBatch:
 
 
 class LRUCache:
-    """KV by row that together take at most `limit` bytes, `nbytes` now; what was not used for longest goes first."""
+    """KV by row of at most `limit` bytes in all, `nbytes` now; the least recently used goes first."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.nbytes = limit, 0
         self._values: dict[tuple[int, ...], StoredKV] = {}  # in order of use
 
     def get(self, row: tuple[int, ...]) -> StoredKV | None:
-        """The KV of a row, which is thereby used; None where it is not stored."""
+        """The KV of a row, marked as used; None if it is not stored."""
         if (kv := self._values.pop(row, None)) is not None:
             self._values[row] = kv
         return kv
@@ -90,7 +90,7 @@ class PassageKV:
         return self._cache.nbytes / MB
 
     def forget(self) -> None:
-        """Let go of what is kept in memory, as at the end of a world."""
+        """Drop what is kept in memory, as at the end of a world."""
         self._cache.clear()
 
     def get(self, rows: Sequence[Sequence[int]]) -> KVBatch:
@@ -150,7 +150,7 @@ class PassageKV:
             )
 
     def _run(self, rows: list[list[int]]) -> list[StoredKV]:
-        """The KV of rows, a batch at a time: all blocks are run, what is not wanted of them is let go."""
+        """The KV of rows, a batch at a time: all blocks are run, unwanted ones are dropped."""
         order, made = sorted(range(len(rows)), key=lambda row: len(rows[row])), dict[int, StoredKV]()
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
@@ -159,7 +159,7 @@ class PassageKV:
         return [made[row] for row in range(len(rows))]
 
     def _rounded(self, kv: KV) -> StoredKV:
-        """Of the KV of all blocks what is kept, in the precision in which it is."""
+        """The part of all blocks' KV that is kept, in its precision."""
         return rounded(kv if self.blocks is None else kv[self.blocks], self.storage.precision)
 
     def _stored(self, row: tuple[int, ...]) -> StoredKV | None:

@@ -113,7 +113,7 @@ class PieceChannel:
         return best(sentences + TEXT_WEIGHT * cosines(self._vectors, self._sizes, cue.text_vector), self.starts)
 
     def _cosines(self, cue: NDArray[np.int8]) -> NDArray[np.float64]:
-        """For each piece of a cue [P, W] its highest cosine with a piece of each sentence, [P, S]. Products of whole numbers are exact."""
+        """For each piece of a cue [P, W] its highest cosine with a piece of each sentence, [P, S]. Integer products are exact."""
         rows = cue.astype(np.float32)
         dots = np.empty((len(cue), len(self._table)), np.float32)
         for start in range(0, len(self._table), CHUNK):
@@ -145,7 +145,7 @@ class Spelling:
         return {gram: np.array(numbers) for gram, numbers in having.items()}
 
     def rarity(self, word: str) -> float:
-        """How few sentences have a word, as in `lexicon`; one that none has counts as much as can be."""
+        """How few sentences have a word, as in `lexicon`; a word of none counts most."""
         count = self._counts.get(word, 0)
         return float(np.log1p((self.count - count + 0.5) / (count + 0.5)))
 

@@ -108,7 +108,7 @@ class Recaller:
 
     @property
     def _gives_confidence(self) -> bool:
-        """Whether the confidence, which is the sum's, holds for what is recalled."""
+        """Whether the sum's confidence is valid for what is recalled."""
         return self.config.confidence is not None and self.config.completion == "off"
 
     def _confidence(self, features: Features, scores: Scores, mask: torch.Tensor | None) -> float | None:
@@ -152,7 +152,7 @@ class Recaller:
         return ordered(rows, features, scores)
 
     def _completed(self, rows: Rows, features: Features, scores: Scores, completed: Features) -> tuple[Rows, Features, Scores]:
-        """The same ranked anew with what completion says."""
+        """The same, reranked by completion."""
         if self.config.weights is not None:
             features = features | completed
             return ordered(rows, features, fused(features, self.config.weights[self.config.completion]))

@@ -129,7 +129,7 @@ class TraceStore:
         return count
 
     def _decoded(self, decode: Callable[[tuple[Any, ...]], T], table_rows: list[tuple[Any, ...]]) -> list[T]:
-        """Rows as what they were before; LabError where one was changed by something else than a store."""
+        """Rows decoded; LabError where one was changed by something else than a store."""
         try:
             return [decode(row) for row in table_rows]
         except (ValueError, LabError) as error:

@@ -1,4 +1,4 @@
-"""Tensors and facts in one file of safetensors that says itself, by a SHA-256, what it must hold when it is read back."""
+"""Tensors and facts in one file of safetensors with a SHA-256 that is checked when it is read back."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ SEAL = "seal"
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
-    """Write both, whole or not at all."""
+    """Write both atomically."""
     kept = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, save(kept, {**facts, SEAL: _sum(kept, facts)}))
 

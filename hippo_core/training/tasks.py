@@ -10,8 +10,7 @@ from hippo_core.files import read_yaml, root
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
-from hippo_core.training import babi_lessons as rooms
-from hippo_core.training import related
+from hippo_core.training import babi_lessons, related
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, keep, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 
@@ -312,7 +311,7 @@ def needle(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def movements(random: Random, n_facts: int, split: Split) -> Lesson:
     """Who and what is in which room: a story in bAbI's manner, asked at its end."""
-    return rooms.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
+    return babi_lessons.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
 
 
 BABI: Any = settings_for("babi", "public", {"tasks": (1, 2)})

@@ -138,8 +138,8 @@ def test_answers_in_int8_are_those_of_the_models_own_precision(models, tmp_path)
         texts = {fact.id: fact.text for fact in world.facts}
         questions += [Question.of_texts(item.question, [texts[fact] for fact in item.gold_facts]) for item in world.items]
     deliveries = [KVDelivery(lm, kept(lm, "memory", tmp_path, precision=precision)) for precision in ("model", "int8")]
-    whole_answers, int8_answers = ([answer.text for answer in delivery.ask(questions, 8)] for delivery in deliveries)
-    assert int8_answers == whole_answers and len(set(int8_answers)) > 10
+    model_answers, int8_answers = ([answer.text for answer in delivery.ask(questions, 8)] for delivery in deliveries)
+    assert int8_answers == model_answers and len(set(int8_answers)) > 10
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])

@@ -92,7 +92,7 @@ def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  #
     print(f"FAULT_SEED={SEED} KILLS={KILLS}")
     counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 1, 0
 
-    def whole(number, checkpoint_dir, out):
+    def train_to_end(number, checkpoint_dir, out):
         update_rule = make_update_rule("lora", lm, 4, 2)
         try:
             recipe = Quick(way="lora", rank=4, first_block=2, steps=4, questions=8, seed=number)
@@ -105,13 +105,13 @@ def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  #
 
     def work(say):
         say("begun", "sleep")
-        whole(number, tmp_path / "workshop", tmp_path / f"{number}")
+        train_to_end(number, tmp_path / "workshop", tmp_path / f"{number}")
         say("done")
         signal.pause()
 
     def undisturbed(number):
         out, begin = tmp_path / f"undisturbed {number}", time.monotonic()
-        whole(number, tmp_path / f"workshop {number}", out)
+        train_to_end(number, tmp_path / f"workshop {number}", out)
         return sha256(out / FILE), time.monotonic() - begin
 
     _, took = undisturbed(0)

@@ -82,7 +82,7 @@ def assert_complete(store, appended, replays):
     assert replays <= done <= replays + 1
     for number, traces in traces_by_number.items():
         assert len({(trace.uses, trace.salience) for trace in traces}) == 1
-        assert [trace.source for trace in traces] == [f"{number}/{place}" for place in range(len(traces))]
+        assert [trace.source for trace in traces] == [f"{number}/{index}" for index in range(len(traces))]
 
 
 def append_some(store, draw, number):

@@ -52,8 +52,8 @@ def requests(*arguments: tuple[str, ...]) -> list[SimpleNamespace]:
 def test_continuations_of_one_and_of_several_tokens(lm, peer, labels):
     pairs = [(fact, label) for fact in FACTS for label in labels]
     theirs = peer().loglikelihood(requests(*pairs), disable_tqdm=True)
-    ours = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [label for _, label in pairs], batch_size=5)
-    for likelihood, (nats, greedy) in zip(ours, theirs, strict=True):
+    own = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [label for _, label in pairs], batch_size=5)
+    for likelihood, (nats, greedy) in zip(own, theirs, strict=True):
         assert likelihood.nats == pytest.approx(nats, abs=CLOSE)
         assert likelihood.greedy == greedy
 

@@ -28,7 +28,7 @@ def made_up_lab(tmp_path_factory):
 
     files["tinystories"] = "\n<|endoftext|>\n".join(prose(30) for _ in range(300))
     for part in ("train", "valid"):
-        files[f"wikitext2-{part}"] = "".join(f" = The {part} {thing} = \n\n {prose(30)} \n\n" for thing in objects[:19])
+        files[f"wikitext2-{part}"] = "".join(f" = The {part} {object_name} = \n\n {prose(30)} \n\n" for object_name in objects[:19])
     reviews = {f"{prose(1).lower()}\t{number % 2}" for number in range(800)}
     files["sst2"] = "\n".join(sorted(reviews)) + "\n"
     files["squad"] = json.dumps([passage_of(title, prose, number) for title in names[:48] for number in range(4)])

@@ -7,30 +7,30 @@ import torch
 
 from hippo_core.suites.natural import squad
 from hippo_core.text_files import read_text
-from recipes import natural_rooms as rooms
+from recipes import natural_rooms
 from recipes.key import KeyRecipe, States
 from recipes.pieces import PieceRecipe, fit_pieces, principal
 
 RECIPE = KeyRecipe(facts=40, cues=12)
-OTHERS = {"saw": rooms.Exchanges((), ()), "founded": rooms.Exchanges(("begun",), ("forgotten",))}
+OTHERS = {"saw": natural_rooms.Exchanges((), ()), "founded": natural_rooms.Exchanges(("begun",), ("forgotten",))}
 
 
 @pytest.fixture
 def texts(made_up_texts, monkeypatch):
     monkeypatch.setattr(
-        rooms, "others_of", lambda plain, never: {name: exchanges for name, exchanges in OTHERS.items() if name not in never}
+        natural_rooms, "others_of", lambda plain, never: {name: exchanges for name, exchanges in OTHERS.items() if name not in never}
     )
-    return rooms.load_texts()
+    return natural_rooms.load_texts()
 
 
 def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
-    monkeypatch.setattr(rooms, "PERTURBED", 0.0)
+    monkeypatch.setattr(natural_rooms, "PERTURBED", 0.0)
     articles = squad.parse(read_text(squad.FILE))
     answers = {question: answer for article in articles for _, asked in article.passages for question, answer in asked}
     train = {question for article in squad.of_split(articles, "train") for _, asked in article.passages for question, _ in asked}
     kinds = set()
     for number in range(20):
-        batch = rooms.draw_article(Random(number), RECIPE, texts)
+        batch = natural_rooms.draw_article(Random(number), RECIPE, texts)
         for (question, gold), extra_positives in zip(batch.cues, batch.extra_positives, strict=True):
             assert question in train and answers[question] in batch.facts[gold] and gold not in extra_positives
             kinds.add(bool(extra_positives))
@@ -38,18 +38,18 @@ def test_a_question_is_about_a_sentence_with_its_answer(texts, monkeypatch):
 
 
 def test_plain_rooms_have_near_misses_and_cues_of_what_is_told(texts, monkeypatch):
-    monkeypatch.setattr(rooms, "NEIGHBOURS", 0.0)
-    monkeypatch.setattr(rooms, "perturbed", lambda random, text, texts: text)
-    batch = rooms.draw_plain(Random(1), RECIPE, texts)
+    monkeypatch.setattr(natural_rooms, "NEIGHBOURS", 0.0)
+    monkeypatch.setattr(natural_rooms, "perturbed", lambda random, text, texts: text)
+    batch = natural_rooms.draw_plain(Random(1), RECIPE, texts)
     assert len(batch.facts) <= RECIPE.facts and len(set(batch.facts)) == len(batch.facts)
     for question, gold in batch.cues:
         assert question.endswith(batch.facts[gold])
 
 
 def test_the_sentence_before_or_after_is_a_cue_and_no_other_of_its_text_is_wrong(texts, monkeypatch):
-    monkeypatch.setattr(rooms, "NEIGHBOURS", 1.0)
-    monkeypatch.setattr(rooms, "perturbed", lambda random, text, texts: text)
-    batch = rooms.draw_plain(Random(2), RECIPE, texts)
+    monkeypatch.setattr(natural_rooms, "NEIGHBOURS", 1.0)
+    monkeypatch.setattr(natural_rooms, "perturbed", lambda random, text, texts: text)
+    batch = natural_rooms.draw_plain(Random(2), RECIPE, texts)
     near = [
         (question, gold, extra_positives)
         for (question, gold), extra_positives in zip(batch.cues, batch.extra_positives, strict=True)
@@ -64,20 +64,20 @@ def test_words_are_exchanged_for_such_as_are_given(texts):
     def synonyms_of(word):
         return texts.others[word].synonyms if word in texts.others else ()
 
-    exchanged_texts = {rooms.exchanged(Random(number), "It was founded in Rome.", synonyms_of, 0.5) for number in range(20)}
+    exchanged_texts = {natural_rooms.exchanged(Random(number), "It was founded in Rome.", synonyms_of, 0.5) for number in range(20)}
     assert exchanged_texts == {"It was founded in Rome.", "It was begun in Rome."}
-    assert "founded" not in rooms.load_texts({"founded"}).others
+    assert "founded" not in natural_rooms.load_texts({"founded"}).others
 
 
 def test_marks_of_wikitext_are_mended():
     assert (
-        rooms.mended(' A role @-@ playing game ( 2011 ) , " Nameless " , of 1 @,@ 500 .')
+        natural_rooms.mended(' A role @-@ playing game ( 2011 ) , " Nameless " , of 1 @,@ 500 .')
         == 'A role-playing game (2011), "Nameless", of 1,500.'
     )
 
 
 def test_rooms_of_both_kinds_are_drawn(texts):
-    draw, random = rooms.mixing(texts), Random(5)
+    draw, random = natural_rooms.mixing(texts), Random(5)
     drawn = [draw(random, RECIPE).facts for _ in range(30)]
     written = {sentence for article in texts.articles for passage in article for sentence in passage.sentences} | {
         sentence for text in texts.plain for sentence in text

@@ -58,7 +58,7 @@ class SparseIndex:
         return range(first, self._rows)
 
     def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
-        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        """Exclude these rows from recall; removing one twice is fine. LabError for a row that was never added, or what is no row."""
         row_ids = np.asarray(rows)
         if not row_ids.size:
             return
@@ -122,7 +122,7 @@ class SparseIndex:
 
 
 def grown(array: NDArray, size: int) -> NDArray:
-    """The array where it has so many entries, else a copy of it in one that has, and as many again."""
+    """The array if it has `size` entries, else a copy in one of twice that size."""
     if len(array) >= size:
         return array
     larger = np.empty((2 * size, *array.shape[1:]), array.dtype)

@@ -50,7 +50,7 @@ def _run_pip(pin: Package, folder: Path) -> LabError | None:
 
 
 def _fault(pin: Package, log: str, output: str) -> LabError:
-    """What pip's log, and what it said, make of a download that failed."""
+    """The error of a failed download, by pip's log and output."""
     if "No space left on device" in log + output:
         return LabError("the disk is full; free some space and call again")
     if "DO NOT MATCH THE HASHES" in log:

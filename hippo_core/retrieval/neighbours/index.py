@@ -72,7 +72,7 @@ class NeighbourIndex:
         return range(first, self._rows)
 
     def remove(self, rows: NDArray[np.integer] | Sequence[int]) -> None:
-        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        """Exclude these rows from recall; removing one twice is fine. LabError for a row that was never added, or what is no row."""
         numbers = np.asarray(rows)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= self._rows):
             raise LabError(

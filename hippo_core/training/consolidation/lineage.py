@@ -58,7 +58,7 @@ class Consolidation:
 
     @property
     def consolidated(self) -> Consolidated | None:
-        """What was learnt, and when; None where there is nothing. LabError where it is damaged."""
+        """The update and its date; None where there is nothing. LabError where it is damaged."""
         if self.version is None:
             return None
         made = read_lineage(self.folder)
@@ -79,7 +79,7 @@ class Consolidation:
             yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, update_rule, steps, self.folder)
 
     def fits(self, question: str) -> bool:
-        """Whether what was learnt has a say in this question's answer. LabError where it is damaged, or the model is busy."""
+        """Whether the update affects this question's answer. LabError where it is damaged, or the model is busy."""
         update_rule = self._current_update()
         return update_rule is not None and update_rule.fits([question])[0]
 
@@ -168,14 +168,14 @@ class Consolidation:
 
 
 def read_lineage(folder: Path) -> dict[str, Any]:
-    """What a sleep says of what it wrote into a folder; LabError where the lab did not write it so."""
+    """A folder's lineage file; LabError where the lab did not write it so."""
     if is_earlier(folder):
         return read_object(folder / LINEAGE)
     return read_sealed(folder / LINEAGE, "sleep again, or move it away")
 
 
 def is_earlier(folder: Path) -> bool:
-    """Whether an earlier lab wrote what was learnt here: without a seal, into a folder without a mark."""
+    """Whether an earlier lab wrote this update: without a seal, into a folder without a mark."""
     if is_marked(folder):
         return False
     with suppress(LabError, OSError):

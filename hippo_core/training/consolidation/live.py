@@ -1,4 +1,4 @@
-"""Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
+"""Consolidate the traces of a live memory into its model, and load the update again, in this process or a later one."""
 
 import os
 import secrets
@@ -89,7 +89,7 @@ def load_update(lm: Any, folder: Path) -> UpdateRule:
 
 
 def read_update(folder: Path) -> tuple[dict[str, Any], Path]:
-    """What a sleep says of what it wrote into a live memory's folder, and where that lies, checked. LabError where it is damaged."""
+    """A live memory's lineage file and update folder, checked. LabError where it is damaged."""
     made = read_lineage(folder)
     name, files = str(made.get("folder")), made.get("files", {})
     if not UPDATE_NAME.fullmatch(name) or not isinstance(files, dict) or not files.keys() <= WRITTEN:

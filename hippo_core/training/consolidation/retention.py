@@ -56,7 +56,7 @@ def plain_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = T
 
 @torch.no_grad()
 def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
-    """What the model itself writes when it is told nothing, [texts, tokens] (Huang et al. 2024, arXiv 2403.01244, section 3)."""
+    """What the model writes without a prompt, [texts, tokens] (Huang et al. 2024, arXiv 2403.01244, section 3)."""
     begin = lm.encode(lm.template.begin) or [lm.tokenizer.eos_token_id]
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)

@@ -59,7 +59,7 @@ class SleepRecipe(BaseModel):
 
 @dataclass(frozen=True)
 class ComputeUsed:
-    """What a sleep spends on a trace: how often it is rehearsed, and the tokens of the answers that are trained."""
+    """What a sleep spends on a trace: its rehearsals, and the tokens of the trained answers."""
 
     rehearsals: int = 0
     tokens: int = 0
@@ -119,7 +119,7 @@ class Sleep:
         return self.update_rule.weights()
 
     def asked(self, traces: Sequence[Trace]) -> list[list[Rehearsed]]:
-        """Of each trace the questions that are made of it: the same in every sleep of a seed."""
+        """The questions of each trace: the same in every sleep of a seed."""
         return [rehearse(Random(f"sleep/{self.recipe.seed}/{trace.text}"), trace, self.recipe.wordings) for trace in traces]
 
     def drawn(self, step: int) -> list[Rehearsed]:
@@ -137,7 +137,7 @@ class Sleep:
         return drawn
 
     def compute_used(self) -> dict[int, ComputeUsed]:
-        """What all steps spend on each trace, by its id; it follows from the recipe, so that a sleep that was resumed knows it too."""
+        """What all steps spend on each trace, by id; the recipe decides it, so that a resumed sleep knows it too."""
         drawn = Counter(question for step in range(self.recipe.steps) for question in self.drawn(step))
         used = dict.fromkeys(self.text_of, ComputeUsed())
         for question, times in drawn.items():
@@ -188,7 +188,7 @@ class Sleep:
         return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
 
     def informed(self, questions: Sequence[Rehearsed]) -> tuple[PackedBatch, PackedBatch]:
-        """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
+        """The questions without their trace, and with it in the prompt; one trace a sequence."""
         of_trace: dict[int, list[Rehearsed]] = {}
         for question in questions:
             of_trace.setdefault(question.trace, []).append(question)

@@ -1,4 +1,4 @@
-"""A gated update for each sleep: nothing learnt before is overwritten, and a question goes to the sleep that it is nearest to.
+"""A gated update for each sleep: earlier updates are not overwritten, and a question goes to the nearest sleep.
 
 Each sleep has blocks of its own as in MELO (Yu et al. 2023, arXiv 2312.11795, section 3), chosen by the gate of `gated_lora`.
 """
@@ -23,7 +23,7 @@ GROUPS, FIRST = "groups.json", "default"
 
 
 class Grouped(Gated):
-    """As many updates as sleeps, in front of the class of what they change; the last one is trained."""
+    """One update a sleep, in front of the class of what they change; the last is trained."""
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
         super().__init__(lm, rank, first_block, **others)
