@@ -56,7 +56,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AbstentionOutcome:
     """Whether the answer to a case is right, and whether it is "unknown", as it is up to a penalty of `margin` nats and as it is above.
     The margin is 0 or less where the model does not begin with "unknown" by itself."""
 
@@ -64,11 +64,11 @@ class Outcome:
     answerable: bool
     margin: float
     free: tuple[float, int]
-    held_back: tuple[float, int]
+    penalised: tuple[float, int]
 
     def at(self, penalty: float) -> tuple[float, int]:
         """Right and "unknown" under a penalty."""
-        return self.free if self.margin > penalty else self.held_back
+        return self.free if self.margin > penalty else self.penalised
 
 
 def cases(lm: LanguageModel, kinds: Mapping[str, tuple[int, bool]] = KINDS, say: Callable[[str], None] = print) -> Iterator[Case]:
@@ -102,7 +102,7 @@ def others_of(world: World, item: Item) -> tuple[Fact, ...]:
     return tuple(others[number] for number in sorted(drawn))
 
 
-def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[Outcome]:
+def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[AbstentionOutcome]:
     """What comes of these cases, which are of one suite: answered as the model does by itself, then once more with "unknown" forbidden
     where it began with that. The margin is how much more log-probability that beginning has than the likeliest other one."""
     delivery = TextDelivery(lm)
@@ -113,14 +113,14 @@ def outcomes(lm: LanguageModel, asked: Sequence[Case]) -> list[Outcome]:
 
     free = answers(asked, 0.0)
     begin = (lm.unknown or unknown_tokens(lm)).first
-    begun = [number for number, one in enumerate(free) if one.tokens[0] in begin]
-    held_back = dict(zip(begun, answers([asked[number] for number in begun], NEVER), strict=True))
-    found = []
-    for number, (case, one) in enumerate(zip(asked, free, strict=True)):
-        other = held_back.get(number, one)
-        margin = one.first_logprob - other.first_logprob if number in held_back else 0.0
-        found.append(Outcome(case.kind, case.answerable, margin, judged(case, one.text), judged(case, other.text)))
-    return found
+    begun = [number for number, answer in enumerate(free) if answer.tokens[0] in begin]
+    penalised = dict(zip(begun, answers([asked[number] for number in begun], NEVER), strict=True))
+    made = []
+    for number, (case, answer) in enumerate(zip(asked, free, strict=True)):
+        other = penalised.get(number, answer)
+        margin = answer.first_logprob - other.first_logprob if number in penalised else 0.0
+        made.append(AbstentionOutcome(case.kind, case.answerable, margin, judged(case, answer.text), judged(case, other.text)))
+    return made
 
 
 def judged(case: Case, answer: str) -> tuple[float, int]:
@@ -129,11 +129,17 @@ def judged(case: Case, answer: str) -> tuple[float, int]:
     return (score_item(case.suite, case.world, case.item, answer)["score"] if case.answerable else float(unknown)), unknown
 
 
-def table_of(found: Sequence[Outcome], grid: Sequence[float] = GRID) -> pd.DataFrame:
+def table_of(outcomes: Sequence[AbstentionOutcome], grid: Sequence[float] = GRID) -> pd.DataFrame:
     """One row a kind, answerable or not, and penalty: share of right answers, share of "unknown", questions."""
     rows = [
-        {"kind": one.kind, "answerable": one.answerable, "penalty": penalty, "right": one.at(penalty)[0], "unknown": one.at(penalty)[1]}
-        for one in found
+        {
+            "kind": outcome.kind,
+            "answerable": outcome.answerable,
+            "penalty": penalty,
+            "right": outcome.at(penalty)[0],
+            "unknown": outcome.at(penalty)[1],
+        }
+        for outcome in outcomes
         for penalty in grid
     ]
     grouped = pd.DataFrame(rows).groupby(["kind", "answerable", "penalty"], sort=False)
@@ -143,7 +149,7 @@ def table_of(found: Sequence[Outcome], grid: Sequence[float] = GRID) -> pd.DataF
 def chosen(table: pd.DataFrame, most_lost: float = MOST_LOST) -> float:
     """The penalty with the most right answers to answerable questions, in the mean over kinds, of those that lose of no kind of
     unanswerable questions more than `most_lost` against no penalty; of equal ones the lowest."""
-    of = {side: part.pivot_table(index="penalty", columns="kind", values="right") for side, part in table.groupby("answerable")}
+    of = {answerable: part.pivot_table(index="penalty", columns="kind", values="right") for answerable, part in table.groupby("answerable")}
     mean = of[True].mean(axis=1).round(6)
     allowed = [nats for nats in sorted(mean.index) if False not in of or (of[False].loc[0] - of[False].loc[nats]).max() <= most_lost + 1e-9]
     return float(max(allowed, key=lambda nats: (mean[nats], -nats)))
@@ -154,11 +160,11 @@ def fit_abstention(lm: LanguageModel, command: str, say: Callable[[str], None] =
     by_suite: dict[str, list[Case]] = {}
     for case in cases(lm, say=say):
         by_suite.setdefault(case.suite.name, []).append(case)
-    found = []
+    judged_outcomes = []
     for name, asked in by_suite.items():
-        found += outcomes(lm, asked)
+        judged_outcomes += outcomes(lm, asked)
         say(f"{name}: {len(asked)} questions")
-    table = table_of(found)
+    table = table_of(judged_outcomes)
     penalty = chosen(table)
     made = {"penalty": penalty, "most_lost": MOST_LOST, "seed": SEED, **provenance(command), "validation": table.to_dict("records")}
     save_part(lm, PART, made)
@@ -180,8 +186,8 @@ COLUMNS = ("kind", "answerable", "n", "right_free", "right", "unknown_free", "un
 def overview(made: Mapping[str, Any]) -> pd.DataFrame:
     """One row a kind of a fit: the share of right answers and of "unknown" without a penalty (`_free`) and with the one that was chosen."""
     table = pd.DataFrame(made["validation"])
-    free, held_back = (table[table["penalty"] == one].set_index(["kind", "answerable"]) for one in (0.0, made["penalty"]))
-    return pd.DataFrame(free.join(held_back[["right", "unknown"]], lsuffix="_free").reset_index(), columns=list(COLUMNS))
+    free, penalised = (table[table["penalty"] == penalty].set_index(["kind", "answerable"]) for penalty in (0.0, made["penalty"]))
+    return pd.DataFrame(free.join(penalised[["right", "unknown"]], lsuffix="_free").reset_index(), columns=list(COLUMNS))
 
 
 def abstention_table(lm: LanguageModel) -> pd.DataFrame:

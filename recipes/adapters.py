@@ -1,4 +1,4 @@
-"""Trace adapters: the recipe of each model that has one, fitting it, and what it reaches beside the other ways."""
+"""Trace adapters: the recipe of each model that has one, fitting it, and its results beside the other deliveries."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.training.train import train
 from recipes.injection_eval import compare_deliveries
 from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
-from recipes.weights import WORKSHOP
+from recipes.weights import CHECKPOINT_DIR
 
 # After which blocks: hippo-tiny was taught to find facts and answers in these three; of the reader's thirty, those where at gate 0 the
 # loss falls fastest with an opening gate (48 questions of training lessons).
@@ -38,7 +38,7 @@ RECIPES = {
 
 
 def fit_adapter_if(wanted: bool, model: str, seed: int, steps: int, say: Callable[[str], None] = print) -> str:
-    """Fit the model's trace adapter where that is wanted and put it in place; says what was done.
+    """Fit the model's trace adapter if wanted, and install it; returns what was done.
 
     `steps` 0: as many as the recipe has. LabError for a model without a recipe.
     """
@@ -55,11 +55,11 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     questions, and write both beside the model's weights; returns their folder."""
     require_checkout("training")
     lm = load(load_spec(recipe.model), "cpu", recipe.threads)
-    trainee, workshop = AdapterTrainee(recipe, lm), repository() / WORKSHOP / f"{recipe.model}-adapter"
-    train(trainee, workshop, say, every=100)
+    trainee, checkpoint_dir = AdapterTrainee(recipe, lm), repository() / CHECKPOINT_DIR / f"{recipe.model}-adapter"
+    train(trainee, checkpoint_dir, say, every=100)
     trainee.adapter.eval().requires_grad_(False)
     table = compare_deliveries(deliveries(lm, trainee.adapter), n)
-    curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
+    curve = list({line["step"]: line for line in map(json.loads, (checkpoint_dir / "log.jsonl").read_text("utf-8").splitlines())}.values())
     made = {
         "command": f"make base-model-adapter MODEL={recipe.model}",
         "date": datetime.now(UTC).date().isoformat(),

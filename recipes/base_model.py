@@ -87,9 +87,9 @@ def sentence(lm: LanguageModel, measured: Measured | None) -> str:
     if judged.empty:
         best = measured.skills.loc[measured.skills["accuracy"].idxmax()]
         return f'{lm.spec.name} has no goals; its best skill is "{best["skill"]}" with {best["accuracy"]:.2f}; {tail}'
-    met = int((judged["accuracy"] >= judged["goal"]).sum())
+    n_met = int((judged["accuracy"] >= judged["goal"]).sum())
     worst = judged.loc[(judged["accuracy"] - judged["goal"]).idxmin()]
     return (
-        f'{lm.spec.name} reaches {met} of {len(judged)} goals; furthest from its goal is "{worst["skill"]}" with {worst["accuracy"]:.2f} '
+        f'{lm.spec.name} reaches {n_met} of {len(judged)} goals; furthest from its goal is "{worst["skill"]}" with {worst["accuracy"]:.2f} '
         f"for {worst['goal']:.2f}; {tail}"
     )

@@ -105,8 +105,8 @@ def text(lm: LanguageModel, measured: Measured, made: dict[str, Any] | None, bas
     """The card as markdown."""
     facts = describe(lm)
     judged = measured.skills[measured.skills["goal"].notna()]
-    met = int((judged["accuracy"] >= judged["goal"]).sum())
-    goals = [f"Of the {len(judged)} skills with a goal, {met} reach it."] if len(judged) else []
+    n_met = int((judged["accuracy"] >= judged["goal"]).sum())
+    goals = [f"Of the {len(judged)} skills with a goal, {n_met} reach it."] if len(judged) else []
     shots = f" {lm.spec.shots} worked examples stand before every question." if lm.spec.shots else ""
     lines = [
         f"# {lm.spec.name}",

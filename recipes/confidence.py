@@ -50,7 +50,7 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class ConfidenceExample:
     """A cue: what spoke for its best trace, whether that answers it, and whether any could."""
 
     kind: str
@@ -59,7 +59,9 @@ class Judged:
     answerable: bool
 
 
-def judged(encoder: TextEncoder, channels: Sequence[Channel], context_limit: int, say: Callable[[str], None]) -> Iterator[Judged]:
+def judged(
+    encoder: TextEncoder, channels: Sequence[Channel], context_limit: int, say: Callable[[str], None]
+) -> Iterator[ConfidenceExample]:
     """The questions of all kinds, recalled by the sum of these channels; a suite whose files are not in the user's folder is skipped."""
     recency = HeiNWSettings().episodic.recall.recency
     config = RecallConfig("off", 20, 20, 1.0, 1, recency=recency)
@@ -74,34 +76,34 @@ def judged(encoder: TextEncoder, channels: Sequence[Channel], context_limit: int
         say(kind)
 
 
-def _of_world(kind: str, world: World, recaller: Recaller) -> Iterator[Judged]:
+def _of_world(kind: str, world: World, recaller: Recaller) -> Iterator[ConfidenceExample]:
     for item in world.items:
         gold = {*item.gold_facts, *item.retold}
         versions = {fact.id for fact in world.facts if named_by(item, fact)}
-        for told in (set(item.taught), set(item.taught) - gold - versions) if len(item.gold_facts) == 1 else (set(item.taught),):
-            recall = recaller.recall(item.question, told)
+        for sources in (set(item.taught), set(item.taught) - gold - versions) if len(item.gold_facts) == 1 else (set(item.taught),):
+            recall = recaller.recall(item.question, sources)
             if recall.traces and len(item.gold_facts) < 2:
-                found = evidence(recall.features or {}, recall.scores, len(told))
-                yield Judged(kind, found, recall.traces[0].source in gold, bool(gold & told))
+                terms = evidence(recall.features or {}, recall.scores, len(sources))
+                yield ConfidenceExample(kind, terms, recall.traces[0].source in gold, bool(gold & sources))
 
 
-def fitted(of: Sequence[Judged]) -> Confidence:
+def fitted(of: Sequence[ConfidenceExample]) -> Confidence:
     """The function in which each kind counts the same, and in it cues that can be answered as much as others."""
-    groups = pd.DataFrame([{"kind": one.kind, "answerable": one.answerable} for one in of])
+    groups = pd.DataFrame([{"kind": example.kind, "answerable": example.answerable} for example in of])
     sizes = groups.groupby(["kind", "answerable"])["kind"].transform("size").to_numpy(float)
-    return fit([one.evidence for one in of], np.array([one.right for one in of], float), 1 / sizes)
+    return fit([example.evidence for example in of], np.array([example.right for example in of], float), 1 / sizes)
 
 
-def table_of(of: Sequence[Judged]) -> pd.DataFrame:
+def table_of(of: Sequence[ConfidenceExample]) -> pd.DataFrame:
     """One row a kind: how often the best trace is right (`right`), how often a confidence of .5 or more says so (`sure`) where it is right
     and where it is not, and the mean squared error of the confidence (`brier`), of a function fitted on the other kinds."""
     rows = []
-    for kind in dict.fromkeys(one.kind for one in of):
-        function = fitted([one for one in of if one.kind != kind])
-        own = [one for one in of if one.kind == kind]
-        sure, right = np.array([function.of(one.evidence) for one in own]), np.array([one.right for one in own])
-        shares = {"sure_where_right": (sure[right] >= 0.5).mean(), "sure_where_wrong": (sure[~right] >= 0.5).mean()}
-        rows.append({"kind": kind, "n": len(own), "right": right.mean(), **shares, "brier": ((sure - right) ** 2).mean()})
+    for kind in dict.fromkeys(example.kind for example in of):
+        function = fitted([example for example in of if example.kind != kind])
+        own = [example for example in of if example.kind == kind]
+        confidences, right = np.array([function.of(example.evidence) for example in own]), np.array([example.right for example in own])
+        shares = {"sure_where_right": (confidences[right] >= 0.5).mean(), "sure_where_wrong": (confidences[~right] >= 0.5).mean()}
+        rows.append({"kind": kind, "n": len(own), "right": right.mean(), **shares, "brier": ((confidences - right) ** 2).mean()})
     return pd.DataFrame(rows).round(4)
 
 

@@ -20,7 +20,7 @@ N_FACTS = 10  # of a lesson, from which distractors are drawn
 
 
 @dataclass(frozen=True)
-class Cue:
+class TrainingQuery:
     """A question, its answer, and the texts of the traces recalled for it: the gold ones and distractors, or distractors alone where
     nothing says the answer."""
 
@@ -30,7 +30,7 @@ class Cue:
     skill: str
 
 
-def draw_cues(random: Random, most: int, split: Split = "train") -> list[Cue]:
+def draw_cues(random: Random, most: int, split: Split = "train") -> list[TrainingQuery]:
     """The cues of one lesson, each with up to `most` traces (more where the answer needs more)."""
     drill = random.choices(list(SHARES), list(SHARES.values()))[0]
     while True:
@@ -41,7 +41,7 @@ def draw_cues(random: Random, most: int, split: Split = "train") -> list[Cue]:
             return [_cue(random, branch, facts, random.randint(1, most)) for branch in branches]
 
 
-def _cue(random: Random, branch: Branch, facts: Sequence[str], n_traces: int) -> Cue:
+def _cue(random: Random, branch: Branch, facts: Sequence[str], n_traces: int) -> TrainingQuery:
     others = [index for index in range(len(facts)) if index not in branch.gold]
     extra = random.sample(others, min(len(others), max(0, n_traces - len(branch.gold))))
-    return Cue(branch.question, branch.answer, tuple(facts[index] for index in sorted({*branch.gold, *extra})), branch.skill)
+    return TrainingQuery(branch.question, branch.answer, tuple(facts[index] for index in sorted({*branch.gold, *extra})), branch.skill)

@@ -41,12 +41,12 @@ def judged(preset: str, suites: dict[str, int] = KINDS, model: str = MODEL) -> I
     for name, n in suites.items():
         suite = get_suite(name)
         asked, others = (list(worlds(name, "default", n, seed, "val", CONTEXT_LIMIT)) for seed in (SEED, SEED + 1))
-        answers = {part: _answers(lm, part, one, suite, asked, others) for part, one in load_preset(preset).settings.memories.items()}
-        for together in zip(*answers.values(), strict=True):
-            brought = [answered.retrieved for answered in together]
-            for part, answered in zip(answers, together, strict=True):
-                if (one := answered.retrieved).confidence is not None:
-                    spoken = evidence(one, [other for other in brought if other is not one])
+        answers = {part: _answers(lm, part, memory, suite, asked, others) for part, memory in load_preset(preset).settings.memories.items()}
+        for answered_items in zip(*answers.values(), strict=True):
+            retrieved = [answered.retrieved for answered in answered_items]
+            for part, answered in zip(answers, answered_items, strict=True):
+                if (own := answered.retrieved).confidence is not None:
+                    spoken = evidence(own, [other for other in retrieved if other is not own])
                     yield {"part": part, "suite": name, **spoken, "right": is_right(suite, answered)}
 
 
@@ -69,7 +69,7 @@ def is_right(suite: Suite, answered: AnsweredItem) -> float:
 
 
 def evidence_names() -> list[str]:
-    """What speaks for what a part brought, by name."""
+    """The names of the evidence for a part's result."""
     return [name for name in ConfidenceCalibration.model_fields if name != "bias"]
 
 
@@ -78,8 +78,8 @@ def fitted(rows: pd.DataFrame) -> ConfidenceCalibration:
     names = evidence_names()
     sizes = rows.groupby("suite")["suite"].transform("size").to_numpy(float)
     weight = np.array([COUNTS.get(suite, 1.0) for suite in rows["suite"]]) / sizes
-    found = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
-    return ConfidenceCalibration(bias=round(found.bias, 2), **{name: round(value, 2) for name, value in found.weights.items()})
+    function = fit([dict(zip(names, values, strict=True)) for values in rows[names].to_numpy(float)], rows["right"].to_numpy(float), weight)
+    return ConfidenceCalibration(bias=round(function.bias, 2), **{name: round(value, 2) for name, value in function.weights.items()})
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Guided attention: while a model learns, some of its heads are told where to look. Nothing of it remains at inference.
+"""Guided attention: while a model learns, some of its heads are guided where to attend. Nothing of it remains at inference.
 
 A small model soon learns to copy *some* fitting word out of the context; choosing the one that matches the cue comes late or
 never. The generator of the lessons knows where the answer stands, so the training adds a cross-entropy on the attention of a few

@@ -46,25 +46,25 @@ class KeyRecipe(BaseModel):
 
 
 @dataclass(frozen=True)
-class Room:
-    """Facts, and cues each with the number of the fact that it is about; `also`: numbers of others that each cue is about as well."""
+class ContrastiveBatch:
+    """Facts, and cues each with the number of the fact that it is about; `extra_positives`: numbers of others that each cue is about."""
 
     facts: tuple[str, ...]
     cues: tuple[tuple[str, int], ...]
-    also: tuple[tuple[int, ...], ...]
+    extra_positives: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class States:
-    """A room's facts and cues as token states [T, D] in half precision."""
+    """A batch's facts and cues as token states [T, D] in half precision."""
 
     facts: list[Tensor]
     cues: list[Tensor]
     gold: list[int]
-    also: tuple[tuple[int, ...], ...]
+    extra_positives: tuple[tuple[int, ...], ...]
 
 
-def draw_room(random: Random, recipe: KeyRecipe) -> Room:
+def draw_batch(random: Random, recipe: KeyRecipe) -> ContrastiveBatch:
     """A train world: events, journeys, or what people say of themselves; two of three with words that the suites do not have."""
     if random.random() < 0.15:
         return _draw_statements(random, recipe)
@@ -79,10 +79,10 @@ def draw_room(random: Random, recipe: KeyRecipe) -> Room:
         if drawn:
             otherwise = rung == "paraphrase" and random.random() < 0.4
             cues.append((rephrased(random, events[gold], words[gold], drawn) if otherwise else drawn.question, gold))
-    return Room(tuple(_sentence(random, word) for word in words), tuple(cues), ((),) * len(cues))
+    return ContrastiveBatch(tuple(_sentence(random, word) for word in words), tuple(cues), ((),) * len(cues))
 
 
-Draw = Callable[[Random, KeyRecipe], Room]
+Draw = Callable[[Random, KeyRecipe], ContrastiveBatch]
 
 
 def _sentence(random: Random, words: wording.Words) -> str:
@@ -91,49 +91,51 @@ def _sentence(random: Random, words: wording.Words) -> str:
     return random.choice(multi.CORRECTIONS).format(statement=text) if random.random() < OPENED else text
 
 
-def _draw_statements(random: Random, recipe: KeyRecipe) -> Room:
+def _draw_statements(random: Random, recipe: KeyRecipe) -> ContrastiveBatch:
     settings: Any = settings_for("episodic_multi", "default", {"n_facts": recipe.facts // 2})
     world = multi.make_world(random, settings, WorldSpec("train", 0, 0))
     index_of = {fact.id: index for index, fact in enumerate(world.facts)}
     cues = tuple((item.question, index_of[item.gold_facts[-1]]) for item in world.items)
     about = [(fact.slots["who"], fact.slots["relation"]) for fact in world.facts]
-    also = tuple(tuple(index for index, pair in enumerate(about) if pair == about[gold] and index != gold) for _, gold in cues)
-    return Room(tuple(fact.text for fact in world.facts), cues, also)
+    extra_positives = tuple(tuple(index for index, pair in enumerate(about) if pair == about[gold] and index != gold) for _, gold in cues)
+    return ContrastiveBatch(tuple(fact.text for fact in world.facts), cues, extra_positives)
 
 
-def states_of(source: TokenStates, room: Room) -> States:
-    """The states that a head reads, of all texts of a room."""
-    states = [state.half() for state in source.of([*room.facts, *(cue for cue, _ in room.cues)])]
-    return States(states[: len(room.facts)], states[len(room.facts) :], [gold for _, gold in room.cues], room.also)
+def states_of(source: TokenStates, batch: ContrastiveBatch) -> States:
+    """The states that a head reads, of all texts of a batch."""
+    states = [state.half() for state in source.of([*batch.facts, *(cue for cue, _ in batch.cues)])]
+    return States(states[: len(batch.facts)], states[len(batch.facts) :], [gold for _, gold in batch.cues], batch.extra_positives)
 
 
-def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print, draw: Draw = draw_room) -> KeyHead:
-    """A head fitted from nothing to the rooms that `draw` draws; deterministic for one number of threads."""
+def train_key(source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None] = print, draw: Draw = draw_batch) -> KeyHead:
+    """A head fitted from nothing to the batches that `draw` draws; deterministic for one number of threads."""
     random = Random(f"key/{recipe.seed}")
     torch.manual_seed(recipe.seed)
     return fit_key(random, draw_states(random, source, recipe, say, draw), source.shape, recipe, say)
 
 
-def draw_states(random: Random, source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None], draw: Draw = draw_room) -> list[States]:
-    """The states of as many rooms as the recipe says."""
-    rooms = []
+def draw_states(
+    random: Random, source: TokenStates, recipe: KeyRecipe, say: Callable[[str], None], draw: Draw = draw_batch
+) -> list[States]:
+    """The states of as many batches as the recipe says."""
+    batches = []
     for number in range(recipe.rooms):
-        rooms.append(states_of(source, draw(random, recipe)))
+        batches.append(states_of(source, draw(random, recipe)))
         if number % 40 == 39:
             say(f"states of {number + 1} of {recipe.rooms} train worlds")
-    return rooms
+    return batches
 
 
 def fit_key(
-    random: Random, rooms: Sequence[States], shape: tuple[tuple[int, ...], int], recipe: KeyRecipe, say: Callable[[str], None]
+    random: Random, batches: Sequence[States], shape: tuple[tuple[int, ...], int], recipe: KeyRecipe, say: Callable[[str], None]
 ) -> KeyHead:
-    """A head fitted to rooms; `shape`: the blocks and the width of their states."""
+    """A head fitted to batches; `shape`: the blocks and the width of their states."""
     blocks, hidden = shape
     head = KeyHead(KeySettings(blocks=blocks, hidden=hidden, units=recipe.units))
     sharpness = torch.nn.Parameter(torch.tensor(3.0))
     minimise(
         [*head.parameters(), sharpness],
-        lambda: _loss(head, sharpness, random.sample(rooms, recipe.together), recipe),
+        lambda: _loss(head, sharpness, random.sample(batches, recipe.together), recipe),
         recipe.steps,
         recipe.rate,
         0.01,
@@ -162,29 +164,31 @@ def minimise(
             say(f"step {step}: loss {loss.item():.3f}, first {right:.3f}")
 
 
-def targets(rooms: Sequence[States]) -> tuple[Tensor, Tensor]:
-    """Of rooms laid one after another the fact that each cue is about [C], and what is added to scores [C, F]: what it is about as well is
+def targets(batches: Sequence[States]) -> tuple[Tensor, Tensor]:
+    """Of batches laid end to end the fact that each cue is about [C], and what is added to scores [C, F]: what it is about as well is
     no wrong one."""
-    before = [sum(len(room.facts) for room in rooms[:number]) for number in range(len(rooms))]
-    gold = [start + index for start, room in zip(before, rooms, strict=True) for index in room.gold]
-    also = [[start + index for index in indices] for start, room in zip(before, rooms, strict=True) for indices in room.also]
-    apart = torch.zeros(len(gold), sum(len(room.facts) for room in rooms))
-    for row, indices in enumerate(also):
+    before = [sum(len(batch.facts) for batch in batches[:number]) for number in range(len(batches))]
+    gold = [start + index for start, batch in zip(before, batches, strict=True) for index in batch.gold]
+    extra_positives = [
+        [start + index for index in indices] for start, batch in zip(before, batches, strict=True) for indices in batch.extra_positives
+    ]
+    apart = torch.zeros(len(gold), sum(len(batch.facts) for batch in batches))
+    for row, indices in enumerate(extra_positives):
         apart[row, indices] = -math.inf
     return torch.tensor(gold), apart
 
 
-def _loss(head: KeyHead, sharpness: Tensor, rooms: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
+def _loss(head: KeyHead, sharpness: Tensor, batches: Sequence[States], recipe: KeyRecipe) -> tuple[Tensor, float]:
     """InfoNCE of the nested codes, in mean, and how often the whole code's nearest fact is the right one."""
     with half_products("cpu"):
-        facts = head(*with_dropout([state for room in rooms for state in room.facts], recipe.dropout)).float()
-        cues = head(*with_dropout([state for room in rooms for state in room.cues], recipe.dropout)).float()
-    gold, apart = targets(rooms)
+        facts = head(*with_dropout([state for batch in batches for state in batch.facts], recipe.dropout)).float()
+        cues = head(*with_dropout([state for batch in batches for state in batch.cues], recipe.dropout)).float()
+    gold, apart = targets(batches)
     losses, right = [], math.nan
     for part in NESTED:
         units = recipe.units // part
-        alike = winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
-        scores = sharpness.exp() * alike + apart
+        overlap = winners(cues[:, :units], recipe.winners) @ winners(facts[:, :units], recipe.winners).T
+        scores = sharpness.exp() * overlap + apart
         losses.append(cross_entropy(scores, gold))
         right = (scores.argmax(1) == gold).float().mean().item()
     return torch.stack(losses).mean(), right

@@ -17,7 +17,7 @@ from hippo_core.retrieval.key_encoder import BlockStates
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from recipes.key import KeyRecipe, train_key
-from recipes.recall_weights import FITTED, SEED, USUAL, fit_weights
+from recipes.recall_weights import DEFAULT, FITTED, SEED, fit_weights
 
 SMALL = 16  # blocks of a model whose words are learnt in two
 
@@ -38,13 +38,15 @@ def fit_key(lm: LanguageModel, seed: int, command: str, say: Callable[[str], Non
 
 def fit_recall(lm: LanguageModel, command: str, say: Callable[[str], None] = print) -> None:
     """Fit the weights with the key that is there, for the settings that memories have by default, and write them with their table."""
-    usual = HeiNWSettings().episodic
-    keys = KeyEncoder(load_key_model(lm), usual.code.expansion, usual.code.winners)
+    default = HeiNWSettings().episodic
+    keys = KeyEncoder(load_key_model(lm), default.code.expansion, default.code.winners)
     encoder = keys if available("minilm") else KeysAndVectors(keys, VectorEncoder(str(lm.device)))
-    config = RecallConfig("off", usual.recall.candidates, usual.predictive.candidates, usual.hopfield.beta, usual.hopfield.steps, {})
-    channels = USUAL if available("minilm") else FITTED
+    config = RecallConfig(
+        "off", default.recall.candidates, default.predictive.candidates, default.hopfield.beta, default.hopfield.steps, {}
+    )
+    channels = DEFAULT if available("minilm") else FITTED
     weights, table = fit_weights(lm, encoder, config, channels, say)
-    settings = {"code": usual.code.model_dump(mode="json"), "hopfield": usual.hopfield.model_dump(mode="json"), "seed": SEED}
+    settings = {"code": default.code.model_dump(mode="json"), "hopfield": default.hopfield.model_dump(mode="json"), "seed": SEED}
     save_part(lm, "recall", {"weights": weights, "fitted_with": settings, **provenance(command), "validation": table.to_dict("records")})
 
 

@@ -1,4 +1,4 @@
-"""Rooms of what people wrote, from which a key learns beside the lab's own: questions about articles, and sentences told in other words.
+"""Batches of what people wrote, from which a key learns beside the lab's own: questions about articles, and sentences told in other words.
 
     article   sentences of some passages of one of SQuAD's training articles; a question is about the sentence that has its answer
     plain     sentences of stories (TinyStories) and of Wikipedia (WikiText-2); a cue is one of them with words exchanged, dropped and
@@ -22,52 +22,56 @@ from hippo_core.suites.natural import squad
 from hippo_core.suites.wording import misspell
 from hippo_core.text_files import read_text
 from hippo_core.training.stories import training_stories
-from recipes.key import Draw, KeyRecipe, Room, draw_room
+from recipes.key import ContrastiveBatch, Draw, KeyRecipe, draw_batch
 
 NATURAL = 0.6  # of the rooms; the others are the lab's
 ARTICLES = 0.5  # of the natural ones
 WIKITEXT = "wikitext2-train"  # of params/data.yaml
 WORD = re.compile(r"(?<![\w'-])[a-z]{4,}(?![\w'-])")  # a word that can be exchanged: no name, no number
-ALIKE, NEAR, AKIN = 0.7, 3, (12, 45)  # the least cosine of words that say the same, of the nearest so many; ranks of those that are akin
+MIN_SYNONYM_COSINE, MAX_SYNONYMS, HARD_NEGATIVE_RANKS = (
+    0.7,
+    3,
+    (12, 45),
+)  # the least cosine of words that say the same, of the nearest so many; ranks of those that are akin
 LEAST = 3  # times that a word stands in the plain texts
 RUN = 6  # sentences in a row of one plain text
 LENGTH = (25, 320)  # characters of a sentence
 MISSES = 0.25  # of a plain room's facts: near misses
 NEIGHBOURS = 0.2  # of the cues of plain rooms: the sentence before or after
-WORN = 0.5  # of the questions about articles
+PERTURBED = 0.5  # of the questions about articles
 ASKING = ("what", "who", "where", "when", "which", "how", "did", "was")
 
 
-class Others(NamedTuple):
-    """What a word can be exchanged for: words that say nearly the same, and words that are akin and say something else."""
+class Exchanges(NamedTuple):
+    """What a word can be exchanged for: synonyms, and related words of another meaning."""
 
-    alike: tuple[str, ...]
-    akin: tuple[str, ...]
+    synonyms: tuple[str, ...]
+    hard_negatives: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Texts:
-    """What rooms are drawn from: articles, each a list of passages with their sentences and questions; plain texts as sentences."""
+class PlainTexts:
+    """What batches are drawn from: articles, each a list of passages with their sentences and questions; plain texts as sentences."""
 
-    articles: tuple[tuple["Passage", ...], ...]
+    articles: tuple[tuple["ArticlePassage", ...], ...]
     plain: tuple[tuple[str, ...], ...]
-    others: Mapping[str, Others]
+    others: Mapping[str, Exchanges]
 
 
-class Passage(NamedTuple):
+class ArticlePassage(NamedTuple):
     """The sentences of a passage, and questions, each with the number of the sentence that has its answer."""
 
     sentences: tuple[str, ...]
     questions: tuple[tuple[str, int], ...]
 
 
-def load_texts(never: Collection[str] = ()) -> Texts:
+def load_texts(never: Collection[str] = ()) -> PlainTexts:
     """All texts, read once; `never`: words that are not exchanged. LabError where the user's folder lacks one of them."""
     articles = squad.of_split(squad.parse(read_text(squad.FILE)), "train")
     lines = [mended(line) for line in read_text(WIKITEXT).splitlines() if line.strip() and not line.startswith(" =")]
     plain = (_spoken(text) for text in [*training_stories(), *lines])
     long_enough = tuple(text for text in plain if len(text) >= 2)
-    return Texts(tuple(map(_passages, articles)), long_enough, others_of(long_enough, never))
+    return PlainTexts(tuple(map(_passages, articles)), long_enough, others_of(long_enough, never))
 
 
 def mended(line: str) -> str:
@@ -78,41 +82,42 @@ def mended(line: str) -> str:
 
 
 def _spoken(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(one.split()) for one in sentences(text) if LENGTH[0] <= len(one) <= LENGTH[1])
+    return tuple(" ".join(sentence.split()) for sentence in sentences(text) if LENGTH[0] <= len(sentence) <= LENGTH[1])
 
 
-def _passages(article: squad.Article) -> tuple[Passage, ...]:
+def _passages(article: squad.Article) -> tuple[ArticlePassage, ...]:
     """The passages of an article; a question whose answer stands in several sentences is about the one that shares most words with it."""
-    found = []
+    passages = []
     for text, questions in article.passages:
         parts = sentences(" ".join(text.split()))
         placed = []
         for question, answer in questions:
-            places = [place for place, part in enumerate(parts) if answer in part]
-            if places:
+            indices = [index for index, part in enumerate(parts) if answer in part]
+            if indices:
                 asked = set(words(question))
-                placed.append((question, max(places, key=lambda place: (len(asked & set(words(parts[place]))), -place))))
-        found.append(Passage(tuple(parts), tuple(placed)))
-    return tuple(one for one in found if one.questions)
+                placed.append((question, max(indices, key=lambda index: (len(asked & set(words(parts[index]))), -index))))
+        passages.append(ArticlePassage(tuple(parts), tuple(placed)))
+    return tuple(passage for passage in passages if passage.questions)
 
 
-def others_of(plain: Sequence[Sequence[str]], never: Collection[str] = ()) -> dict[str, Others]:
+def others_of(plain: Sequence[Sequence[str]], never: Collection[str] = ()) -> dict[str, Exchanges]:
     """What each ordinary word of some texts can be exchanged for, by the cosine of MiniLM's vectors of single words."""
-    counts = Counter(word for text in plain for one in text for word in WORD.findall(one))
+    counts = Counter(word for text in plain for line_of_text in text for word in WORD.findall(line_of_text))
     known = sorted(word for word, count in counts.items() if count >= LEAST and word not in never)
-    if len(known) <= AKIN[0]:
+    if len(known) <= HARD_NEGATIVE_RANKS[0]:
         return {}
     vectors = minilm.encode(known, batch_size=256)
-    found = {}
+    exchanges = {}
     for start in range(0, len(known), 512):
-        nearest = (vectors[start : start + 512] @ vectors.T).topk(min(AKIN[1], len(known)))
-        for row, (cosines, places) in enumerate(zip(nearest.values.tolist(), nearest.indices.tolist(), strict=True)):
+        nearest = (vectors[start : start + 512] @ vectors.T).topk(min(HARD_NEGATIVE_RANKS[1], len(known)))
+        for row, (cosines, indices) in enumerate(zip(nearest.values.tolist(), nearest.indices.tolist(), strict=True)):
             word = known[start + row]
-            near = [(known[place], cosine) for place, cosine in zip(places, cosines, strict=True) if known[place] != word]
-            found[word] = Others(
-                tuple(other for other, cosine in near[:NEAR] if cosine >= ALIKE), tuple(other for other, _ in near[AKIN[0] :])
+            near = [(known[index], cosine) for index, cosine in zip(indices, cosines, strict=True) if known[index] != word]
+            exchanges[word] = Exchanges(
+                tuple(other for other, cosine in near[:MAX_SYNONYMS] if cosine >= MIN_SYNONYM_COSINE),
+                tuple(other for other, _ in near[HARD_NEGATIVE_RANKS[0] :]),
             )
-    return found
+    return exchanges
 
 
 def exchanged(random: Random, text: str, others: Callable[[str], Sequence[str]], share: float) -> str:
@@ -125,17 +130,17 @@ def exchanged(random: Random, text: str, others: Callable[[str], Sequence[str]],
     return WORD.sub(other, text)
 
 
-def worn(random: Random, text: str, texts: Texts) -> str:
+def perturbed(random: Random, text: str, texts: PlainTexts) -> str:
     """The text with words exchanged for such as say nearly the same, dropped and misspelt, each in some cues only."""
     if random.random() < 0.7:
-        text = exchanged(random, text, lambda word: texts.others[word].alike if word in texts.others else (), random.uniform(0.3, 0.9))
+        text = exchanged(random, text, lambda word: texts.others[word].synonyms if word in texts.others else (), random.uniform(0.3, 0.9))
     dropped, slips = random.choice((0.0, 0.1, 0.3, 0.5)), random.choice((0.0, 0.0, 0.1, 0.3))
     kept = [word for word in text.split() if random.random() >= dropped] or text.split()
     return " ".join(misspell(random, word) if len(word) > 3 and random.random() < slips else word for word in kept)
 
 
-def draw_article(random: Random, recipe: KeyRecipe, texts: Texts) -> Room:
-    """Passages of one article, a sentence a fact. In half of the rooms any sentence of the right passage will do: a passage counts as its
+def draw_article(random: Random, recipe: KeyRecipe, texts: PlainTexts) -> ContrastiveBatch:
+    """Passages of one article, a sentence a fact. In half of the batches any sentence of the right passage will do: a passage counts as its
     best sentence."""
     article = random.choice(texts.articles)
     facts: list[str] = []
@@ -145,13 +150,13 @@ def draw_article(random: Random, recipe: KeyRecipe, texts: Texts) -> Room:
             break
         own = range(len(facts), len(facts) + len(passage.sentences))
         facts += passage.sentences
-        asked += [(question, own[place], own) for question, place in passage.questions]
-    chosen, whole = random.sample(asked, min(recipe.cues, len(asked))), random.random() < 0.5
-    cues = tuple((worn(random, question, texts) if random.random() < WORN else question, gold) for question, gold, _ in chosen)
-    return Room(tuple(facts), cues, tuple(_besides(own, gold) if whole else () for _, gold, own in chosen))
+        asked += [(question, own[index], own) for question, index in passage.questions]
+    chosen, any_sentence = random.sample(asked, min(recipe.cues, len(asked))), random.random() < 0.5
+    cues = tuple((perturbed(random, question, texts) if random.random() < PERTURBED else question, gold) for question, gold, _ in chosen)
+    return ContrastiveBatch(tuple(facts), cues, tuple(_besides(own, gold) if any_sentence else () for _, gold, own in chosen))
 
 
-def draw_plain(random: Random, recipe: KeyRecipe, texts: Texts) -> Room:
+def draw_plain(random: Random, recipe: KeyRecipe, texts: PlainTexts) -> ContrastiveBatch:
     """Sentences of several texts, and of some of them near misses."""
     facts: list[str] = []
     runs: list[range] = []
@@ -159,38 +164,40 @@ def draw_plain(random: Random, recipe: KeyRecipe, texts: Texts) -> Room:
     while len(facts) < most:
         text = random.choice(texts.plain)
         start = random.randrange(max(1, len(text) - RUN + 1))
-        part = [one for one in text[start : start + RUN][: most - len(facts)] if one not in facts]
+        part = [sentence for sentence in text[start : start + RUN][: most - len(facts)] if sentence not in facts]
         runs.append(range(len(facts), len(facts) + len(part)))
         facts += part
-    for one in random.sample(facts, min(len(facts), recipe.facts - most)):
-        akin = exchanged(random, one, lambda word: texts.others[word].akin if word in texts.others else (), random.uniform(0.2, 0.6))
-        facts += [akin] if akin != one else []
-    cues, also = [], []
+    for fact in random.sample(facts, min(len(facts), recipe.facts - most)):
+        near_miss = exchanged(
+            random, fact, lambda word: texts.others[word].hard_negatives if word in texts.others else (), random.uniform(0.2, 0.6)
+        )
+        facts += [near_miss] if near_miss != fact else []
+    cues, extra_positives = [], []
     for _ in range(recipe.cues):
         own = random.choice([run for run in runs if run])
-        place = random.choice(own)
-        neighbours = [near for near in (place - 1, place + 1) if near in own]
+        index = random.choice(own)
+        neighbours = [near for near in (index - 1, index + 1) if near in own]
         if neighbours and random.random() < NEIGHBOURS:
             gold = random.choice(neighbours)
-            cues.append((worn(random, facts[place], texts), gold))
-            also.append(_besides(own, gold))
+            cues.append((perturbed(random, facts[index], texts), gold))
+            extra_positives.append(_besides(own, gold))
         else:
             opening = f"{random.choice(ASKING)} " if random.random() < 0.5 else ""
-            cues.append((opening + worn(random, facts[place], texts), place))
-            also.append(())
-    return Room(tuple(facts), tuple(cues), tuple(also))
+            cues.append((opening + perturbed(random, facts[index], texts), index))
+            extra_positives.append(())
+    return ContrastiveBatch(tuple(facts), tuple(cues), tuple(extra_positives))
 
 
 def _besides(own: range, gold: int) -> tuple[int, ...]:
-    return tuple(place for place in own if place != gold)
+    return tuple(index for index in own if index != gold)
 
 
-def mixing(texts: Texts) -> Draw:
-    """What draws rooms of the lab's and of these texts, so that both stand in the same batches."""
+def mixing(texts: PlainTexts) -> Draw:
+    """What draws batches of the lab's worlds and of these texts."""
 
-    def draw(random: Random, recipe: KeyRecipe) -> Room:
+    def draw(random: Random, recipe: KeyRecipe) -> ContrastiveBatch:
         if random.random() >= NATURAL:
-            return draw_room(random, recipe)
+            return draw_batch(random, recipe)
         return (draw_article if random.random() < ARTICLES else draw_plain)(random, recipe, texts)
 
     return draw

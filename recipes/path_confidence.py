@@ -32,7 +32,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.draw import CONTEXT_LIMIT, worlds
 from hippo_core.suites.types import Item, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, unanswerable_world
-from recipes.confidence import Judged, fitted
+from recipes.confidence import ConfidenceExample, fitted
 from recipes.memory_parts import provenance
 from recipes.recall_weights import SEED
 
@@ -58,7 +58,7 @@ EVENTS = {
 
 
 @dataclass(frozen=True)
-class JudgedPath(Judged):
+class JudgedPath(ConfidenceExample):
     """A path as it was judged, and by which function."""
 
     part: str = "patterns"
@@ -75,13 +75,15 @@ def judged(reader: Reader, kinds: Mapping[str, tuple[str, str, Mapping[str, Any]
     method: Any = preset.method(lm, preset.settings)
     for kind, (name, profile, overrides, n) in kinds.items():
         suite = get_suite(name)
-        told = list(worlds(name, profile, n, SEED, "val", CONTEXT_LIMIT, dict(overrides)))
+        drawn = list(worlds(name, profile, n, SEED, "val", CONTEXT_LIMIT, dict(overrides)))
         left = (
-            [unanswerable_world(suite, world) for world in told] if suite.hide else [one for world in told for one in without_a_gold(world)]
+            [unanswerable_world(suite, world) for world in drawn]
+            if suite.hide
+            else [part for world in drawn for part in without_a_gold(world)]
         )
-        for asked in (told, left):
+        for asked in (drawn, left):
             with TemporaryDirectory() as folder:
-                teach(method, suite, asked, told[:1], Path(folder), "fit")
+                teach(method, suite, asked, drawn[:1], Path(folder), "fit")
                 with TraceStore.open(
                     store_path(Path(folder), "fit", method.algorithm()), "fit", method.identity(), read_only=True
                 ) as store:
@@ -100,8 +102,8 @@ def without_a_gold(world: World) -> Iterator[World]:
     for number, item in enumerate(world.items):
         if not item.gold_facts or item.refuted:
             continue
-        gone = item.gold_facts[number % len(item.gold_facts)]
-        facts = tuple(fact for fact in world.facts if gone not in (fact.id, item.retold.get(fact.id)))
+        removed = item.gold_facts[number % len(item.gold_facts)]
+        facts = tuple(fact for fact in world.facts if removed not in (fact.id, item.retold.get(fact.id)))
         yield World(f"{world.id}.{number}", tuple(replace(fact, world=f"{world.id}.{number}") for fact in facts), (_left(item, number),))
 
 
@@ -112,16 +114,18 @@ def _left(item: Item, number: int) -> Item:
 def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     """One row a kind, and whether its questions have an answer: the shares of paths that are right, right and not "unknown" (`kept`), right
     and sure, "unknown", and how many there are."""
-    rows = pd.DataFrame([{"kind": one.kind, "answerable": one.answerable, "right": one.right} for one in of])
-    sure = pd.Series([function.of(one.evidence) for one in of])
-    rows = rows.assign(kept=rows["right"] & (sure >= UNKNOWN_BELOW), sure=rows["right"] & (sure >= SURE), unknown=sure < UNKNOWN_BELOW)
+    rows = pd.DataFrame([{"kind": path.kind, "answerable": path.answerable, "right": path.right} for path in of])
+    confidences = pd.Series([function.of(path.evidence) for path in of])
+    rows = rows.assign(
+        kept=rows["right"] & (confidences >= UNKNOWN_BELOW), sure=rows["right"] & (confidences >= SURE), unknown=confidences < UNKNOWN_BELOW
+    )
     grouped: Frame = rows.groupby(["kind", "answerable"], sort=False)
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
 
 
 def matters_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     """One row a kind: how many pairs of statements are of one matter, are found to be, and are both; and how many there are."""
-    rows = pd.DataFrame([{"kind": one.kind, "same": one.right, "found": function.of(one.evidence) >= SAME} for one in of])
+    rows = pd.DataFrame([{"kind": path.kind, "same": path.right, "found": function.of(path.evidence) >= SAME} for path in of])
     rows = rows.assign(both=rows["same"] & rows["found"], n=1)
     grouped: Frame = rows.groupby("kind", sort=False)
     return grouped.sum().astype(int).reset_index()
@@ -146,8 +150,8 @@ def events(n_questions: int = 120) -> Iterator[JudgedPath]:
             for item in world.items:
                 asked = search.asked(item.question)
                 for number, fact in enumerate(world.facts):
-                    if fact.id in item.gold_facts and (found := search.step_of(asked, number)):
-                        yield from _pairs_of(suite, world, search, *found[:2], matter)
+                    if fact.id in item.gold_facts and (step := search.step_of(asked, number)):
+                        yield from _pairs_of(suite, world, search, *step[:2], matter)
 
 
 def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
@@ -163,16 +167,16 @@ def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print
     require_checkout("fitting")
     path = root() / FILE
     made = read_sealed(path, ANEW) if path.is_file() else {}
-    found, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
+    functions, tables = dict(made.get("fitted", {})), dict(made.get("validation", {}))
     for reader in wanted:
-        found[reader], tables[reader] = {}, {}
+        functions[reader], tables[reader] = {}, {}
         for part, own in _parts(reader).items():
             function = fitted(own)
             table = matters_of(own, function) if part == reader else table_of(own, function)
             say(f"{reader}, {part}\n{table.to_string(index=False)}")
-            found[reader][part] = asdict(function)
+            functions[reader][part] = asdict(function)
             tables[reader][part] = table.to_dict("records")
-        write_sealed(path, {"fitted": found, "seed": SEED, **provenance(FIT), "validation": tables})
+        write_sealed(path, {"fitted": functions, "seed": SEED, **provenance(FIT), "validation": tables})
 
 
 def _parts(wanted: str) -> dict[str, list[Any]]:
@@ -180,7 +184,7 @@ def _parts(wanted: str) -> dict[str, list[Any]]:
     if wanted in (MATTER, VERSIONS):
         return {wanted: [*pairs(), *(events() if wanted == VERSIONS else ())]}
     of = list(judged(wanted))  # type: ignore[arg-type]
-    return {part: [one for one in of if one.part == part] for part in sorted({one.part for one in of}, reverse=True)}
+    return {part: [path for path in of if path.part == part] for part in sorted({path.part for path in of}, reverse=True)}
 
 
 if __name__ == "__main__":

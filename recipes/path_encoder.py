@@ -30,7 +30,7 @@ from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
 from recipes.memory_parts import provenance
 from recipes.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
-from recipes.weights import WORKSHOP
+from recipes.weights import CHECKPOINT_DIR
 
 CONTRAST = 10.0  # how much a cosine counts beside others
 RELATIONS = 40  # that are told apart at a step, besides those of a world
@@ -41,8 +41,8 @@ Model = TypeVar("Model", bound=StatementEncoder)
 
 def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float]]:
     """The loss of a lesson, and numbers for the log."""
-    said = model.read(lesson.statements)
-    likes_of, first, sizes = likes(model, lesson, said)
+    encoded = model.read(lesson.statements)
+    likes_of, first, sizes = likes(model, lesson, encoded)
     losses, hop_losses, right = [], [], 0
     labels = labels_of(lesson)
     for row, question in enumerate(lesson.questions):
@@ -54,7 +54,7 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
         right += bool(good[scores.argmax()])
     path = torch.stack(losses).mean()
     hop = torch.stack(hop_losses).mean()
-    same = _same_relation(torch.cat([one.leads().flatten(0, 1) for one in said]), labels, first)
+    same = _same_relation(torch.cat([statement.leads().flatten(0, 1) for statement in encoded]), labels, first)
     total = path + hop + 0.5 * same
     numbers = {"path": path, "hop": hop, "same": same}
     return total, {name: float(value.detach()) for name, value in numbers.items()} | {"right": right / len(lesson.questions)}
@@ -63,11 +63,11 @@ def loss_of(model: PathEncoder, lesson: Lesson) -> tuple[Tensor, dict[str, float
 def _same_relation(leads: Tensor, labels: Sequence[str], first: Sequence[int]) -> Tensor:
     """That pairs of names are nearer to those of other statements of their relation than to any others (Khosla et al. 2020, arXiv
     2004.11362, equation 2, with the sum inside); leads [P, W]."""
-    told = [place for place, label in enumerate(labels) if label and not label.startswith("-")]
-    of, kinds = np.searchsorted(first, told, side="right"), np.array([labels[place] for place in told])
+    labelled = [row for row, label in enumerate(labels) if label and not label.startswith("-")]
+    of, kinds = np.searchsorted(first, labelled, side="right"), np.array([labels[row] for row in labelled])
     elsewhere = torch.from_numpy(of[:, None] != of[None])
     positive = torch.from_numpy(kinds[:, None] == kinds[None]) & elsewhere
-    likes = (CONTRAST * leads[told] @ leads[told].T).masked_fill(~elsewhere, -torch.inf)
+    likes = (CONTRAST * leads[labelled] @ leads[labelled].T).masked_fill(~elsewhere, -torch.inf)
     rows = positive.any(1)
     return (torch.logsumexp(likes, 1) - torch.logsumexp(likes.masked_fill(~positive, -torch.inf), 1))[rows].mean()
 
@@ -75,41 +75,41 @@ def _same_relation(leads: Tensor, labels: Sequence[str], first: Sequence[int]) -
 def contrast_loss(model: PathEncoder, of: Contrast) -> Tensor:
     """That each hop leads over its own statement, and each statement is led over by its own hop, among those of all relations (both ways of
     van den Oord et al. 2018, arXiv 1807.03748, equation 4)."""
-    likes, own, way = contrasted(model, of)
-    forth = cross_entropy(likes.flatten(1), 2 * own + way)
-    back = cross_entropy(likes[own[:, None], own[None], way[:, None]].T, own)
+    likes, own, direction = contrasted(model, of)
+    forth = cross_entropy(likes.flatten(1), 2 * own + direction)
+    back = cross_entropy(likes[own[:, None], own[None], direction[:, None]].T, own)
     return forth + 0.5 * back
 
 
 def contrasted(model: PathEncoder, of: Contrast) -> tuple[Tensor, Tensor, Tensor]:
     """How like each hop is to each statement, read from its first name to its second and back [H, S, 2]; and of each hop the number of its
     own statement, and 1 where it leads back over it."""
-    said, (vectors, words) = model.read(of.statements), model.ask(of.hops)
-    alike = model.alike(words, [one.words for one in said])
-    leads = [one.leads() for one in said]
-    ways = torch.stack([torch.stack([lead[0, 1], lead[1, 0]]) for lead in leads])
-    likes = torch.einsum("hw,sdw->hsd", vectors, ways) + alike[..., None]
-    return likes, torch.arange(len(said)), torch.tensor([int(start > end) for start, end in of.right])
+    encoded, (vectors, words) = model.read(of.statements), model.ask(of.hops)
+    similarity = model.alike(words, [statement.words for statement in encoded])
+    leads = [statement.leads() for statement in encoded]
+    directions = torch.stack([torch.stack([lead[0, 1], lead[1, 0]]) for lead in leads])
+    likes = torch.einsum("hw,sdw->hsd", vectors, directions) + similarity[..., None]
+    return likes, torch.arange(len(encoded)), torch.tensor([int(start > end) for start, end in of.right])
 
 
 def _labelled(logits: Iterable[Tensor], labels: Sequence[Sequence[int]]) -> Tensor:
     """The cross-entropy of the labels of pieces, text by text."""
     of = [torch.tensor(own) for own in labels]
-    return cross_entropy(torch.cat([one[: len(own)] for one, own in zip(logits, of, strict=True)]), torch.cat(of))
+    return cross_entropy(torch.cat([text_logits[: len(own)] for text_logits, own in zip(logits, of, strict=True)]), torch.cat(of))
 
 
-def likes(model: PathEncoder, lesson: Lesson, said: Sequence[EncodedStatement]) -> tuple[Sequence[Tensor], list[int], list[int]]:
+def likes(model: PathEncoder, lesson: Lesson, encoded: Sequence[EncodedStatement]) -> tuple[Sequence[Tensor], list[int], list[int]]:
     """Of each question how like its hops are to every ordered pair of names of every statement [H, P]; where the pairs of each statement
     begin, and how many names it has."""
-    sizes, told = [len(one.numbers) for one in said], zip(lesson.facts, lesson.names, strict=True)
-    table = torch.cat([one.leads().flatten(0, 1) for one in said])
-    standing = torch.tensor([FALLEN * (role_of(one, fact) in NOT_STANDING) for fact, names in told for one in names])
+    sizes, named_facts = [len(statement.numbers) for statement in encoded], zip(lesson.facts, lesson.names, strict=True)
+    table = torch.cat([statement.leads().flatten(0, 1) for statement in encoded])
+    standing = torch.tensor([FALLEN * (role_of(name, fact) in NOT_STANDING) for fact, names in named_facts for name in names])
     standing = torch.cat([(of[:, None] + of[None]).flatten() for of in standing.split(sizes)])
     vectors, words = model.ask([hop for question in lesson.questions for hop in question.hops])
-    alike = model.alike(words, [one.words for one in said])
+    similarity = model.alike(words, [statement.words for statement in encoded])
     of = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size**2)])
-    found = (vectors @ table.T + alike[:, of] + standing).split([len(one.hops) for one in lesson.questions])
-    return found, [0, *accumulate(size**2 for size in sizes)], sizes
+    logits = (vectors @ table.T + similarity[:, of] + standing).split([len(question.hops) for question in lesson.questions])
+    return logits, [0, *accumulate(size**2 for size in sizes)], sizes
 
 
 def labels_of(lesson: Lesson) -> list[str]:
@@ -119,10 +119,10 @@ def labels_of(lesson: Lesson) -> list[str]:
         slots = fact.slots
         sign = "" if slots["told"] in ASSERTED else "-"
         of = {(slots["head"], slots["tail"]): sign, (slots["head"], slots.get("old", "")): "-"}
-        for one in names:
-            for other in names:
-                back = "^" if (other, one) in of else ""
-                mark = of.get((other, one) if back else (one, other))
+        for first in names:
+            for second in names:
+                back = "^" if (second, first) in of else ""
+                mark = of.get((second, first) if back else (first, second))
                 labels.append("" if mark is None else f"{mark}{back}{slots['relation']}")
     return labels
 
@@ -181,9 +181,9 @@ def fit_encoder(recipe: PathRecipe, trainee_of: Callable[[PathRecipe, Any, Marke
     """Fit the encoder of a recipe, which `command` does, or go on where a killed run stopped."""
     require_checkout("training")
     tokenizer, body = minilm.copied()
-    trainee, workshop = trainee_of(recipe, body, Marker(tokenizer)), root() / WORKSHOP / f"minilm-{recipe.part}"
-    train(trainee, workshop, say, every=100)
-    curve = list({line["step"]: line for line in map(json.loads, (workshop / "log.jsonl").read_text("utf-8").splitlines())}.values())
+    trainee, checkpoint_dir = trainee_of(recipe, body, Marker(tokenizer)), root() / CHECKPOINT_DIR / f"minilm-{recipe.part}"
+    train(trainee, checkpoint_dir, say, every=100)
+    curve = list({line["step"]: line for line in map(json.loads, (checkpoint_dir / "log.jsonl").read_text("utf-8").splitlines())}.values())
     save(recipe.part, trainee.model, {**provenance(command), "recipe": recipe.model_dump(mode="json"), "curve": curve}, command)
 
 
@@ -252,12 +252,12 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
     def examined(self) -> Mapping[str, Sequence[float]]:
         """Whether the best path is right, by hops."""
         marks: dict[str, list[float]] = defaultdict(list)
-        for one in self._exam:
-            for name, values in examined(self.model, one).items():
+        for lesson in self._exam:
+            for name, values in examined(self.model, lesson).items():
                 marks[name] += values
         for number in range(6):
-            likes, own, way = contrasted(self.model, contrast(Random(number), self.lessons.marker, "val", RELATIONS))
-            marks["of all relations"] += (likes.flatten(1).argmax(1) == 2 * own + way).float().tolist()
+            likes, own, direction = contrasted(self.model, contrast(Random(number), self.lessons.marker, "val", RELATIONS))
+            marks["of all relations"] += (likes.flatten(1).argmax(1) == 2 * own + direction).float().tolist()
         return marks
 
 
@@ -271,12 +271,12 @@ class TagTrainee(EncoderTrainee[Tagger]):
         self._exam = [validation(index) for index in range(12)]
 
     def loss(self, step: int) -> tuple[Tensor, Log]:
-        raw = [one for number in range(3) for one in self.lessons(3 * step + number)]
-        named, roles, kinds = self.model([one.text for one in raw])
+        raw = [raw_text for number in range(3) for raw_text in self.lessons(3 * step + number)]
+        named, roles, kinds = self.model([raw_text.text for raw_text in raw])
         losses = {
-            "name": _labelled(named, [one.named for one in raw]),
-            "role": 0.5 * _labelled(roles, [one.roles for one in raw]),
-            "kind": 0.5 * cross_entropy(kinds, torch.tensor([one.kind for one in raw])),
+            "name": _labelled(named, [raw_text.named for raw_text in raw]),
+            "role": 0.5 * _labelled(roles, [raw_text.roles for raw_text in raw]),
+            "kind": 0.5 * cross_entropy(kinds, torch.tensor([raw_text.kind for raw_text in raw])),
         }
         return _summed(losses)
 
@@ -284,11 +284,11 @@ class TagTrainee(EncoderTrainee[Tagger]):
         """Whether all names of a text are found, and none else; how it is told, and whether all names are what they are in it."""
         marks: dict[str, list[float]] = defaultdict(list)
         for raw in self._exam:
-            for one, named, roles, kind in zip(raw, *self.model([one.text for one in raw]), strict=True):
-                marks["names"].append(float(named[: len(one.named)].argmax(-1).tolist() == [*one.named]))
-                if one.kind >= 0:
-                    marks["kind"].append(float(int(kind.argmax()) == one.kind))
-                    pieces = zip(one.roles, roles.argmax(-1).tolist(), strict=False)
+            for raw_text, named, roles, kind in zip(raw, *self.model([raw_text.text for raw_text in raw]), strict=True):
+                marks["names"].append(float(named[: len(raw_text.named)].argmax(-1).tolist() == [*raw_text.named]))
+                if raw_text.kind >= 0:
+                    marks["kind"].append(float(int(kind.argmax()) == raw_text.kind))
+                    pieces = zip(raw_text.roles, roles.argmax(-1).tolist(), strict=False)
                     marks["roles"].append(float(all(right in (-100, got) for right, got in pieces)))
         return marks
 
@@ -303,7 +303,7 @@ class CutTrainee(EncoderTrainee[Cutter]):
         self._exam = [validation(index) for index in range(16)]
 
     def loss(self, step: int) -> tuple[Tensor, Log]:
-        asked = [one for number in range(4) for one in self.lessons(4 * step + number)]
+        asked = [text for number in range(4) for text in self.lessons(4 * step + number)]
         hops, intents = self.model([text for text, *_ in asked])
         wanted = torch.tensor([before for *_, before in asked])
         return _summed({"hop": _labelled(hops, [tags for _, tags, _ in asked]), "intent": 0.3 * cross_entropy(intents, wanted)})
@@ -335,8 +335,8 @@ def adapted(body: Any, rank: int) -> Any:
 
 def examined(model: PathEncoder, lesson: Lesson) -> dict[str, list[float]]:
     """What is right of a lesson: each 0 or 1."""
-    said = model.read(lesson.statements)
-    likes_of, first, sizes = likes(model, lesson, said)
+    encoded = model.read(lesson.statements)
+    likes_of, first, sizes = likes(model, lesson, encoded)
     marks: dict[str, list[float]] = defaultdict(list)
     for row, question in enumerate(lesson.questions):
         best = int(path_scores(likes_of[row], question.paths, first, sizes).argmax())

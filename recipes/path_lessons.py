@@ -58,9 +58,9 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
     """What is to be learnt from a world."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
     spans = [named(fact.text, names) for fact in world.facts]
-    held = [tuple(dict.fromkeys(name for *_, name in own)) for own in spans]
+    names_of = [tuple(dict.fromkeys(name for *_, name in own)) for own in spans]
     at: dict[str, list[int]] = defaultdict(list)
-    for number, own in enumerate(held):
+    for number, own in enumerate(names_of):
         for name in own:
             at[name].append(number)
     questions = []
@@ -68,23 +68,23 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
         start = item.cue.get("head") or item.cue["tail"]
         own = named(item.question, names)
         order = dict.fromkeys([start, *(name for *_, name in own)])
-        place = {name: number for number, name in enumerate(order, 1)}
-        paths = [path for path in walks(start, at, held) if len(path) == item.hops]
-        right = [_right(path, item, world.facts, held) for path in paths]
+        number_of = {name: number for number, name in enumerate(order, 1)}
+        paths = [path for path in walks(start, at, names_of) if len(path) == item.hops]
+        right = [_right(path, item, world.facts, names_of) for path in paths]
         if not any(right):
             continue
-        wrong = [number for number, one in enumerate(right) if not one]
-        kept = sorted([*(n for n, one in enumerate(right) if one), *random.sample(wrong, min(PATHS, len(wrong)))])
-        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
+        wrong = [number for number, is_right in enumerate(right) if not is_right]
+        kept = sorted([*(n for n, is_right in enumerate(right) if is_right), *random.sample(wrong, min(PATHS, len(wrong)))])
+        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
         tags = tags_of(text, item.truth["within"])
         questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
     marked = marker(
         [
             (fact.text, [(a, b, own.index(name) + 1) for a, b, name in span])
-            for fact, span, own in zip(world.facts, spans, held, strict=True)
+            for fact, span, own in zip(world.facts, spans, names_of, strict=True)
         ]
     )
-    return Lesson(world.facts, tuple(marked), tuple(held), tuple(questions))
+    return Lesson(world.facts, tuple(marked), tuple(names_of), tuple(questions))
 
 
 Asked = tuple[Marked, tuple[int, ...], int]  # a question, the hop of each piece, and 1 where it is about before, else 0
@@ -96,8 +96,8 @@ def parted(world: World, marker: Marker) -> tuple[Asked, ...]:
     made = []
     for item in world.items:
         start, own = item.cue.get("head") or item.cue["tail"], named(item.question, names)
-        place = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
-        [text] = marker([(item.question, [(a, b, place[name]) for a, b, name in own])])
+        number_of = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
+        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
         made.append((text, tags_of(text, item.truth["within"]), int(item.kind == "before")))
     return tuple(made)
 
@@ -120,21 +120,21 @@ def unmarked(
     statements that are told as corrections."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
     other = {name: other_name(random) if random.random() < 1 / 3 else name for name in names}
-    told: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
+    texts: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
     asked: list[tuple[str, Fact | None]] = [(item.question, None) for item in world.items]
     made = []
-    for text, fact in (*random.sample(told, min(len(told), 2 * count)), *random.sample(asked, min(len(asked), count // 2))):
+    for text, fact in (*random.sample(texts, min(len(texts), 2 * count)), *random.sample(asked, min(len(asked), count // 2))):
         for start, end, name in reversed(named(text, names)):
             new = other[name] if other[name] != name else text[start:end]
             text = text[:start] + (new if start else new[:1].upper() + new[1:]) + text[end:]
         first = {new: name for name, new in reversed(other.items())}
         spans = [(start + 4 * text[start:end].lower().startswith("the "), end, first[name]) for start, end, name in named(text, [*first])]
         roles = {} if fact is None else {name: role_of(name, fact) for *_, name in spans}
-        how = None if fact is None else fact.slots["told"]
-        if how == "plain" and random.random() < corrected:
+        status = None if fact is None else fact.slots["told"]
+        if status == "plain" and random.random() < corrected:
             text, spans = _corrected(text, spans, random)
-            how = "update"
-        made.append(_raw(text, spans, roles, how, marker, random))
+            status = "update"
+        made.append(_raw(text, spans, roles, status, marker, random))
     return tuple(made)
 
 
@@ -144,14 +144,14 @@ Spans = Sequence[tuple[int, int, str]]
 def _corrected(text: str, spans: Spans, random: Random) -> tuple[str, Spans]:
     """A plain statement told as a correction of what was said before."""
     before, after = random.choice(further_names()["corrections"]).split("{s}")
-    whole = text.rstrip(" .") + after
-    return before + whole, [(start + len(before), end + len(before), name) for start, end, name in spans]
+    corrected = text.rstrip(" .") + after
+    return before + corrected, [(start + len(before), end + len(before), name) for start, end, name in spans]
 
 
 def plain(marker: Marker, random: Random) -> Raw:
     """A plain statement or question of a tie between two names: what tells the tie is no name."""
-    told = random.random() < 0.6
-    form = random.choice(further_names()["statements" if told else "questions"])
+    is_statement = random.random() < 0.6
+    form = random.choice(further_names()["statements" if is_statement else "questions"])
     values = {"h": any_name(random), "t": any_name(random)}
     noun, other = random.sample(further_names()["common"], 2)
     nouns: dict[str, str] = {"noun": noun, "other": other}
@@ -165,16 +165,18 @@ def plain(marker: Marker, random: Random) -> Raw:
         begin = len(text) + 4 * value.lower().startswith("the ")
         text += value
         spans.append((begin, len(text), slot))
-    return _raw(text[:1].upper() + text[1:], spans, dict.fromkeys(values, ROLES.index("party")), "plain" if told else None, marker, random)
+    return _raw(
+        text[:1].upper() + text[1:], spans, dict.fromkeys(values, ROLES.index("party")), "plain" if is_statement else None, marker, random
+    )
 
 
-def _raw(text: str, spans: Spans, roles: Mapping[str, int], told: str | None, marker: Marker, random: Random) -> Raw:
+def _raw(text: str, spans: Spans, roles: Mapping[str, int], status: str | None, marker: Marker, random: Random) -> Raw:
     """A text with its names (from, to, which), what each is, and how it is told; a tenth are written without capitals."""
     [marked] = marker.unmarked([text.lower() if random.random() < 0.1 and len(text.lower()) == len(text) else text])
-    inside = [next(((start, name) for start, end, name in spans if start <= place < end), None) for place in marked.places]
-    labels = tuple(0 if one is None else 1 if place == one[0] else 2 for place, one in zip(marked.places, inside, strict=True))
-    of = tuple(-100 if one is None or told is None else roles[one[1]] for one in inside)
-    return Raw(marked, labels, of, -100 if told is None else KINDS.index(told))
+    inside = [next(((start, name) for start, end, name in spans if start <= position < end), None) for position in marked.places]
+    labels = tuple(0 if span is None else 1 if position == span[0] else 2 for position, span in zip(marked.places, inside, strict=True))
+    of = tuple(-100 if span is None or status is None else roles[span[1]] for span in inside)
+    return Raw(marked, labels, of, -100 if status is None else KINDS.index(status))
 
 
 def any_name(random: Random) -> str:
@@ -214,35 +216,36 @@ def made_name(random: Random) -> str:
 def _common_nouns() -> tuple[list[str], list[str]]:
     """The first and the last words of those names of the training split that are common nouns behind "the"."""
     every = [name for kind in kinds() for name in names(kind, "train")]
-    found = [name.split()[1:] for name in every if name.startswith("the ") and name[4:].islower()]
-    return [words[0] for words in found if len(words) > 1], [words[-1] for words in found]
+    words_of_names = [name.split()[1:] for name in every if name.startswith("the ") and name[4:].islower()]
+    return [words[0] for words in words_of_names if len(words) > 1], [words[-1] for words in words_of_names]
 
 
 def tags_of(text: Marked, spans: str) -> tuple[int, ...]:
     """The hop that each piece of a question belongs to, from 1 on; 0: none. `spans`: where each hop is asked (suites/relations)."""
     within = [tuple(map(int, span.split("-"))) for span in spans.split()]
     return tuple(
-        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.places
+        next((hop for hop, (start, end) in enumerate(within, 1) if start <= position < end), 0) if position >= 0 else 0
+        for position in text.places
     )
 
 
-def walks(start: str, at: Mapping[str, Sequence[int]], held: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
+def walks(start: str, at: Mapping[str, Sequence[int]], names_of: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[int, int, int], ...]]:
     """All paths of up to `HOPS` statements from a name, over different statements and names."""
     waiting: list[tuple[tuple[tuple[int, int, int], ...], tuple[str, ...]]] = [((), (start,))]
     while waiting:
         path, nodes = waiting.pop()
         for number in at[nodes[-1]]:
-            if any(number == one for one, _, _ in path):
+            if any(number == seen for seen, _, _ in path):
                 continue
-            for place, end in enumerate(held[number]):
+            for index, end in enumerate(names_of[number]):
                 if end not in nodes:
-                    longer = (*path, (number, held[number].index(nodes[-1]), place))
+                    longer = (*path, (number, names_of[number].index(nodes[-1]), index))
                     yield longer
                     if len(longer) < HOPS:
                         waiting.append((longer, (*nodes, end)))
 
 
-def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fact], held: Sequence[Sequence[str]]) -> bool:
+def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fact], names_of: Sequence[Sequence[str]]) -> bool:
     """Whether a path goes by the relations that a question asks for, over what is asserted."""
     asked = item.cue["path"].split()
     if len(path) != len(asked):
@@ -252,7 +255,7 @@ def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fac
         names = (slots["head"], slots["tail"])
         if slots["told"] not in ASSERTED or slots["relation"] != relation.removeprefix("^"):
             return False
-        if (held[number][start], held[number][end]) != (names[::-1] if relation.startswith("^") else names):
+        if (names_of[number][start], names_of[number][end]) != (names[::-1] if relation.startswith("^") else names):
             return False
     return True
 
@@ -298,9 +301,9 @@ class Contrast:
 def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contrast:
     """So many relations of a split of which none is like another, each told of two names of the right kinds."""
     words, chosen = DraftWords(random, split), list[BankRelation]()
-    for one in random.sample(words.relations, len(words.relations)):
-        if len(chosen) < count and not any(one.is_like(other) for other in chosen):
-            chosen.append(one)
+    for relation in random.sample(words.relations, len(words.relations)):
+        if len(chosen) < count and not any(relation.is_like(other) for other in chosen):
+            chosen.append(relation)
     statements, hops, right = [], [], []
     for relation in chosen:
         head, tail = words.names(relation.head, 1)[0], words.names(relation.tail, 2)[-1]
@@ -314,11 +317,11 @@ def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contra
         hops.append((asked, [(a, b, 1) for a, b, _ in named(asked, [start])]))
         numbers = (order.index(head) + 1, order.index(tail) + 1) if {head, tail} <= {*order} else (0, 0)
         right.append(numbers[::-1] if back else numbers)
-    kept = [place for place, numbers in enumerate(right) if numbers != (0, 0) and numbers[0] != numbers[1]]
+    kept = [index for index, numbers in enumerate(right) if numbers != (0, 0) and numbers[0] != numbers[1]]
     return Contrast(
-        tuple(marker([statements[place] for place in kept])),
-        tuple(marker([hops[place] for place in kept])),
-        tuple(right[place] for place in kept),
+        tuple(marker([statements[index] for index in kept])),
+        tuple(marker([hops[index] for index in kept])),
+        tuple(right[index] for index in kept),
     )
 
 
@@ -382,17 +385,17 @@ def semantic_lesson(split: Split, index: int, seed: int) -> World:
 
 def _slots_of(fact: Fact) -> dict[str, str]:
     slots, text = fact.slots, fact.text
-    told = LEVELS[fact.confidence] if "teller" in slots else "plain"
+    status = LEVELS[fact.confidence] if "teller" in slots else "plain"
     if text.startswith(("Later ", "Since then ")):
-        told = "update"
+        status = "update"
     elif text.startswith(("Rumor ", "Someone heard ")):
-        told = "guess"
+        status = "guess"
     names = [slots[slot] for slot in ("who", "firm", "city", "friend", "place") if slot in slots]
     return {
         "head": names[0],
         "relation": _relation(slots) if "relation" in slots else "_".join(text.split()),
         "tail": names[1] if len(names) > 1 else names[0],
-        "told": told,
+        "told": status,
     } | ({"teller": slots["teller"]} if "teller" in slots else {})
 
 

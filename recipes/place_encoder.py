@@ -33,23 +33,25 @@ def marked(texts: Sequence[Text], marker: Marker) -> tuple[list[Marked], list[li
         spans.append((text.text, [(start, end, numbers[place]) for start, end, place in text.marks]))
     made = marker(spans)
     return made, [
-        [one.places.index(start) for start, _ in text.turns if start in one.places] for text, one in zip(texts, made, strict=True)
+        [pieces.places.index(start) for start, _ in text.turns if start in pieces.places] for text, pieces in zip(texts, made, strict=True)
     ]
 
 
-def named(text: Text, one: Marked) -> list[int]:
+def named(text: Text, pieces: Marked) -> list[int]:
     """Whether each piece of a text whose names are not marked begins the name of a place (1), is of one (2), or of none (0)."""
-    of = [next(((start, end) for start, end, _ in text.spans if start <= place < end), None) for place in one.places]
-    return [0 if span is None or place < 0 else 1 if place == span[0] else 2 for place, span in zip(one.places, of, strict=True)]
+    of = [next(((start, end) for start, end, _ in text.spans if start <= position < end), None) for position in pieces.places]
+    return [
+        0 if span is None or position < 0 else 1 if position == span[0] else 2 for position, span in zip(pieces.places, of, strict=True)
+    ]
 
 
 def says_of(text: Text) -> list[tuple[int, int, int]]:
-    """Of each two places, the earlier first, what a text says of them, as an index of `SAYS`."""
-    found = []
+    """For each pair of places, the earlier first, the label of their link, as an index of `SAYS`."""
+    labels = []
     for (i, a), (j, b) in combinations(enumerate(text.places), 2):
-        says = text.says.get((a, b)) or {"forward": "back"}.get(said := text.says.get((b, a), "none"), said)
-        found.append((i, j, SAYS.index(says)))
-    return found
+        says = text.says.get((a, b)) or {"forward": "back"}.get(inverse := text.says.get((b, a), "none"), inverse)
+        labels.append((i, j, SAYS.index(says)))
+    return labels
 
 
 def stands_of(text: Text) -> list[tuple[int, int, float]]:
@@ -79,32 +81,32 @@ class PlaceTrainee(EncoderTrainee[PlaceEncoder]):
         texts = [self.lessons(TEXTS * step + number) for number in range(TEXTS)]
         made, turns = marked(texts, self.marker)
         random = Random(f"words {self.recipe.seed} {step}")
-        made = [_without_words(one, at, self.mask, random) for one, at in zip(made, turns, strict=True)]
+        made = [_without_words(pieces, at, self.mask, random) for pieces, at in zip(made, turns, strict=True)]
         read = self.model(made, turns)
         parts = defaultdict[str, list[tuple[Tensor, int]]](list)
         stands: list[tuple[Tensor, float]] = []
-        for text, one, at in zip(texts, read, turns, strict=True):
-            parts["says"] += [(one.says[i, j], says) for i, j, says in says_of(text)]
-            stands += [(one.stands[i, j], first) for i, j, first in stands_of(text)]
+        for text, reading, at in zip(texts, read, turns, strict=True):
+            parts["says"] += [(reading.says[i, j], says) for i, j, says in says_of(text)]
+            stands += [(reading.stands[i, j], first) for i, j, first in stands_of(text)]
             parts["roles"] += [
-                (one.roles[number], role) for number, place in enumerate(text.places) if (role := text.roles.get(place)) is not None
+                (reading.roles[number], role) for number, place in enumerate(text.places) if (role := text.roles.get(place)) is not None
             ]
-            parts["turns"] += [(logits, turn) for logits, (_, turn) in zip(one.turns, text.turns[: len(at)], strict=True)]
-            parts["tells"].append((one.tells, text.tells))
-            parts["asks"].append((one.asks, text.asks))
+            parts["turns"] += [(logits, turn) for logits, (_, turn) in zip(reading.turns, text.turns[: len(at)], strict=True)]
+            parts["tells"].append((reading.tells, text.tells))
+            parts["asks"].append((reading.asks, text.asks))
         plain = self.marker.unmarked([text.text for text in texts])
-        tags = self.model.name([_without_words(one, [], self.mask, random) for one in plain])
+        tags = self.model.name([_without_words(pieces, [], self.mask, random) for pieces in plain])
         parts["names"] = [
-            pair for text, one, logits in zip(texts, plain, tags, strict=True) for pair in zip(logits, named(text, one), strict=True)
+            pair for text, pieces, logits in zip(texts, plain, tags, strict=True) for pair in zip(logits, named(text, pieces), strict=True)
         ]
         losses = {
-            name: cross_entropy(torch.stack([one for one, _ in own]), torch.tensor([label for _, label in own]))
+            name: cross_entropy(torch.stack([logits for logits, _ in own]), torch.tensor([label for _, label in own]))
             for name, own in parts.items()
             if own
         }
         if stands:
             losses["stands"] = binary_cross_entropy_with_logits(
-                torch.stack([one for one, _ in stands]), torch.tensor([first for _, first in stands])
+                torch.stack([logits for logits, _ in stands]), torch.tensor([first for _, first in stands])
             )
         return torch.stack([*losses.values()]).sum(), {name: float(loss.detach()) for name, loss in losses.items()}
 
@@ -115,30 +117,32 @@ class PlaceTrainee(EncoderTrainee[PlaceEncoder]):
             made, turns = marked(texts, self.marker)
             for first in range(0, len(texts), 48):
                 part = slice(first, first + 48)
-                for text, one in zip(texts[part], self.model(made[part], turns[part]), strict=True):
-                    for what, values in right(text, one).items():
+                for text, reading in zip(texts[part], self.model(made[part], turns[part]), strict=True):
+                    for what, values in right(text, reading).items():
                         marks[name + what] += values
                 plain = self.marker.unmarked([text.text for text in texts[part]])
-                for text, one, tags in zip(texts[part], plain, self.model.name(plain), strict=True):
-                    marks[f"{name}names"].append(float(tags.argmax(-1).tolist() == named(text, one)))
+                for text, pieces, tags in zip(texts[part], plain, self.model.name(plain), strict=True):
+                    marks[f"{name}names"].append(float(tags.argmax(-1).tolist() == named(text, pieces)))
         return marks
 
 
-def right(text: Text, one: PlacesRead) -> dict[str, list[float]]:
+def right(text: Text, reading: PlacesRead) -> dict[str, list[float]]:
     """What was read right of a text: each 0 or 1."""
-    turns = zip(one.turns.argmax(-1).tolist() if len(one.turns) else (), text.turns, strict=False)
-    found = {"turns": [float(got == turn) for got, (_, turn) in turns]} if text.tells != TELLS.index("neither") else {}
+    turns = zip(reading.turns.argmax(-1).tolist() if len(reading.turns) else (), text.turns, strict=False)
+    marks = {"turns": [float(got == turn) for got, (_, turn) in turns]} if text.tells != TELLS.index("neither") else {}
     if text.tells == TELLS.index("places"):
-        found["says"] = [float(int(one.says[i, j].argmax()) == says) for i, j, says in says_of(text)]
-        found["links"] = [float((int(one.says[i, j].argmax()) in (1, 2, 3, 5)) == (says in (1, 2, 3, 5))) for i, j, says in says_of(text)]
+        marks["says"] = [float(int(reading.says[i, j].argmax()) == says) for i, j, says in says_of(text)]
+        marks["links"] = [
+            float((int(reading.says[i, j].argmax()) in (1, 2, 3, 5)) == (says in (1, 2, 3, 5))) for i, j, says in says_of(text)
+        ]
     if text.tells == TELLS.index("walk"):
-        found["roles"] = [
-            float(int(one.roles[n].argmax()) == text.roles[place]) for n, place in enumerate(text.places) if place in text.roles
+        marks["roles"] = [
+            float(int(reading.roles[n].argmax()) == text.roles[place]) for n, place in enumerate(text.places) if place in text.roles
         ]
     if text.tells == TELLS.index("neither"):
-        found["asks"] = [float(int(one.asks.argmax()) == text.asks)]
-    found["stands"] = [float((float(one.stands[i, j]) > 0) == bool(first)) for i, j, first in stands_of(text)]
-    return found
+        marks["asks"] = [float(int(reading.asks.argmax()) == text.asks)]
+    marks["stands"] = [float((float(reading.stands[i, j]) > 0) == bool(first)) for i, j, first in stands_of(text)]
+    return marks
 
 
 if __name__ == "__main__":

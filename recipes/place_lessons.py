@@ -26,13 +26,13 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass
 class Text:
-    """A text that is put together, with its labels. `spans`: (start, end, place) of each name of a place; `things`: of each name of
+    """A composed text, with its labels. `spans`: (start, end, place) of each name of a place; `other_spans`: of each name of
     something else; `mistaken`: whether these are marked as places; `turns`: (start, label) of each direction; `says`: of two places what
     is told, the first as it is told; `stands`: of two places where one stands."""
 
     text: str = ""
     spans: list[tuple[int, int, str]] = field(default_factory=list)
-    things: list[tuple[int, int, str]] = field(default_factory=list)
+    other_spans: list[tuple[int, int, str]] = field(default_factory=list)
     mistaken: bool = False
     turns: list[tuple[int, int]] = field(default_factory=list)
     roles: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Text:
                 if place:
                     self.spans.append((start + skipped, len(self.text), place))
                 elif hit[1] in ("means", "thing"):
-                    self.things.append((start + skipped, len(self.text), piece))
+                    self.other_spans.append((start + skipped, len(self.text), piece))
                 if turn >= 0:
                     self.turns.append((start, turn))
         self.text += frame[end:]
@@ -63,7 +63,7 @@ class Text:
     @property
     def marks(self) -> list[tuple[int, int, str]]:
         """The spans that are marked as places."""
-        return sorted((*self.spans, *self.things)) if self.mistaken else self.spans
+        return sorted((*self.spans, *self.other_spans)) if self.mistaken else self.spans
 
     @property
     def places(self) -> list[str]:
@@ -96,33 +96,33 @@ def turn(direction: str, label: str) -> Filling:
 def listed(directions: Sequence[str], label: str) -> Filling:
     """Directions as they are listed: north, east and south."""
     pieces: list[tuple[str, str, int]] = []
-    for number, one in enumerate(directions):
-        pieces += [(", " if number < len(directions) - 1 else " and ", "", -1)] * (number > 0) + [(one, "", TURNS.index(label))]
+    for number, direction in enumerate(directions):
+        pieces += [(", " if number < len(directions) - 1 else " and ", "", -1)] * (number > 0) + [(direction, "", TURNS.index(label))]
     return Filling(tuple(pieces))
 
 
 @cache
 def reading_frames() -> tuple[bank.PlaceFrame, ...]:
     """The frames of data/reading, with the slots of the bank."""
-    found = []
+    frames = []
     for name in ("frames", "voices"):
         for outer, inner in read_mapping(home() / READING / f"{name}.yaml").items():
             for group, own in inner.items():
                 kind = KINDS.get(group if name == "voices" else outer)
-                found += [bank.PlaceFrame(_slots(frame), kind, "") for frame in own if kind]
-    return tuple(found)
+                frames += [bank.PlaceFrame(_slots(frame), kind, "") for frame in own if kind]
+    return tuple(frames)
 
 
 @cache
 def domains() -> tuple[tuple[str, ...], ...]:
     """The names of places for training, by domain, as a text has them: with an article, or without one in capitals or small letters."""
-    found = []
+    groups = []
     for domain, own in (*read_mapping(home() / READING / "names.yaml").items(), *(("", own) for own in bank.vocabulary("domains"))):
         if domain != "people":
             capitals = [" ".join(word if word == "of" else word[0].upper() + word[1:] for word in name.split()) for name in own["the"]]
             names = [f"the {name}" for name in own["the"]]
-            found += [(*names, *own["bare"]), (*names, *own["bare"]), (*capitals, *own["bare"]), (*own["the"], *own["bare"])]
-    return tuple(found)
+            groups += [(*names, *own["bare"]), (*names, *own["bare"]), (*capitals, *own["bare"]), (*own["the"], *own["bare"])]
+    return tuple(groups)
 
 
 def _slots(frame: str) -> str:
@@ -143,7 +143,7 @@ def reading_questions() -> tuple[tuple[str, str], ...]:
 def _frames(split: Split, unseen: bool) -> Mapping[str, tuple[bank.PlaceFrame, ...]]:
     chosen = bank.unseen(split) if unseen else bank.frames(split)
     chosen = (*chosen, *reading_frames()) if split == "train" and not unseen else chosen
-    return {says: tuple(one for one in chosen if one.label == says) for says in SHARES}
+    return {says: tuple(frame for frame in chosen if frame.label == says) for says in SHARES}
 
 
 class PlaceLessons:
@@ -177,10 +177,10 @@ class PlaceLessons:
         if random.random() < 0.15:
             self._mark(random, text, random.random() < 0.5)
         names = self._names(random, 4)
-        self._tell(random, text, names[:2])
+        self._add_statement(random, text, names[:2])
         if random.random() < 0.2:
             text.text += " "
-            self._tell(random, text, names[2:] if random.random() < 0.3 else [random.choice(names[:2]), names[2]])
+            self._add_statement(random, text, names[2:] if random.random() < 0.3 else [random.choice(names[:2]), names[2]])
         return text
 
     def _names(self, random: Random, count: int) -> list[str]:
@@ -189,7 +189,7 @@ class PlaceLessons:
         setting = random.choice(bank.settings_of(self.split if self.unseen else "train"))
         return random.sample(bank.places(setting), count)
 
-    def _tell(self, random: Random, text: Text, names: Sequence[str]) -> None:
+    def _add_statement(self, random: Random, text: Text, names: Sequence[str]) -> None:
         by_kind = _frames(self.split, self.unseen)
         kinds = [says for says in SHARES if by_kind[says]]
         self._fill(random, text, random.choice(by_kind[random.choices(kinds, [SHARES[says] for says in kinds])[0]]), names)
@@ -216,8 +216,8 @@ class PlaceLessons:
         if "{direction}" in frame.text or "{opposite}" in frame.text:
             first = min((frame.text.find(slot) % 10**6, end) for slot, end in (("{direction}", a), ("{opposite}", b)))[1]
             text.stands[frozenset((a, b))] = first
-        for one in (a, b):
-            text.roles.setdefault(one, ROLES.index("other"))
+        for name in (a, b):
+            text.roles.setdefault(name, ROLES.index("other"))
 
     def _step(self, random: Random) -> Text:
         """A step of a walk: how it is numbered, where it leads, and what is open or seen there."""
@@ -238,9 +238,9 @@ class PlaceLessons:
             count = random.randrange(1, 5)
             alone, both = random.choice(bank.openings(self.split))
             order = sorted(directions, key=[*MOVES].index) if random.random() < 0.5 else random.sample(directions, 4)
-            told = {"open": listed(order[:count], "open"), "walls": listed(order[count:], "walled")}
+            slots_of_sides = {"open": listed(order[:count], "open"), "walls": listed(order[count:], "walled")}
             text.text += " "
-            text.add(both if count < 4 else alone, told)
+            text.add(both if count < 4 else alone, slots_of_sides)
         if kind != "see" and random.random() < 0.3:
             text.text += " "
             seen = {"place": place(other), "direction": turn(directions[1], "seen"), "who": slots["who"]}

@@ -27,8 +27,8 @@ from hippo_core.suites.types import World
 
 SEED = 2025  # of validation worlds that no grid of the lab asks
 TRAINED_WORDS: Mapping[str, Any] = {"held_out": False, "new_names": 0.0}
-USUAL: tuple[Channel, ...] = ("words", "grams", "key")
-FITTED: tuple[Channel, ...] = (*USUAL, "minilm")  # where MiniLM is on the disk; pieces have weights of their own
+DEFAULT: tuple[Channel, ...] = ("words", "grams", "key")
+FITTED: tuple[Channel, ...] = (*DEFAULT, "minilm")  # where MiniLM is on the disk; pieces have weights of their own
 COMPLETIONS: tuple[Completion, ...] = ("off", "hopfield", "predictive")
 # suite, settings, questions: where a memory is asked
 WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
@@ -42,7 +42,7 @@ WORLDS: tuple[tuple[str, Mapping[str, Any], int], ...] = (
 
 
 @dataclass(frozen=True)
-class Cue:
+class CalibrationQuery:
     """A question of a validation world, its code in each channel, its candidates, what the channels say of them, and the gold fact."""
 
     suite: str
@@ -55,7 +55,7 @@ class Cue:
 
 
 @dataclass(frozen=True)
-class Judged:
+class RankedExample:
     """A cue's candidates after a completion; `right` is the place of the right one, None where it is not among them."""
 
     features: Features
@@ -76,15 +76,17 @@ def fit_weights(
     The weights of `config` are not read. Each choice of channels has weights of its own; the candidates that completions judge are the best
     of all channels.
     """
-    rooms = [(index, list(cues_of(suite, world, index, config))) for suite, world, index in indexes(lm, encoder, channels)]
-    judged = {"off": [Judged(cue.features, right_of(index, cue.rows, cue)) for index, cues in rooms for cue in cues]}
+    worlds_of_cues = [(index, list(cues_of(suite, world, index, config))) for suite, world, index in indexes(lm, encoder, channels)]
+    judged = {"off": [RankedExample(cue.features, right_of(index, cue.rows, cue)) for index, cues in worlds_of_cues for cue in cues]}
     first, passage_kv = fit(examples(judged["off"])), PassageKV(lm, prefix_of(lm, "short"))
     say(f"channels: {first}")
     for completion in completions[1:]:
-        judged[completion] = [one for index, cues in rooms for one in completed(index, cues, completion, config, first, passage_kv)]
+        judged[completion] = [
+            ranked for index, cues in worlds_of_cues for ranked in completed(index, cues, completion, config, first, passage_kv)
+        ]
         say(f"{completion}: {fit(examples(judged[completion]))}")
     weights = {name_of(some): weights_of(judged, some) for count in range(1, len(channels) + 1) for some in combinations(channels, count)}
-    sized_cues = [(cue, len(index.traces)) for index, cues in rooms for cue in cues]
+    sized_cues = [(cue, len(index.traces)) for index, cues in worlds_of_cues for cue in cues]
     rows = [
         {
             "channels": name,
@@ -92,17 +94,17 @@ def fit_weights(
             "suite": cue.suite,
             "n_facts": size,
             "rung": cue.rung,
-            **hits(one, weights[name][completion]),
+            **hits(made, weights[name][completion]),
         }
-        for name in dict.fromkeys((name_of(USUAL), name_of(channels)))
+        for name in dict.fromkeys((name_of(DEFAULT), name_of(channels)))
         for completion in completions
-        for (cue, size), one in zip(sized_cues, judged[completion], strict=True)
+        for (cue, size), made in zip(sized_cues, judged[completion], strict=True)
     ]
     keys = ["channels", "completion", "suite", "n_facts", "rung"]
     return weights, pd.DataFrame(rows).groupby(keys, sort=False).agg(["mean", "size"]).pipe(flat)
 
 
-def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) -> dict[str, dict[str, float]]:
+def weights_of(judged: Mapping[str, Sequence[RankedExample]], channels: Sequence[str]) -> dict[str, dict[str, float]]:
     """The weights of a choice of channels, by completion; Hopfield completion needs the key."""
     own = {
         *channels,
@@ -111,15 +113,15 @@ def weights_of(judged: Mapping[str, Sequence[Judged]], channels: Sequence[str]) 
         "predictive",
     }
     return {
-        completion: fit(examples([restricted(one, own) for one in judged[completion]]))
+        completion: fit(examples([restricted(ranked, own) for ranked in judged[completion]]))
         for completion in judged
         if completion != "hopfield" or "key" in channels
     }
 
 
-def restricted(judged: Judged, names: Set[str]) -> Judged:
+def restricted(judged: RankedExample, names: Set[str]) -> RankedExample:
     """The same with these features only."""
-    return Judged({name: values for name, values in judged.features.items() if name in names}, judged.right)
+    return RankedExample({name: values for name, values in judged.features.items() if name in names}, judged.right)
 
 
 def indexes(lm: LanguageModel, encoder: TextEncoder, channels: Sequence[Channel]) -> Iterator[tuple[str, World, TraceIndex]]:
@@ -133,44 +135,44 @@ def indexes(lm: LanguageModel, encoder: TextEncoder, channels: Sequence[Channel]
             yield suite, world, TraceIndex(traces, channels, encoder)
 
 
-def cues_of(suite: str, world: World, index: TraceIndex, config: RecallConfig) -> Iterator[Cue]:
+def cues_of(suite: str, world: World, index: TraceIndex, config: RecallConfig) -> Iterator[CalibrationQuery]:
     """The questions of a world that one fact answers."""
     for item in world.items:
         if len(item.gold_facts) == 1:
             code = index.cue(item.question)
             rows = index.candidates(code, config.candidates)
-            yield Cue(suite, item.rung, item.question, code, rows, index.features(code, rows), item.gold_facts[0])
+            yield CalibrationQuery(suite, item.rung, item.question, code, rows, index.features(code, rows), item.gold_facts[0])
 
 
 def completed(
     index: TraceIndex,
-    cues: Sequence[Cue],
+    cues: Sequence[CalibrationQuery],
     completion: Completion,
     config: RecallConfig,
     weights: Mapping[str, float],
     passage_kv: PassageKV,
-) -> Iterator[Judged]:
+) -> Iterator[RankedExample]:
     """The cues of one world with their best candidates completed."""
     recaller = Recaller(index, replace(config, completion=completion), passage_kv if completion == "predictive" else None)
     for cue in cues:
         best = np.argsort(-fused(cue.features, weights), kind="stable")[: config.rerank_candidates]
         rows, features = cue.rows[best], {name: values[best] for name, values in cue.features.items()}
         completion_features, _ = recaller.rerank_features(cue.text, cue.code, rows)
-        yield Judged(features | completion_features, right_of(index, rows, cue))
+        yield RankedExample(features | completion_features, right_of(index, rows, cue))
     passage_kv.forget()
 
 
-def right_of(index: TraceIndex, rows: Rows, cue: Cue) -> int | None:
+def right_of(index: TraceIndex, rows: Rows, cue: CalibrationQuery) -> int | None:
     """The place of the gold trace among rows."""
     return next((position for position, row in enumerate(rows) if index.traces[row].source == cue.gold), None)
 
 
-def examples(judged: Sequence[Judged]) -> list[Example]:
+def examples(judged: Sequence[RankedExample]) -> list[Example]:
     """Those from which something can be learnt."""
-    return [Example(one.features, one.right) for one in judged if one.right is not None]
+    return [Example(example.features, example.right) for example in judged if example.right is not None]
 
 
-def hits(judged: Judged, weights: Mapping[str, float]) -> dict[str, float]:
+def hits(judged: RankedExample, weights: Mapping[str, float]) -> dict[str, float]:
     """Whether the right trace is among the first 1, 3 and 10."""
     order = np.argsort(-fused(restricted(judged, weights.keys()).features, weights), kind="stable").tolist()
     rank = order.index(judged.right) if judged.right is not None else len(order)

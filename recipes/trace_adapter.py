@@ -16,7 +16,7 @@ from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.matmul import half_products
 from hippo_core.training.packed_examples import IGNORE, LessonEncoder
 from hippo_core.training.train import Log, set_rates, share_of_rate
-from recipes.cues import Cue, draw_cues
+from recipes.cues import TrainingQuery, draw_cues
 
 EXAM, AT_ONCE = 96, 32  # cues
 
@@ -72,7 +72,7 @@ class AdapterTrainee:
     def weights(self) -> dict[str, Tensor]:
         return dict(self.adapter.named_parameters())
 
-    def cues(self, step: int) -> list[Cue]:
+    def cues(self, step: int) -> list[TrainingQuery]:
         """The cues of a step: a function of seed and step alone."""
         random = Random(f"adapter/{self.recipe.seed}/{step}")
         return [cue for _ in range(self.recipe.lessons) for cue in draw_cues(random, self.recipe.most)]
@@ -101,7 +101,7 @@ class AdapterTrainee:
                 marks.setdefault(f"val {cue.skill}", []).append(right)
         return {skill: sum(skill_marks) / len(skill_marks) for skill, skill_marks in marks.items()}
 
-    def _loss(self, cues: Sequence[Cue]) -> tuple[Tensor, list[bool]]:
+    def _loss(self, cues: Sequence[TrainingQuery]) -> tuple[Tensor, list[bool]]:
         """Mean loss of the answers' tokens, and of each cue whether greedy decoding would give its answer."""
         with half_products(self.lm.device, self.recipe.autocast):
             batch = self.ask(cues)
@@ -123,7 +123,7 @@ class AdapterTrainee:
             )[0]
         return model.get_output_embeddings()(states[chosen])
 
-    def ask(self, cues: Sequence[Cue]) -> CueBatch:
+    def ask(self, cues: Sequence[TrainingQuery]) -> CueBatch:
         """Cues made ready: their traces run through the frozen model, question and answer as token ids."""
         encoder = self.encoder
         rows, labels = [], []
@@ -134,10 +134,10 @@ class AdapterTrainee:
         ids, mask, positions = pad_left(self.lm, rows)
         begin = tokens_of(self.prefix)
         targets = torch.tensor([[IGNORE] * (ids.shape[1] - len(row)) + row for row in labels])
-        whole = torch.cat([mask.new_ones(len(rows), begin), mask], dim=1)
-        return CueBatch(ids, whole, positions + begin, targets, self._traces(cues))
+        full_mask = torch.cat([mask.new_ones(len(rows), begin), mask], dim=1)
+        return CueBatch(ids, full_mask, positions + begin, targets, self._traces(cues))
 
-    def _traces(self, cues: Sequence[Cue]) -> Traces:
+    def _traces(self, cues: Sequence[TrainingQuery]) -> Traces:
         encoder = self.encoder
         texts = sorted({text for cue in cues for text in cue.traces}, key=len)
         rows = [[*encoder.ids(text), encoder.newline] for text in texts]

@@ -37,7 +37,7 @@ from recipes import tokenizer as vocabulary
 from recipes.reader import Reader, ReaderRecipe
 from recipes.tiny import Recipe, Tiny
 
-WEIGHTS, WORKSHOP = "data/weights", "data/training"
+WEIGHTS, CHECKPOINT_DIR = "data/weights", "data/training"
 SAVED_EVERY = 75  # steps of a reader: about ten minutes
 
 
@@ -49,36 +49,36 @@ def make_tiny(recipe: Recipe, say: Callable[[str], None] = print) -> Path:
     """
     require_checkout("training")
     require(*tiny.DATA)
-    folder, workshop = root() / WEIGHTS / "hippo-tiny", root() / WORKSHOP / "hippo-tiny"
+    folder, checkpoint_dir = root() / WEIGHTS / "hippo-tiny", root() / CHECKPOINT_DIR / "hippo-tiny"
     require_own(folder)
-    tokenizer = make_tokenizer(recipe.seed, workshop / "tokenizer")
+    tokenizer = make_tokenizer(recipe.seed, checkpoint_dir / "tokenizer")
     trainee = Tiny(recipe, tokenizer)
-    train(trainee, workshop, say)
+    train(trainee, checkpoint_dir, say)
 
     def fill(new: Path) -> None:
         trainee.model.config._attn_implementation = "sdpa"
         trainee.model.bfloat16().save_pretrained(new)
         tokenizer.save_pretrained(new)
 
-    return ship(trainee, "make base-model", fill, workshop / "log.jsonl", folder)
+    return ship(trainee, "make base-model", fill, checkpoint_dir / "log.jsonl", folder)
 
 
 def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None] = print) -> Path:
     """Train a reader (or go on where a killed run stopped) and put its adapter in place; returns its folder.
 
-    `steps` 0: as many as the recipe has. An adapter in place that ended an earlier descent of the rate is gone on from (`take_up`).
+    `steps` 0: as many as the recipe has. An adapter in place that ended an earlier descent of the rate is gone on from (`resume_from`).
     LabError, before anything starts, where the user's folder lacks one of the files `reader.DATA`, and where the adapter's folder is not
     the lab's.
     """
     require_checkout("training")
     require(*reader.DATA)
     recipe = ReaderRecipe(base=base, seed=seed, steps=steps or reader.STEPS)
-    folder, workshop = root() / WEIGHTS / f"{base}-reader", root() / WORKSHOP / f"{base}-reader"
+    folder, checkpoint_dir = root() / WEIGHTS / f"{base}-reader", root() / CHECKPOINT_DIR / f"{base}-reader"
     require_own(folder)
     lm = load(load_spec(base).model_copy(update={"chat_template": "model"}), "cpu")  # in which the reader will be asked
     trainee = Reader(recipe, lm)
-    take_up(trainee, folder, workshop, say)
-    train(trainee, workshop, say, SAVED_EVERY)
+    resume_from(trainee, folder, checkpoint_dir, say)
+    train(trainee, checkpoint_dir, say, SAVED_EVERY)
 
     def fill(new: Path) -> None:
         trainee.adapted.peft_config["default"].base_model_name_or_path = lm.spec.source
@@ -86,17 +86,17 @@ def make_reader(base: str, seed: int, steps: int = 0, say: Callable[[str], None]
         (new / "README.md").unlink(missing_ok=True)  # peft's empty card; the lab writes its own
 
     made_from = {"base": {"name": base, "sha256": sha256(lm.spec.path / "model.safetensors")}}
-    return ship(trainee, f"make base-model MODEL={base}", fill, workshop / "log.jsonl", folder, made_from)
+    return ship(trainee, f"make base-model MODEL={base}", fill, checkpoint_dir / "log.jsonl", folder, made_from)
 
 
-def take_up(trainee: Reader, folder: Path, workshop: Path, say: Callable[[str], None]) -> None:
+def resume_from(trainee: Reader, folder: Path, checkpoint_dir: Path, say: Callable[[str], None]) -> None:
     """Begin the training in `workshop` where an adapter in `folder` ended, if it was trained by the same recipe to the end of an earlier
     descent; its optimizer begins anew. Nothing happens where the training has begun already."""
     made = read_object(folder / "training.json") if (folder / "training.json").exists() else {}
     ended = made.get("recipe", {}).get("steps", 0)
     same = made.get("recipe") == trainee.recipe.model_copy(update={"steps": ended}).model_dump(mode="json")
     earlier = list(accumulate(steps for steps, _ in reader.DESCENTS))[:-1] if trainee.recipe.steps == reader.STEPS else []
-    if not same or ended not in earlier or (made_folder(workshop) / CHECKPOINT).exists():
+    if not same or ended not in earlier or (made_folder(checkpoint_dir) / CHECKPOINT).exists():
         return
     weights = folder / "adapter_model.safetensors"
     check_seal(weights, made["weights"][weights.name], f"move {folder} away to train anew")
@@ -104,8 +104,8 @@ def take_up(trainee: Reader, folder: Path, workshop: Path, say: Callable[[str], 
     with torch.no_grad():
         for name, weight in trainee.weights().items():
             weight.copy_(kept[name.replace(".default.weight", ".weight")])
-    write_text(workshop / "log.jsonl", "".join(f"{json.dumps(line)}\n" for line in made["curve"]))
-    checkpoint(trainee, ended, made["seconds"], workshop)
+    write_text(checkpoint_dir / "log.jsonl", "".join(f"{json.dumps(line)}\n" for line in made["curve"]))
+    checkpoint(trainee, ended, made["seconds"], checkpoint_dir)
     say(f"goes on from step {ended} of {folder}")
 
 
@@ -121,8 +121,8 @@ def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path
     """Write the folder whole, with `training.json`, which seals its weights: what was there before is replaced only when the new one is
     complete. LabError where a folder in its place is not the lab's."""
     old, complete = folder.with_name(f".{folder.name}.old"), folder.with_name(f"{folder.name}.new")
-    for one in (folder, old, complete):
-        require_own(one)
+    for folder_to_check in (folder, old, complete):
+        require_own(folder_to_check)
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     curve = list({line["step"]: line for line in lines}.values())  # a resumed run logs some steps twice
     made = {"recipe": trainee.recipe.model_dump(), "command": command, "seconds": curve[-1]["seconds"], "torch": torch.__version__}

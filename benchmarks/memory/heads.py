@@ -151,7 +151,7 @@ def asked(world: World, encoders: dict[str, KeyEncoder], whole: bool) -> Iterato
         recaller = Recaller(
             TraceIndex(traces[one_key][name], channels, encoders[name]), RecallConfig("off", 20, 20, 1.0, 1, recency=recency)
         )
-        ranked = [recaller.recall(item.question, set(item.taught), codes[name].one(rows[item.question])).traces for item in world.items]
+        ranked = [recaller.recall(item.question, set(item.taught), codes[name].row_at(rows[item.question])).traces for item in world.items]
         yield label, [score_ranking(ranking, item) for ranking, item in zip(ranked, world.items, strict=True)]
 
 

@@ -19,7 +19,7 @@ import torch
 
 from hippo_core.models.ask import ask_blocks
 from hippo_core.models.generate import Generation
-from hippo_core.models.kv import KV, HeldKV, inputs, restored, tokens_of
+from hippo_core.models.kv import KV, StoredKV, inputs, restored, tokens_of
 from hippo_core.models.kv_storage import MB, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import load
@@ -59,12 +59,14 @@ def asked(lm: LanguageModel, suite: str, n: int, passage_kv: PassageKV) -> list[
     return list(each())
 
 
-def answers(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: Sequence[Sequence[HeldKV]], budget: int) -> list[Generation]:
+def answers(
+    lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: Sequence[Sequence[StoredKV]], budget: int
+) -> list[Generation]:
     return ask_blocks(lm, prefix, traces, [one.pieces.tail for one in questions], budget, stops(lm, "short"), BATCH)
 
 
 @torch.inference_mode()
-def first_tokens(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: Sequence[Sequence[HeldKV]]) -> torch.Tensor:
+def first_tokens(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: Sequence[Sequence[StoredKV]]) -> torch.Tensor:
     """The log-probabilities of each answer's first token, [questions, vocabulary] float64."""
     logs = []
     for start in range(0, len(questions), BATCH):
@@ -75,7 +77,7 @@ def first_tokens(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], trac
     return torch.cat(logs)
 
 
-def restore_ms(traces: Sequence[Sequence[HeldKV]], dtype: torch.dtype) -> float:
+def restore_ms(traces: Sequence[Sequence[StoredKV]], dtype: torch.dtype) -> float:
     """Milliseconds in which 1,000 passages become tensors that a cache can take."""
     held = [kv for row in traces for kv in row]
     spent = []

@@ -1,4 +1,4 @@
-"""How what a method brings reaches the model: one `ask` (types.py) behind which stand three ways by name, or anybody's own by module path.
+"""How what a method brings reaches the model: one `ask` (types.py) with three deliveries by name, or anybody's own by module path.
 
 text      the passages' text in the prompt, read anew each time
 kv        keys and values of the passages before the question's, in the cache
@@ -48,10 +48,10 @@ def load_delivery(
     for an unknown name, and for adapter where the model has none."""
     module = module_of(name)
     if name not in DELIVERIES:
-        found = imported(name, "delivery")
-        if not (isinstance(found, type) and callable(getattr(found, "ask", None))):
-            raise LabError(f"delivery {name}: expected a class with ask(questions, max_new_tokens), got {type(found).__name__}")
-        return found(lm, decoding)
+        factory = imported(name, "delivery")
+        if not (isinstance(factory, type) and callable(getattr(factory, "ask", None))):
+            raise LabError(f"delivery {name}: expected a class with ask(questions, max_new_tokens), got {type(factory).__name__}")
+        return factory(lm, decoding)
     if name == "text":
         return import_module(module).TextDelivery(lm, decoding)
     return import_module(module).load(lm, decoding, storage, folder or folder_of(storage))

@@ -32,10 +32,10 @@ class AdapterDelivery(KVDelivery):
             return self.adapter.attached(self.lm, lay_traces([ready.traces[row] for row in batch], like, masked))
 
         begin = tokens_of(prefix)
-        asks = [Ask(tail, (prefix,), begin, penalty=one.penalty) for tail, one in zip(ready.tails, questions, strict=True)]
+        asks = [Ask(tail, (prefix,), begin, penalty=question.penalty) for tail, question in zip(ready.tails, questions, strict=True)]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, batch_context)
         delivered = ready.delivered(answers)
-        return delivered if masked else [replace(one, prompt_tokens=one.prompt_tokens + one.trace_tokens) for one in delivered]
+        return delivered if masked else [replace(answer, prompt_tokens=answer.prompt_tokens + answer.trace_tokens) for answer in delivered]
 
 
 def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> AdapterDelivery:

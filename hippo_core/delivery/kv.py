@@ -13,7 +13,7 @@ from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.errors import LabError
 from hippo_core.models.ask import ask_blocks
 from hippo_core.models.generate import Generation
-from hippo_core.models.kv import HeldKV
+from hippo_core.models.kv import StoredKV
 from hippo_core.models.kv_storage import MB, KVStorage
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import PassageKV
@@ -26,7 +26,7 @@ class Ready:
 
     prompts: list[str]  # of each question, without traces
     tails: list[list[int]]  # the tokens of each question that are run behind its traces
-    traces: list[tuple[HeldKV, ...]]  # the KV of each question's traces, as they are kept
+    traces: list[tuple[StoredKV, ...]]  # the KV of each question's traces, as they are kept
     trace_tokens: list[int]  # how many each question has
     computed_tokens: float  # a question's share of what the traces took
     latency_ms: float  # the same in milliseconds
@@ -80,14 +80,14 @@ class KVDelivery:
         sizes = [self.passage_kv.bytes_of([row]) for row in blocks_of(self.lm, texts, self.decoding)] if texts else []
         bytes_of, most = dict(zip(texts, sizes, strict=True)), self.passage_kv.storage.memory_mb * MB
         parts: list[list[Question]] = []
-        held, size = set[str](), 0
+        blocks, size = set[str](), 0
         for question in questions:
-            size += sum(bytes_of[text] for text in set(question.blocks) - held)
+            size += sum(bytes_of[text] for text in set(question.blocks) - blocks)
             if not parts or size > most:
                 parts.append([])
-                held, size = set(), sum(bytes_of[text] for text in set(question.blocks))
+                blocks, size = set(), sum(bytes_of[text] for text in set(question.blocks))
             parts[-1].append(question)
-            held |= set(question.blocks)
+            blocks |= set(question.blocks)
         return parts
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-"""delivery: text: the passages stand in the prompt as context lines, in the order of their telling, and are read anew each time."""
+"""delivery: text: the passages stand in the prompt as context lines, in the order of their telling, and are read again each time."""
 
 from collections.abc import Sequence
 
@@ -20,17 +20,17 @@ class TextDelivery:
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """See `Delivery`. Masked, the whole prompt is run and the lines' tokens are hidden. LabError for a question that is too long."""
         fitted = [fit(self.lm, question.passages, question.text, self.decoding, max_new_tokens) for question in questions]
-        shown = [question.passages[one.dropped :] for question, one in zip(questions, fitted, strict=True)]
+        shown = [question.passages[prompt.dropped :] for question, prompt in zip(questions, fitted, strict=True)]
         if masked:
             answers = self._hidden(shown, questions, max_new_tokens, batch_size)
         else:
-            prompts = [one.prompt for one in fitted]
+            prompts = [prompt.prompt for prompt in fitted]
             penalties = [question.penalty for question in questions]
             answers = generate(self.lm, prompts, max_new_tokens, batch_size, stops(self.lm, self.decoding), penalties)
         bare = [len(self.lm.encode(render(self.lm, (), question.text, self.decoding))) for question in questions]
         return [
-            Delivered(**vars(answer), prompt=one.prompt, trace_tokens=one.tokens - tokens, dropped=one.dropped)
-            for answer, one, tokens in zip(answers, fitted, bare, strict=True)
+            Delivered(**vars(answer), prompt=prompt.prompt, trace_tokens=prompt.tokens - tokens, dropped=prompt.dropped)
+            for answer, prompt, tokens in zip(answers, fitted, bare, strict=True)
         ]
 
     def make_ready(self, questions: Sequence[Question]) -> Once:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from hippo_core.errors import LabError
 from hippo_core.kernels.trace_attention import trace_attention
 from hippo_core.models import artifacts
-from hippo_core.models.kv import KV, HeldKV, restored, tokens_of
+from hippo_core.models.kv import KV, StoredKV, restored, tokens_of
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.spec import validated
 
@@ -41,7 +41,7 @@ class Traces:
         self.mask, self.offset = self.mask[index], self.offset[index]
 
 
-def lay_traces(rows: Sequence[Sequence[HeldKV]], like: KV, masked: bool = False) -> Traces:
+def lay_traces(rows: Sequence[Sequence[StoredKV]], like: KV, masked: bool = False) -> Traces:
     """Put the traces of each row side by side and pad them to one length.
 
     `rows` hold the KV of each row's traces, of the adapter's blocks only; `like`, any such KV, gives shape and dtype where rows have none.
@@ -107,12 +107,12 @@ class TraceAdapter(nn.Module):
     def _hook(self, rotary: nn.Module, number: int, traces: Traces) -> Any:
         part = self.parts[number]
 
-        def look(block: Any, inputs: tuple[Tensor, ...], options: dict[str, Any], out: Tensor) -> Tensor:
+        def attend_traces(block: Any, inputs: tuple[Tensor, ...], options: dict[str, Any], out: Tensor) -> Tensor:
             keys, values = traces.layers[number]
             turn = rotary(out, options["position_ids"] + traces.offset[:, None])
             return out + part(block, out, turn, keys, values, traces.mask)
 
-        return look
+        return attend_traces
 
 
 class TraceBlock(nn.Module):
@@ -179,4 +179,4 @@ def save_adapter(adapter: TraceAdapter, lm: LanguageModel, folder: Path, made: d
 
 def load_adapter(lm: LanguageModel, folder: Path | None = None) -> TraceAdapter:
     """Load a model's adapter from `folder` (default: the model's). LabError where it is missing, damaged, or fitted on other weights."""
-    return artifacts.load_part(lm, PART, lambda told: TraceAdapter(lm, validated(AdapterSettings, told, f"{PART}.json")), folder)
+    return artifacts.load_part(lm, PART, lambda values: TraceAdapter(lm, validated(AdapterSettings, values, f"{PART}.json")), folder)

@@ -11,7 +11,7 @@ from hippo_core.text import on_one_line
 
 @dataclass(frozen=True)
 class Question:
-    """A question and the traces for it, in order of telling: with their texts, and with what the method keeps of them besides."""
+    """A question and the traces for it, in order of telling: with their texts, and with the method's payloads."""
 
     text: str
     traces: tuple[Trace, ...] = ()
@@ -48,14 +48,14 @@ class Delivered(Generation):
 
 
 class Once(NamedTuple):
-    """What it took to run what is run once: milliseconds, and tokens."""
+    """The cost of passages that are run once: milliseconds and tokens."""
 
     ms: float = 0.0
     tokens: float = 0.0
 
 
 class Delivery(Protocol):
-    """A way for passages to reach a loaded model."""
+    """How passages reach a loaded model."""
 
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """The greedy answers, in order. `masked`: all is run as ever, but no token looks at a passage: the answers are those without
@@ -63,9 +63,9 @@ class Delivery(Protocol):
         ...
 
     def make_ready(self, questions: Sequence[Question]) -> "Once":
-        """Run what is run once for passages that were not met before, and is kept. Returns what that took."""
+        """Run and keep passages that were not run before. Returns the cost."""
         ...
 
     def forget(self) -> None:
-        """Let go of what is kept in memory."""
+        """Drop what is kept in memory."""
         ...

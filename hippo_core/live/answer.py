@@ -83,7 +83,7 @@ class RecallResult:
         if not self.traces:
             return f"None of {self.size} traces has anything in common with the question."
         best, *others = self.traces
-        replaced = "".join(f' It replaced #{one.id} "{one.text}".' for one in self.replaced)
+        replaced = "".join(f' It replaced #{trace.id} "{trace.text}".' for trace in self.replaced)
         if best.score is None:
             return f"The method gives no scores; it brings {sum(trace.shown for trace in self.traces)} of {self.size} traces.{replaced}"
         made = " ".join(f"{'+' if value >= 0 else '-'} {name} {abs(value):.2f}" for name, value in best.terms.items()).removeprefix("+ ")
@@ -148,10 +148,10 @@ def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTE
     """What a method retrieved, in the words of this module; the `listed` best traces and those that are shown."""
     ranking = list(retrieved.ranking or ())
     missing = [trace for trace in retrieved.shown if trace not in ranking[:listed]]
-    places = [*range(min(listed, len(ranking))), *(ranking.index(trace) for trace in missing if trace in ranking)]
+    positions = [*range(min(listed, len(ranking))), *(ranking.index(trace) for trace in missing if trace in ranking)]
     before = _before_completion(retrieved)
     asked = content_words([question])
-    traces = [_recalled(ranking[place], place, retrieved, before, asked) for place in dict.fromkeys(places)]
+    traces = [_recalled(ranking[position], position, retrieved, before, asked) for position in dict.fromkeys(positions)]
     traces += [_recalled(trace, None, retrieved, {}, asked) for trace in missing if trace not in ranking]
     ms = {"recall": retrieved.recall_ms, "completion": retrieved.completion_ms, "encode": retrieved.encode_ms}
     ms = {name: value for name, value in ms.items() if value == value}
@@ -164,15 +164,15 @@ def number_of(trace: Trace) -> int:
     return int(trace.source) if trace.source.isdecimal() else trace.id
 
 
-def _recalled(trace: Trace, place: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> RecalledTrace:
-    scored = place is not None and place < len(retrieved.scores)
+def _recalled(trace: Trace, position: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> RecalledTrace:
+    scored = position is not None and position < len(retrieved.scores)
     return RecalledTrace(
         number_of(trace),
         trace.text,
-        retrieved.scores[place] if scored and place is not None else None,
-        {name: float(values[place]) for name, values in retrieved.terms.items()} if scored and place is not None else {},
+        retrieved.scores[position] if scored and position is not None else None,
+        {name: float(values[position]) for name, values in retrieved.terms.items()} if scored and position is not None else {},
         trace in retrieved.shown,
-        before.get(place) if place is not None else None,
+        before.get(position) if position is not None else None,
         tuple(dict.fromkeys(word for word in words(trace.text) if word in asked)),
         trace.teller,
         trace.context_key,
@@ -189,8 +189,8 @@ def _before_completion(retrieved: Retrieved) -> dict[int, int]:
         return {}
     added = map(sum, zip(*judged, strict=True))
     scores = [score - more for score, more in zip(retrieved.scores, added, strict=True)]
-    order = sorted(range(len(scores)), key=lambda place: -round(scores[place], 6))
-    return {place: rank for rank, place in enumerate(order, start=1)}
+    order = sorted(range(len(scores)), key=lambda position: -round(scores[position], 6))
+    return {position: rank for rank, position in enumerate(order, start=1)}
 
 
 def content_words(texts: Iterable[str]) -> set[str]:

@@ -33,7 +33,7 @@ def sentence(value: object, what: str, example: str) -> str:
     return text
 
 
-def whole(value: Any, what: str, least: int = 1, most: int = WIDEST) -> int:
+def integer(value: Any, what: str, least: int = 1, most: int = WIDEST) -> int:
     """A whole number within its bounds; True and False are none."""
     try:
         number = index(value)
@@ -70,28 +70,30 @@ def sentences(value: object) -> list[Any]:
 
 def observations(value: object) -> list[Observation]:
     """What a teller says, as a list; what the sentences are is looked at later."""
-    told = sentences(value)
-    if wrong := [one for one in told if not (isinstance(one, Observation) and isinstance(one.statement, Statement))]:
+    values = sentences(value)
+    if wrong := [
+        observation for observation in values if not (isinstance(observation, Observation) and isinstance(observation.statement, Statement))
+    ]:
         raise LabError(f"expected a list of Observation, each of a Statement, got {brief(wrong[0])}; `teach` takes sentences")
-    return told
+    return values
 
 
-def observation(told: Observation, what: str) -> Observation:
+def observation(observed: Observation, what: str) -> Observation:
     """What a teller says, with every text in its normal form. LabError for anything that could not be stored as it is."""
-    text = sentence(told.statement.text, what, "a sentence")
-    if told.confidence is not None and not (type(told.confidence) in (int, float) and 0 <= told.confidence <= 1):
-        raise LabError(f"{what}: confidence is a number from 0 to 1, or None, got {brief(told.confidence)}")
+    text = sentence(observed.statement.text, what, "a sentence")
+    if observed.confidence is not None and not (type(observed.confidence) in (int, float) and 0 <= observed.confidence <= 1):
+        raise LabError(f"{what}: confidence is a number from 0 to 1, or None, got {brief(observed.confidence)}")
     named = {"teller": "who", "provenance": "provenance", "context_key": "when"}
-    texts = {field: words(getattr(told, field), f"{what}: {name}") for field, name in named.items()}
-    flags = {field: flag(getattr(told, field), f"{what}: {field}") for field in ("pin", "reward")}
-    return replace(told, statement=replace(told.statement, text=text), **texts, **flags)
+    texts = {field: words(getattr(observed, field), f"{what}: {name}") for field, name in named.items()}
+    flags = {field: flag(getattr(observed, field), f"{what}: {field}") for field in ("pin", "reward")}
+    return replace(observed, statement=replace(observed.statement, text=text), **texts, **flags)
 
 
 def forgotten(value: Any) -> int | str:
     """What is to be forgotten: the number of a sentence, or a provenance."""
     if isinstance(value, str):
         return sentence(value, "what to forget", "the number of a sentence, or a provenance that was given to `teach`")
-    return whole(value, "what to forget (or give a provenance)", most=2**63 - 1)
+    return integer(value, "what to forget (or give a provenance)", most=2**63 - 1)
 
 
 def folder(value: object) -> Path:
@@ -111,7 +113,7 @@ def folder(value: object) -> Path:
 
 
 def name(value: object, what: str) -> None:
-    """LabError for what is no name, or longer than a file's can be."""
+    """LabError for what is no name, or too long for a file's."""
     if not isinstance(value, str) or len(value) > 4000 or any(len(part.encode("utf-8", "replace")) > 255 for part in value.split("/")):
         raise LabError(f"{what}, got {brief(value)}")
 
@@ -126,7 +128,7 @@ def settings(value: object) -> Mapping[str, Any]:
 
 
 def brief(value: object) -> str:
-    """A wrong value in the words of an error: what it is where it is short, else its kind."""
+    """A wrong value as an error shows it: the value if short, else its type."""
     if isinstance(value, str | int | float | None) and not (isinstance(value, int) and abs(value) >= 2**63):
         shown = ascii(value) if isinstance(value, str) else repr(value)
         return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -35,24 +35,27 @@ class OpenWorld:
         masked = self.method.settings.control == "empty"
         [delivered] = self.method.delivery.ask([asked_of(self.method, question, retrieved)], tokens, masked=masked)
         total = (time.perf_counter() - begin) * 1e3
-        found = replace(recalled(question, retrieved, len(self.traces)), off=not recall)
+        recalled_traces = replace(recalled(question, retrieved, len(self.traces)), off=not recall)
         read = read_of(question, retrieved, delivered, masked)
         behind = () if masked else left_of(retrieved, delivered)
-        order = {(trace.memory, number_of(trace)): place for place, trace in enumerate(behind)}
-        shown = sorted((one for one in found.traces if (one.memory, one.id) in order), key=lambda trace: order[trace.memory, trace.id])
+        order = {(trace.memory, number_of(trace)): rank for rank, trace in enumerate(behind)}
+        shown = sorted(
+            (trace for trace in recalled_traces.traces if (trace.memory, trace.id) in order),
+            key=lambda shown_trace: order[shown_trace.memory, shown_trace.id],
+        )
         computed = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
         counts = {"prompt": delivered.prompt_tokens, "traces": delivered.trace_tokens, "generated": delivered.generated_tokens}
         counts |= {"computed": computed}
-        ms = {**found.ms, "answer": delivered.latency_ms, "total": total}
+        ms = {**recalled_traces.ms, "answer": delivered.latency_ms, "total": total}
         by = composed_by(read, retrieved, delivered)
-        said = {"read": read, "inner_read": retrieved.inner_read, "composed_by": by, "cut": delivered.cut}
-        return Answer(delivered.text, question, tuple(shown), found, delivered.prompt, counts, ms, **said)
+        details = {"read": read, "inner_read": retrieved.inner_read, "composed_by": by, "cut": delivered.cut}
+        return Answer(delivered.text, question, tuple(shown), recalled_traces, delivered.prompt, counts, ms, **details)
 
-    def _retrieved(self, question: str, gold: Sequence[str], room: int = OWN_ANSWER_TOKENS) -> Retrieved:
+    def _retrieved(self, question: str, gold: Sequence[str], budget: int = OWN_ANSWER_TOKENS) -> Retrieved:
         world = self.traces[0].world if self.traces else ""
         item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
         with private():
-            return self._retrieve(item, Query(question, self.sources, room=room)).retrieved
+            return self._retrieve(item, Query(question, self.sources, room=budget)).retrieved
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

@@ -1,4 +1,4 @@
-"""`Memory`: any memory or retrieval of the lab with any of its models, in a program of one's own.
+"""`Memory`: any memory or retrieval of the lab with any of its models, in your own program.
 
     memory = Memory("smollm2-135m-reader").open("my_memory")
     memory.teach("Anna left her bicycle at the station.", who="Anna", when="Monday")
@@ -78,32 +78,32 @@ class LiveMemory:
         self._lm: Any = _lazy(model) if isinstance(model, str) else model
         self.method = self.preset.method(self._lm, self.preset.settings)
         self._stores: dict[str, TraceStore] = {}
-        self._held = ExitStack()
+        self._resources = ExitStack()
         self._opened: dict[bool, tuple[object, OpenWorld]] = {}  # of the unchanged model, and of the consolidated one
-        self._consolidation: Consolidation | None = None
+        self._open_consolidation: Consolidation | None = None
         self._read_only = False
         self.folder: Path | None = None
 
     def open(self, folder: str | Path, read_only: bool = False) -> Self:
-        """Keep everything in this folder, which is made where it is not there; what it holds already is there again.
+        """Keep everything in this folder, made if missing; what it already stores is loaded.
 
         Raises:
             LabError: another process writes to it, it holds the store of another model or method, or it is damaged.
         """
-        place = arguments.folder(folder)
+        path = arguments.folder(folder)
         arguments.flag(read_only, "read_only")
         self.close()
-        self.folder, self._read_only = place, read_only
-        self._consolidation = Consolidation(self._lm, self.folder / CONSOLIDATED)
-        with ExitStack() as held:
-            held.callback(self._stores.clear)
+        self.folder, self._read_only = path, read_only
+        self._open_consolidation = Consolidation(self._lm, self.folder / CONSOLIDATED)
+        with ExitStack() as resources:
+            resources.callback(self._stores.clear)
             for name, writer in self._writers.items():
-                self._stores[name] = held.enter_context(self._store(self.folder / name, writer, read_only))
+                self._stores[name] = resources.enter_context(self._store(self.folder / name, writer, read_only))
             if not read_only:  # put right what a kill has left
                 remove_unwritten(self.folder / BEGUN)
                 self._finish()
-                self._learnt.tidy()
-            self._held = held.pop_all()
+                self._consolidation.tidy()
+            self._resources = resources.pop_all()
         return self
 
     def _store(self, folder: Path, writer: base.Memory, read_only: bool) -> TraceStore:
@@ -127,13 +127,13 @@ class LiveMemory:
 
     @property
     def stores(self) -> Mapping[str, TraceStore]:
-        """The open stores, by part; without a folder they lie in a temporary one that goes when the memory is closed."""
+        """The open stores, by part; without a folder they lie in a temporary one, removed when the memory is closed."""
         if not self._stores:
-            with ExitStack() as held:
-                folder = held.enter_context(tempfile.TemporaryDirectory(prefix="hippo-memory-"))
+            with ExitStack() as resources:
+                folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hippo-memory-"))
                 self.open(folder)
-                held.callback(self._held.close)
-                self._held = held.pop_all()
+                resources.callback(self._resources.close)
+                self._resources = resources.pop_all()
         return self._stores
 
     def teach(
@@ -158,9 +158,9 @@ class LiveMemory:
         """
         texts = arguments.sentences(texts)
         arguments.callback(progress, "progress")
-        told = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
+        fields = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
         taught: list[TeachResult] = []
-        for block in self.tell([Observation(Statement("", WORLD, text, 0), **told) for text in texts]):
+        for block in self.tell([Observation(Statement("", WORLD, text, 0), **fields) for text in texts]):
             taught += block
             if progress:
                 progress(len(taught), len(texts))
@@ -174,21 +174,24 @@ class LiveMemory:
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
-            told = [Observation(_numbered(number, one.statement.text), **one.told) for number, one in enumerate(block, first)]
-            begun = {"tell": [{"text": one.statement.text, **one.told} for one in told], "first": first}
+            observed = [
+                Observation(_numbered(number, observation.statement.text), **observation.told)
+                for number, observation in enumerate(block, first)
+            ]
+            begun = {"tell": [{"text": observation.statement.text, **observation.told} for observation in observed], "first": first}
             with self._all_stores(begun if len(self.stores) > 1 else None):
-                decided = self._teach(told, self.stores)
+                decided = self._teach(observed, self.stores)
             self._end()
             yield [_taught(decision) for decision in decided]
 
-    def _teach(self, told: Sequence[Observation], parts: Iterable[str]) -> list[Decision]:
+    def _teach(self, observed: Sequence[Observation], parts: Iterable[str]) -> list[Decision]:
         """Tell a block to these parts; what the last one decided."""
         decided: list[Decision] = []
         for name in parts:
             writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
             with private():
-                decided = writer.teach(told, store, calibration) if writer.writes else _refused(told)
-            store.note(NUMBERED, told[-1].statement.time)
+                decided = writer.teach(observed, store, calibration) if writer.writes else _refused(observed)
+            store.note(NUMBERED, observed[-1].statement.time)
         return decided
 
     @contextmanager
@@ -209,7 +212,7 @@ class LiveMemory:
         (self.folder / BEGUN).unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        """Do what was begun, and left by a kill or a full disk, to its end."""
+        """Finish what a kill or a full disk interrupted."""
         stores = self.stores
         assert self.folder is not None
         path = self.folder / BEGUN
@@ -220,15 +223,15 @@ class LiveMemory:
             raise LabError(f"{path} was written for another memory; move it away, then open this one again")
         try:
             forgotten = arguments.forgotten(begun["forget"]) if "forget" in begun else None
-            told = [] if forgotten else [_begun(number, one) for number, one in enumerate(begun["tell"], begun["first"])]
-            last = told[-1].statement.time if told else 0
+            observed = [] if forgotten else [_begun(number, fields) for number, fields in enumerate(begun["tell"], begun["first"])]
+            last = observed[-1].statement.time if observed else 0
         except (LabError, LookupError, TypeError, AttributeError) as error:
             raise LabError(f"{path} does not say what was begun ({in_a_line(error)}); move it away, then open this memory again") from None
         if forgotten:
             self._forget(forgotten, again=True)
             return
         with self._all_stores():
-            self._teach(told, [name for name, store in stores.items() if self._count(store) < last])
+            self._teach(observed, [name for name, store in stores.items() if self._count(store) < last])
         self._end()
 
     @property
@@ -244,13 +247,16 @@ class LiveMemory:
         from hippo_core.models.prompt import too_long
 
         observations = arguments.observations(observations)
-        told = [arguments.observation(one, f"text {number} of {len(observations)}") for number, one in enumerate(observations, start=1)]
-        texts = [one.statement.text for one in told]
+        observed = [
+            arguments.observation(observation, f"text {number} of {len(observations)}")
+            for number, observation in enumerate(observations, start=1)
+        ]
+        texts = [observation.statement.text for observation in observed]
         long = too_long(self._lm, texts, self.preset.settings.decoding, OWN_ANSWER_TOKENS) if self.preset.taught else []
         if long:
             limit = f"the {self._lm.spec.context_limit} tokens of {self._lm.spec.name}"
             raise LabError(f"text {long[0] + 1} of {len(texts)} does not fit into {limit} with a question and an answer; split it")
-        return told
+        return observed
 
     def _count(self, store: TraceStore) -> int:
         count = store.meta.get(NUMBERED, 0)
@@ -276,22 +282,22 @@ class LiveMemory:
         """The model's answer, of at most so many tokens, with what the memory brings, and where it comes from. `recall` False: the memory
         is off, and the model answers from what sleep has put into it, if anything."""
         question = arguments.sentence(question, "the question", "a question")
-        tokens = arguments.whole(tokens, "tokens", most=self._lm.spec.context_limit)
+        tokens = arguments.integer(tokens, "tokens", most=self._lm.spec.context_limit)
         arguments.flag(recall, "recall")
-        learnt = self._learnt
-        if not learnt.fits(question):
+        consolidation = self._consolidation
+        if not consolidation.fits(question):
             return self._world().ask(question, tokens, recall=recall)
-        with learnt.on():
+        with consolidation.on():
             return replace(self._world(consolidated=True).ask(question, tokens, recall=recall), consolidated=True)
 
     def recall(self, question: str, k: int = LISTED) -> RecallResult:
         """The k best traces for a question, without asking the model."""
-        return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.whole(k, "k"))
+        return self._world().recall(arguments.sentence(question, "the question", "a question"), arguments.integer(k, "k"))
 
     def _world(self, consolidated: bool = False) -> OpenWorld:
         """The traces as they stand now, opened by the method and kept until a store changes. The consolidated model has a method of its
         own, as keys and values of traces are others there."""
-        state = (*((name, store.changes) for name, store in self.stores.items()), self._learnt.version if consolidated else None)
+        state = (*((name, store.changes) for name, store in self.stores.items()), self._consolidation.version if consolidated else None)
         known = self._opened.get(consolidated)
         if known is None or known[0] != state:
             method = self.preset.method(self._lm, self.preset.settings) if consolidated else self.method
@@ -325,15 +331,15 @@ class LiveMemory:
     def _forget(self, what: int | str, again: bool = False) -> int:
         """`again`: it goes on after a kill, so that nothing need be left of it."""
         with self._all_stores({"forget": what}):
-            gone = sum(self._delete(name, what) for name in self.stores)
-            if not gone and not again:
+            removed = sum(self._delete(name, what) for name in self.stores)
+            if not removed and not again:
                 of_kind = "a number that `teach` or `recall` has given", "a provenance that was given to `teach`"
                 raise LabError(f"nothing is stored of {arguments.brief(what)}; expected {of_kind[isinstance(what, str)]}")
         for store in self.stores.values():
             store.compact()
         self.wake()
         self._end()
-        return gone
+        return removed
 
     def _delete(self, name: str, what: int | str) -> int:
         writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
@@ -358,17 +364,17 @@ class LiveMemory:
         """
         if not isinstance(consolidate, str):
             raise LabError(f"consolidate is the name of a way, such as lora, or empty, got {arguments.brief(consolidate)}")
-        steps = arguments.whole(steps, "steps")
+        steps = arguments.integer(steps, "steps")
         arguments.callback(progress, "progress")
         begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
         sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
         if not sleeping and not consolidate:
             raise LabError(f"{self.preset.name} has no replay, so that it can only sleep to consolidate; memory/hei_nw has one")
-        learnt = self._learnt
+        consolidation = self._consolidation
         self._require_writer()
         self._finish()
         if consolidate:
-            with closing(learnt.learn(self.traces(), consolidate, steps)) as learning:  # also where what `progress` raises is kept
+            with closing(consolidation.learn(self.traces(), consolidate, steps)) as learning:  # also where what `progress` raises is kept
                 for done in learning:
                     if progress:
                         progress(done, steps)
@@ -382,20 +388,20 @@ class LiveMemory:
 
     def wake(self) -> None:
         """Take out of the model what sleep has put into it, for good; the store stays as it is. LabError where it is open for reading."""
-        learnt = self._learnt
+        consolidation = self._consolidation
         self._require_writer()
-        learnt.remove()
+        consolidation.remove()
 
     @property
     def consolidated(self) -> Consolidated | None:
         """What sleep has put into the model: sentences, way and time; None where there is nothing. LabError where it is damaged."""
-        return self._learnt.consolidated
+        return self._consolidation.consolidated
 
     @property
-    def _learnt(self) -> Consolidation:
+    def _consolidation(self) -> Consolidation:
         _ = self.stores  # opens a folder where none is open
-        assert self._consolidation is not None
-        return self._consolidation
+        assert self._open_consolidation is not None
+        return self._open_consolidation
 
     def _require_writer(self) -> None:
         if self._read_only:
@@ -404,18 +410,18 @@ class LiveMemory:
     def close(self) -> None:
         """Give the folder back. Everything is on the disk already. LabError, when that is done, where the model is in mid-sleep."""
         try:
-            if self._consolidation is not None:
-                self._consolidation.detach()
+            if self._open_consolidation is not None:
+                self._open_consolidation.detach()
         finally:
             self._close_stores()
 
     def _close_stores(self) -> None:
-        self._opened, stores, held = {}, list(self._stores.values()), self._held
-        self._stores, self._held = {}, ExitStack()
+        self._opened, stores, resources = {}, list(self._stores.values()), self._resources
+        self._stores, self._resources = {}, ExitStack()
         for store in stores:
             store.file.rows("PRAGMA busy_timeout = 200")
         with suppress(LabError):  # a reader has it open: nothing is lost, the log lies beside the file until a writer closes it
-            held.close()
+            resources.close()
         self.method.forget()
 
     def __enter__(self) -> Self:
@@ -445,11 +451,11 @@ def _numbered(number: int, text: str) -> Statement:
     return Statement(str(number), WORLD, text, number)
 
 
-def _begun(number: int, told: Mapping[str, Any]) -> Observation:
+def _begun(number: int, fields: Mapping[str, Any]) -> Observation:
     """What `begun.json` says of a sentence."""
-    rest = {name: value for name, value in told.items() if name != "text"}
-    return arguments.observation(Observation(_numbered(arguments.whole(number, "its number"), told["text"]), **rest), f"text {number}")
+    rest = {name: value for name, value in fields.items() if name != "text"}
+    return arguments.observation(Observation(_numbered(arguments.integer(number, "its number"), fields["text"]), **rest), f"text {number}")
 
 
-def _refused(told: Sequence[Observation]) -> list[Decision]:
-    return [Decision(one.statement, 0.0, {}, {}, "refuse") for one in told]
+def _refused(observed: Sequence[Observation]) -> list[Decision]:
+    return [Decision(observation.statement, 0.0, {}, {}, "refuse") for observation in observed]

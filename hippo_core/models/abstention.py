@@ -16,9 +16,9 @@ NEVER, ALWAYS = math.inf, -math.inf  # penalties: "unknown" is never the answer,
 def unknown_tokens(lm: LanguageModel) -> UnknownTokens:
     """The tokens that begin "unknown" behind the model's own prompts; where none is a whole word, the first piece of each spelling."""
     spellings = list(dict.fromkeys(_spellings(lm)))
-    whole = [ids for ids in spellings if len(ids) == 1]
+    single = [ids for ids in spellings if len(ids) == 1]
     plain = [ids for ids in spellings if lm.tokenizer.decode(ids).strip() == UNKNOWN] or [tuple(lm.encode(UNKNOWN))]
-    return UnknownTokens(tuple(sorted({ids[0] for ids in whole or plain})), min(plain, key=len))
+    return UnknownTokens(tuple(sorted({ids[0] for ids in single or plain})), min(plain, key=len))
 
 
 def _spellings(lm: LanguageModel) -> Iterator[tuple[int, ...]]:
@@ -53,15 +53,15 @@ def first_tokens(
     Returns:
         The tokens [B] int64, and for each row the tokens of its answer where it is decided, else none.
     """
-    usual = lm.spec.abstention_penalty
-    nats = [usual if penalty is None else penalty for penalty in penalties or [None] * len(logprobs)]
+    default = lm.spec.abstention_penalty
+    nats = [default if penalty is None else penalty for penalty in penalties or [None] * len(logprobs)]
     if not any(nats):
         return logprobs.argmax(-1), [()] * len(nats)
     unknown = lm.unknown or unknown_tokens(lm)
-    held_back = logprobs.clone()
-    held_back[:, list(unknown.first)] -= torch.tensor(nats, device=logprobs.device, dtype=logprobs.dtype)[:, None]
-    decided = [unknown.word if one == ALWAYS else () for one in nats]
-    token = held_back.argmax(-1)
+    penalised = logprobs.clone()
+    penalised[:, list(unknown.first)] -= torch.tensor(nats, device=logprobs.device, dtype=logprobs.dtype)[:, None]
+    decided = [unknown.word if penalty == ALWAYS else () for penalty in nats]
+    token = penalised.argmax(-1)
     for row, answer in enumerate(decided):
         if answer:
             token[row] = answer[0]

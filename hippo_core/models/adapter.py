@@ -24,7 +24,7 @@ def merge(model: Any, adapter: Path, base: Path) -> Any:
     plain LoRA, holds pickles, or belongs to another base."""
     from peft import get_peft_model, get_peft_model_state_dict  # seconds of imports, which a model without an adapter need not wait for
 
-    check_whole(adapter)
+    check_complete(adapter)
     _check_base(adapter, base)
     config = _config(adapter)
     try:
@@ -49,7 +49,7 @@ def base_identity(base: Path) -> dict[str, str]:
     return {"name": base.name, "sha256": sha256(weights)}
 
 
-def check_whole(adapter: Path) -> None:
+def check_complete(adapter: Path) -> None:
     """LabError where a file of the adapter is missing, or where it comes as a pickle."""
     pickles = sorted(path.name for path in adapter.glob("*.bin"))
     if pickles:
@@ -83,8 +83,8 @@ def _config(adapter: Path) -> "LoraConfig":
     from peft import LoraConfig
 
     values = read_object(adapter / SETTINGS)
-    usual = {**LoraConfig().to_dict(), "peft_type": "LORA"}
-    unread = sorted(key for key, value in values.items() if key not in READ | ABOUT and value != usual.get(key))
+    defaults = {**LoraConfig().to_dict(), "peft_type": "LORA"}
+    unread = sorted(key for key, value in values.items() if key not in READ | ABOUT and value != defaults.get(key))
     if values.get("peft_type") != "LORA" or unread:
         got = ", ".join(f"{key}={values[key]!r}" for key in unread) or "no peft_type"
         raise LabError(f"{adapter / SETTINGS}: expected a plain LoRA, got {got}")

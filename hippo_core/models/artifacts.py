@@ -28,7 +28,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Owner:
-    """A model that something was fitted for: its name, what it is, and the command that fits parts for it."""
+    """A model with fitted parts: its name, what it is, and the command that fits parts for it."""
 
     name: str
     base: Mapping[str, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hippo_core.errors import LabError
 from hippo_core.models.generate import BatchState, First, Generation, continue_greedily, prefill, to_generation
-from hippo_core.models.kv import KV, HeldKV, tokens_of
+from hippo_core.models.kv import KV, StoredKV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
 NOTHING = range(0)
@@ -18,20 +18,20 @@ class Ask:
     """A question after cached keys and values."""
 
     tail: list[int]  # the token ids to run
-    before: tuple[HeldKV, ...]  # the KV that stand before them
+    before: tuple[StoredKV, ...]  # the KV that stand before them
     start: int  # the position of the first token of `tail`
     hidden: range = NOTHING  # tokens, counted from the first of `before`, that no token attends to
     penalty: float | None = None  # how far "unknown" is held back; see `first_tokens` in models/abstention.py
 
     @property
-    def held(self) -> int:
+    def length(self) -> int:
         """The number of tokens in cache and tail together."""
         return sum(map(tokens_of, self.before)) + len(self.tail)
 
     @property
     def seen(self) -> int:
         """The number of these tokens that the answer can attend to."""
-        return self.held - len(self.hidden)
+        return self.length - len(self.hidden)
 
 
 def ask(
@@ -47,10 +47,10 @@ def ask(
     `batch_context(batch)` is entered around the run of a batch of asks, given by their numbers; the state that it yields is kept in step
     with the rows. LabError for an empty tail, and where the model's sliding window is too short.
     """
-    if not all(one.tail for one in asks):
+    if not all(ask.tail for ask in asks):
         raise LabError("an empty tail: a question must end with a token for the model to go on from")
-    _check_window(lm, max((one.held for one in asks), default=0) + max_new_tokens)
-    order = sorted(range(len(asks)), key=lambda number: (-asks[number].held + len(asks[number].tail), -len(asks[number].tail), number))
+    _check_window(lm, max((ask.length for ask in asks), default=0) + max_new_tokens)
+    order = sorted(range(len(asks)), key=lambda number: (-asks[number].length + len(asks[number].tail), -len(asks[number].tail), number))
     answers: dict[int, Generation] = {}
     for first in range(0, len(order), batch_size):
         batch = order[first : first + batch_size]
@@ -67,8 +67,8 @@ def _answer(
     lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], batch_state: BatchState | None
 ) -> tuple[list[First], list[list[int]]]:
     """How each answer began, and its tokens."""
-    tails, before = [one.tail for one in asks], [one.before for one in asks]
-    starts, hidden, penalties = [one.start for one in asks], [one.hidden for one in asks], [one.penalty for one in asks]
+    tails, before = [ask.tail for ask in asks], [ask.before for ask in asks]
+    starts, hidden, penalties = [ask.start for ask in asks], [ask.hidden for ask in asks], [ask.penalty for ask in asks]
     running = prefill(lm, tails, before, starts, max_new_tokens, hidden, penalties)
     running.batch_state = batch_state
     return running.first, continue_greedily(lm, running, max_new_tokens, stop)
@@ -84,7 +84,7 @@ def _check_window(lm: LanguageModel, tokens: int) -> None:
 def ask_blocks(
     lm: LanguageModel,
     prefix: KV,
-    chosen: Sequence[Sequence[HeldKV]],
+    chosen: Sequence[Sequence[StoredKV]],
     tails: Sequence[list[int]],
     max_new_tokens: int,
     stop: Sequence[str] = (),

@@ -1,4 +1,4 @@
-"""A folder of sealed files that together take at most so many bytes: the file that was not used for longest goes first."""
+"""A folder of sealed files that together take at most so many bytes: the least recently used goes first."""
 
 import hashlib
 import os
@@ -21,16 +21,16 @@ class BoundedFolder:
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder, limit
-        self._room, self._warned = 0, False  # bytes that may be written until the folder is counted again
+        self._budget, self._warned = 0, False  # bytes that may be written until the folder is counted again
 
     def read(self, path: Path) -> bytes | None:
-        """The content of a file, which is thereby used; None where it is not there, or no more."""
+        """The content of a file, marked as used; None if it is not there."""
         path = _kept(path)
         try:
-            whole = path.read_bytes()
+            sealed = path.read_bytes()
         except FileNotFoundError:
             return None
-        seal, content = whole[:SEAL], whole[SEAL:]
+        seal, content = sealed[:SEAL], sealed[SEAL:]
         if hashlib.sha256(content).digest() != seal:
             raise LabError(f"{path} is damaged: its content is not that of its SHA-256; delete it, and it will be made anew")
         with suppress(OSError):  # another process has just removed it, or it is another user's
@@ -38,18 +38,18 @@ class BoundedFolder:
         return content
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file whole or not at all; others go until all fit. LabError for a file above the limit."""
-        whole = hashlib.sha256(content).digest() + content
-        if len(whole) > self.limit:
-            raise LabError(f"{path.name} takes {len(whole):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
-        if len(whole) > self._room:
-            self._make_room(len(whole))
-        self._room -= len(whole)
-        write_bytes(_kept(path), whole)
+        """Write a file atomically; others are removed until all fit. LabError for a file above the limit."""
+        sealed = hashlib.sha256(content).digest() + content
+        if len(sealed) > self.limit:
+            raise LabError(f"{path.name} takes {len(sealed):,} bytes, {self.folder} may take {self.limit:,}; raise the limit")
+        if len(sealed) > self._budget:
+            self._evict(len(sealed))
+        self._budget -= len(sealed)
+        write_bytes(_kept(path), sealed)
 
-    def _make_room(self, needed: int) -> None:
-        """Count the files, and remove those not used for longest until there is room for what is needed and some more."""
-        ahead = max(needed, self.limit // SHARE)
+    def _evict(self, needed: int) -> None:
+        """Count the files, and remove the least recently used until what is needed, and some more, fits."""
+        target = max(needed, self.limit // SHARE)
         files = sorted(_files(self.folder))
         free = self.limit - sum(size for _, size, _ in files)
         if free < needed and not self._warned:
@@ -58,11 +58,11 @@ class BoundedFolder:
                 f"{self.folder} is full: it may take {self.limit / 2**20:,.0f} MiB; what was not used for longest goes", stacklevel=2
             )
         removed = iter(files) if free < needed else iter(())
-        while free < ahead and (oldest := next(removed, None)):
+        while free < target and (oldest := next(removed, None)):
             with suppress(FileNotFoundError):  # another process was quicker
                 oldest[2].unlink()
             free += oldest[1]
-        self._room = max(needed, min(free, ahead))
+        self._budget = max(needed, min(free, target))
 
 
 def _kept(path: Path) -> Path:
@@ -71,7 +71,7 @@ def _kept(path: Path) -> Path:
 
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
     """When each file that was written here was last used (nanoseconds), its bytes, and its path; links and files of others do not count."""
-    found = []
+    files = []
     for parent, _, names in os.walk(folder):
         for name in names:
             if not name.endswith((SUFFIX, UNWRITTEN)):
@@ -80,5 +80,5 @@ def _files(folder: Path) -> list[tuple[int, int, Path]]:
                 status = os.lstat(path := Path(parent, name))
                 if not stat.S_ISREG(status.st_mode):
                     continue
-                found.append((status.st_mtime_ns, status.st_size, path))
-    return found
+                files.append((status.st_mtime_ns, status.st_size, path))
+    return files

@@ -49,8 +49,8 @@ def _loaded(path: Path) -> str:
 def fitted(patterns: tuple[str, ...], model: str) -> str:
     """The files that a method declares: patterns of paths below data/weights, in which `{model}` is the model that answers."""
     folder = root() / WEIGHTS
-    found = {path for pattern in patterns for path in folder.glob(pattern.format(model=model)) if path.is_file()}
-    return of_files(sorted(found), folder)
+    paths = {path for pattern in patterns for path in folder.glob(pattern.format(model=model)) if path.is_file()}
+    return of_files(sorted(paths), folder)
 
 
 @cache
@@ -60,6 +60,6 @@ def shots() -> str:
 
 
 def forget() -> None:
-    """Compute everything anew when it is asked for next."""
+    """Compute everything again at the next call."""
     for cached in (weights, fitted, shots):
         cached.cache_clear()

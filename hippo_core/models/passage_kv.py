@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from hippo_core.errors import LabError
 from hippo_core.models.bounded_folder import BoundedFolder
 from hippo_core.models.int8_kv import Int8KV
-from hippo_core.models.kv import KV, HeldKV, encode_blocks, inputs
+from hippo_core.models.kv import KV, StoredKV, encode_blocks, inputs
 from hippo_core.models.kv_storage import MB, KVShape, KVStorage, Precision
 from hippo_core.models.language_model import LanguageModel
 
@@ -26,25 +26,25 @@ DEFAULT = KVStorage()
 class KVBatch:
     """KV of the traces asked for, in order and as they are kept (see `restored`), and how many tokens had to be run for them."""
 
-    traces: tuple[HeldKV, ...]
+    traces: tuple[StoredKV, ...]
     computed_tokens: int
 
 
 class LRUCache:
-    """KV by row that together take at most `limit` bytes, `nbytes` now; what was not used for longest goes first."""
+    """KV by row of at most `limit` bytes in all, `nbytes` now; the least recently used goes first."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.nbytes = limit, 0
-        self._values: dict[tuple[int, ...], HeldKV] = {}  # in order of use
+        self._values: dict[tuple[int, ...], StoredKV] = {}  # in order of use
 
-    def get(self, row: tuple[int, ...]) -> HeldKV | None:
-        """The KV of a row, which is thereby used; None where it is not held."""
+    def get(self, row: tuple[int, ...]) -> StoredKV | None:
+        """The KV of a row, marked as used; None if it is not stored."""
         if (kv := self._values.pop(row, None)) is not None:
             self._values[row] = kv
         return kv
 
-    def put(self, row: tuple[int, ...], kv: HeldKV) -> None:
-        """Hold a row's KV; others go until all fit."""
+    def put(self, row: tuple[int, ...], kv: StoredKV) -> None:
+        """Store a row's KV; others go until all fit."""
         if (old := self._values.pop(row, None)) is not None:
             self.nbytes -= old.nbytes
         self._values[row] = kv
@@ -53,7 +53,7 @@ class LRUCache:
             self.nbytes -= self._values.pop(next(iter(self._values))).nbytes
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Remove all."""
         self._values.clear()
         self.nbytes = 0
 
@@ -90,22 +90,22 @@ class PassageKV:
         return self._cache.nbytes / MB
 
     def forget(self) -> None:
-        """Let go of what is kept in memory, as at the end of a world."""
+        """Drop what is kept in memory, as at the end of a world."""
         self._cache.clear()
 
     def get(self, rows: Sequence[Sequence[int]]) -> KVBatch:
         """The KV of each row of token ids. LabError for a row that takes more than all kept in memory may."""
         wanted = {tuple(row): list(row) for row in rows}
         for row in wanted:
-            self._require_room(row)
-        held = {row: self._held(row) for row in wanted}
-        lacking = [row for row, kv in held.items() if kv is None]
+            self._require_fit(row)
+        stored = {row: self._stored(row) for row in wanted}
+        lacking = [row for row, kv in stored.items() if kv is None]
         made = dict(zip(lacking, self._run([wanted[row] for row in lacking]), strict=True)) if lacking else {}
         for row, kv in made.items():
             self._write(row, kv)
             if self.storage.store != "none":
                 self._cache.put(row, kv)
-        known = {row: kv for row, kv in (held | made).items() if kv is not None}
+        known = {row: kv for row, kv in (stored | made).items() if kv is not None}
         return KVBatch(tuple(known[tuple(row)] for row in rows), sum(map(len, lacking)))
 
     def bytes_of(self, rows: Iterable[Sequence[int]]) -> int:
@@ -117,7 +117,7 @@ class PassageKV:
         """The loss of each token of each row, in nats, behind the beginning. Keys and values stay in this process as those of `get` do;
         they go to the disk only once they are told to `keep`."""
         for row in rows:
-            self._require_room(row)
+            self._require_fit(row)
         before, first = self.prefix[:, :, :, :-1], self.prefix_ids[-1]
         nats: list[list[float]] = [[] for _ in rows]
         order = sorted((row for row, tokens in enumerate(rows) if tokens), key=lambda row: len(rows[row]))
@@ -131,38 +131,38 @@ class PassageKV:
                 nats[row] = cross_entropy(logits[position, -length - 1 : -1].float(), targets, reduction="none").tolist()
                 if self.storage.store != "none":
                     kv = torch.stack(
-                        [torch.stack((one.keys[position], one.values[position])) for one in arguments["past_key_values"].layers]
+                        [torch.stack((layer.keys[position], layer.values[position])) for layer in arguments["past_key_values"].layers]
                     )
                     self._cache.put(tuple(rows[row]), self._rounded(kv[:, :, :, -length:]))
         return nats
 
     def keep(self, rows: Iterable[Sequence[int]]) -> None:
-        """Put what is still held of these rows on disk, where that is the store."""
+        """Write what is still stored of these rows to disk, where that is the store."""
         for row in dict.fromkeys(map(tuple, rows)):
             if self._disk and (kv := self._cache.get(row)) is not None:
                 self._write(row, kv)
 
-    def _require_room(self, row: Sequence[int]) -> None:
+    def _require_fit(self, row: Sequence[int]) -> None:
         if (size := self.bytes_of([row])) > self._cache.limit:
             raise LabError(
                 f"keys and values of a passage of {len(row)} tokens take {size / MB:.1f} MiB, those kept in memory may take "
                 f"{self.storage.memory_mb} MiB; raise kv_memory_mb"
             )
 
-    def _run(self, rows: list[list[int]]) -> list[HeldKV]:
-        """The KV of rows, a batch at a time: all blocks are run, what is not wanted of them is let go."""
-        order, made = sorted(range(len(rows)), key=lambda row: len(rows[row])), dict[int, HeldKV]()
+    def _run(self, rows: list[list[int]]) -> list[StoredKV]:
+        """The KV of rows, a batch at a time: all blocks are run, unwanted ones are dropped."""
+        order, made = sorted(range(len(rows)), key=lambda row: len(rows[row])), dict[int, StoredKV]()
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             blocks = encode_blocks(self.lm, self.prefix_ids, [rows[row] for row in batch], self.batch_size, self.prefix).blocks
             made |= dict(zip(batch, map(self._rounded, blocks), strict=True))
         return [made[row] for row in range(len(rows))]
 
-    def _rounded(self, kv: KV) -> HeldKV:
-        """Of the KV of all blocks what is kept, in the precision in which it is."""
+    def _rounded(self, kv: KV) -> StoredKV:
+        """The part of all blocks' KV that is kept, in its precision."""
         return rounded(kv if self.blocks is None else kv[self.blocks], self.storage.precision)
 
-    def _held(self, row: tuple[int, ...]) -> HeldKV | None:
+    def _stored(self, row: tuple[int, ...]) -> StoredKV | None:
         """What is there of a row, in this process or, where that is the store, on disk."""
         if (kv := self._cache.get(row)) is not None or self._disk is None:
             return kv
@@ -173,7 +173,7 @@ class PassageKV:
         self._cache.put(row, kv)
         return kv
 
-    def _write(self, row: tuple[int, ...], kv: HeldKV) -> None:
+    def _write(self, row: tuple[int, ...], kv: StoredKV) -> None:
         """Put a row's KV on disk, where that is the store."""
         if self._disk:
             tensors = kv.tensors if isinstance(kv, Int8KV) else {"kv": kv}
@@ -183,7 +183,7 @@ class PassageKV:
         name = hashlib.sha256(json.dumps([self.blocks, self.storage.precision, self.prefix_ids, list(row)]).encode()).hexdigest()
         return disk.folder / self._weights / name
 
-    def _read(self, path: Path, content: bytes, tokens: int) -> HeldKV:
+    def _read(self, path: Path, content: bytes, tokens: int) -> StoredKV:
         try:
             tensors = {name: tensor.to(self.prefix.device) for name, tensor in load(content).items()}
             kv = Int8KV.of_tensors(tensors) if self.storage.precision == "int8" else tensors["kv"]
@@ -199,7 +199,7 @@ class PassageKV:
         return checksum(self.lm)
 
 
-def rounded(kv: KV, precision: Precision) -> HeldKV:
+def rounded(kv: KV, precision: Precision) -> StoredKV:
     """A KV in a precision, without memory of anything else."""
     return Int8KV.of(kv) if precision == "int8" else kv.to(torch.bfloat16 if precision == "bfloat16" else kv.dtype).contiguous()
 

@@ -83,17 +83,17 @@ def _first(kvs: Sequence[KV], tokens: int) -> list[KV]:
 
 
 def plan(rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None = None) -> Plan:
-    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin alike. The last
+    """Batches of at most `batch_size` rows, the cheaper of two ways: rows of similar length together, or rows that begin the same. The last
     `keep[r]` tokens of row r (default 1) are run for that row alone, whatever it shares."""
     keep = keep or [1] * len(rows)
     free = [len(row) - own for row, own in zip(rows, keep, strict=True)]  # how much of a row may be shared
-    alike = sorted(range(len(rows)), key=lambda row: rows[row])
-    trunk = min(_common(rows[alike[0]], rows[alike[-1]]), *free) if len(rows) > 1 else 0
+    by_text = sorted(range(len(rows)), key=lambda row: rows[row])
+    trunk = min(_common(rows[by_text[0]], rows[by_text[-1]]), *free) if len(rows) > 1 else 0
     trunk = trunk if trunk * (len(rows) - 1) > A_PASS else 0
     by_length = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
     plans = [
         Plan(trunk, tuple(_batch(rows, free, trunk, order[start : start + batch_size]) for start in range(0, len(order), batch_size)))
-        for order in (by_length, alike)
+        for order in (by_length, by_text)
     ]
     return min(plans, key=lambda made: made.cost)
 

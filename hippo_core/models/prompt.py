@@ -88,9 +88,9 @@ def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decodi
     """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens. Each line is
     tokenised once for an estimate; the prompt decides. LabError where the question alone is too long."""
     limit = lm.spec.context_limit - max_new_tokens
-    whole = _measure(lm, texts, question, decoding, 0)
-    if whole.tokens <= limit:
-        return whole
+    complete = _measure(lm, texts, question, decoding, 0)
+    if complete.tokens <= limit:
+        return complete
     bare = _measure(lm, texts, question, decoding, len(texts))
     if bare.tokens > limit:
         raise LabError(f"the question alone takes {bare.tokens} tokens, the limit of {lm.spec.name} leaves {limit}: {question[:80]!r}")
@@ -107,8 +107,8 @@ def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_ne
     """The indices of the context lines that no prompt can hold, with the shortest question and room for the answer. A token has a byte or
     more, so lines with fewer bytes than there is room for tokens are not tokenised."""
     limit = lm.spec.context_limit - max_new_tokens
-    room = limit - _measure(lm, (), "?", decoding, 0).tokens
-    unsure = [index for index, text in enumerate(texts) if len(text.encode()) > room]
+    budget = limit - _measure(lm, (), "?", decoding, 0).tokens
+    unsure = [index for index, text in enumerate(texts) if len(text.encode()) > budget]
     return [index for index in unsure if _measure(lm, [texts[index]], "?", decoding, 0).tokens > limit]
 
 
@@ -117,11 +117,11 @@ def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: D
     return FittedPrompt(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))
 
 
-def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], room: int) -> int:
-    """Index of the oldest line that, with all newer ones, takes at most `room` tokens when each is tokenised alone."""
+def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], budget: int) -> int:
+    """Index of the oldest line that, with all newer ones, takes at most `budget` tokens when each is tokenised alone."""
     for index in range(len(texts) - 1, -1, -1):
-        room -= len(lm.encode_text(f"{texts[index]}\n"))
-        if room < 0:
+        budget -= len(lm.encode_text(f"{texts[index]}\n"))
+        if budget < 0:
             return index + 1
     return 0
 

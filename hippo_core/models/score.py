@@ -131,11 +131,11 @@ def _split(lm: LanguageModel, context: str, continuation: str) -> tuple[list[int
     spaces = len(context) - len(context.rstrip())
     if spaces:
         context, continuation = context[:-spaces], context[-spaces:] + continuation
-    whole, before = lm.encode(context + continuation), lm.encode(context)
-    more = whole[len(before) :]
+    tokens, before = lm.encode(context + continuation), lm.encode(context)
+    more = tokens[len(before) :]
     if not more:
         raise LabError(f"a continuation without a token: {continuation!r} after {context[-40:]!r}")
-    return whole[: len(before)] or [opener(lm)], more
+    return tokens[: len(before)] or [opener(lm)], more
 
 
 def _likelihood(logits: Tensor, tokens: list[int], computed: float) -> Likelihood:

@@ -38,12 +38,12 @@ class ModelSpec(BaseModel):
     @property
     def path(self) -> Path:
         """The source as a path; one that is not absolute is relative to the repository's root."""
-        return _place(self.source)
+        return _path(self.source)
 
     @property
     def adapter_path(self) -> Path | None:
         """The adapter's folder, there yet or not; None for a model without one."""
-        return _place(self.adapter) if self.adapter else None
+        return _path(self.adapter) if self.adapter else None
 
     @property
     def is_gguf(self) -> bool:
@@ -56,7 +56,7 @@ class ModelSpec(BaseModel):
         return self.is_gguf or self.path.exists() or self.source.startswith((".", "/", "data/")) or self.source.count("/") != 1
 
 
-def _place(path: str) -> Path:
+def _path(path: str) -> Path:
     """A path below the lab's root where it is there, else below its home, which from a wheel is another folder."""
     below = root() / path
     return below if below.exists() else home() / path
@@ -73,7 +73,7 @@ def load_spec(name: str) -> ModelSpec:
         where = f"params/models/{name}.yaml"
         return validated(ModelSpec, {"name": name, **read_mapping(root() / where)}, where)
     with suppress(OSError, ValueError):  # no name that a path can have
-        path = _place(name)
+        path = _path(name)
         if name.endswith(".gguf") and path.is_file():
             return ModelSpec(name=path.stem, source=name)
         if (path / "config.json").is_file():

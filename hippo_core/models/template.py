@@ -44,8 +44,8 @@ def template_for(tokenizer: Any, wanted: str) -> Template:
 
 def chat(tokenizer: Any, template: str, messages: list[dict[str, str]], ask: bool = True) -> str:
     """The conversation as one string; with `ask`, it ends where the model's next turn starts. What is said in it makes no control token."""
-    said = [{**message, "content": as_text(tokenizer, message["content"])} for message in messages]
-    return tokenizer.apply_chat_template(said, chat_template=template, tokenize=False, add_generation_prompt=ask, date_string=FIXED_DATE)
+    escaped = [{**message, "content": as_text(tokenizer, message["content"])} for message in messages]
+    return tokenizer.apply_chat_template(escaped, chat_template=template, tokenize=False, add_generation_prompt=ask, date_string=FIXED_DATE)
 
 
 def as_text(tokenizer: Any, text: str) -> str:

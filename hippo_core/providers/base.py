@@ -63,22 +63,22 @@ class Provider(ABC):
         def attempt() -> Completion:
             nonlocal attempts
             attempts += 1
-            found = self.call(prompt, max_tokens, temperature)
+            completion = self.call(prompt, max_tokens, temperature)
             try:
-                found = replace(found, text=normal(found.text, "the answer"))
+                completion = replace(completion, text=normal(completion.text, "the answer"))
             except LabError as error:
                 raise CallFailed(f"{self.describe()}: {error}", retry=True) from None
-            if not (self.may_be_empty or found.text.strip()):
+            if not (self.may_be_empty or completion.text.strip()):
                 raise CallFailed(f"{self.describe()}: the answer is empty", retry=True)
-            return found
+            return completion
 
         try:
-            found = retrying(attempt, self.policy)
+            completion = retrying(attempt, self.policy)
         except LabError:
             raise
         except Exception as error:  # whatever one call runs into must not end the others
-            found = Completion(error=in_a_line(error))
-        return replace(found, seconds=time.perf_counter() - begin, attempts=attempts)
+            completion = Completion(error=in_a_line(error))
+        return replace(completion, seconds=time.perf_counter() - begin, attempts=attempts)
 
     def answers(self, prompts: Sequence[str], *, max_tokens: int = 64, temperature: float = 0.0) -> list[Completion]:
         """The answers to many prompts, in their order."""

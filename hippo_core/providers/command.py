@@ -69,8 +69,8 @@ class CommandProvider(Provider):
     def argv(self) -> list[str]:
         """The words of the call; options stand before a final `-`."""
         words = list(self.command.argv)
-        place = len(words) - (words[-1] == "-")
-        return words[:place] + ([self.command.model, self.model] if self.model else []) + words[place:]
+        end = len(words) - (words[-1] == "-")
+        return words[:end] + ([self.command.model, self.model] if self.model else []) + words[end:]
 
     @property
     def identity(self) -> str:
@@ -89,8 +89,8 @@ class CommandProvider(Provider):
             errors = " ".join(ran.errors.decode(errors="replace").split())[-200:]
             if ran.status:
                 what = f"killed by signal {-ran.status}" if ran.status < 0 else f"exit status {ran.status}"
-                said = errors or " ".join(ran.output.decode(errors="replace").split())[-200:] or "it says nothing"
-                raise CallFailed(f"{what}: {said}", retry=ran.status < 0 or bool(BUSY_WORDS.search(said)))
+                message = errors or " ".join(ran.output.decode(errors="replace").split())[-200:] or "it says nothing"
+                raise CallFailed(f"{what}: {message}", retry=ran.status < 0 or bool(BUSY_WORDS.search(message)))
             try:
                 output = ran.output.decode()
             except UnicodeDecodeError as error:

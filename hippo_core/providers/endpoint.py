@@ -82,7 +82,7 @@ class EndpointProvider(Provider):
                 text = _decoded(content)
                 if reply.status_code != 200:
                     raise CallFailed(
-                        f"status {reply.status_code}: {_said(text)}",
+                        f"status {reply.status_code}: {_error_text(text)}",
                         reply.status_code in BUSY,
                         retry_after(reply.headers.get("Retry-After")),
                     )
@@ -133,7 +133,7 @@ def _decoded(content: bytes) -> str:
         raise CallFailed(f"the reply is no UTF-8 (byte {error.start:,} of {len(content):,})") from None
 
 
-def _said(text: str) -> str:
+def _error_text(text: str) -> str:
     """What a reply that is no success says, in a line."""
     try:
         text = json.dumps(json.loads(text))

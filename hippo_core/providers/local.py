@@ -56,7 +56,7 @@ class LocalProvider(Provider):
         """The answers to many prompts, those of like length together; equal prompts are run once."""
         if temperature:
             raise LabError(f"{self.spec.name} answers greedily; expected temperature 0, got {temperature:g}")
-        found, fitting = dict[str, Completion](), dict[str, str]()
+        completions, fitting = dict[str, Completion](), dict[str, str]()
         for prompt in sorted(set(prompts), key=lambda prompt: (len(prompt), prompt)):
             text = render(self.lm, (), prompt, "short")
             length, limit = len(self.lm.encode(text)), self.spec.context_limit
@@ -64,8 +64,15 @@ class LocalProvider(Provider):
                 fitting[prompt] = text
             else:
                 error = f"{self.spec.name}: a prompt of {length} tokens and an answer of {max_tokens}, the limit is {limit}"
-                found[prompt] = Completion(error=error)
+                completions[prompt] = Completion(error=error)
         made = generate(self.lm, list(fitting.values()), max_tokens, self.spec.batch_size, stops(self.lm, "short"))
-        for prompt, one in zip(fitting, made, strict=True):
-            found[prompt] = Completion(one.text.strip(), one.prompt_tokens, one.generated_tokens, 0, one.latency_ms / 1e3, cut=one.cut)
-        return [found[prompt] for prompt in prompts]
+        for prompt, generation in zip(fitting, made, strict=True):
+            completions[prompt] = Completion(
+                generation.text.strip(),
+                generation.prompt_tokens,
+                generation.generated_tokens,
+                0,
+                generation.latency_ms / 1e3,
+                cut=generation.cut,
+            )
+        return [completions[prompt] for prompt in prompts]

@@ -21,8 +21,8 @@ def claude(output: str) -> Completion:
         raise failed(f"no result: {values.get('result') or values.get('subtype') or 'an object without one'}")
     usage = _mapping(values.get("usage"))  # in which cached tokens stand beside the others
     plain, read, written = (_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_"))
-    whole = None if plain is None else plain + (read or 0) + (written or 0)
-    return Completion(values["result"], whole, _count(usage.get("output_tokens")), read)
+    prompt_tokens = None if plain is None else plain + (read or 0) + (written or 0)
+    return Completion(values["result"], prompt_tokens, _count(usage.get("output_tokens")), read)
 
 
 def gemini(output: str) -> Completion:
@@ -34,8 +34,8 @@ def gemini(output: str) -> Completion:
         raise failed("an object without response")
     models = _mapping(_mapping(values.get("stats")).get("models")).values()
     tokens = [_mapping(_mapping(model).get("tokens")) for model in models]
-    produced = [_sum((one.get("candidates"), one.get("thoughts"))) for one in tokens]
-    prompt, cached = (_sum(one.get(name) for one in tokens) for name in ("prompt", "cached"))
+    produced = [_sum((usage.get("candidates"), usage.get("thoughts"))) for usage in tokens]
+    prompt, cached = (_sum(usage.get(name) for usage in tokens) for name in ("prompt", "cached"))
     return Completion(values["response"], prompt, _sum(produced), cached)
 
 
@@ -62,7 +62,7 @@ def codex(output: str) -> Completion:
             usages.append(event["usage"])
     if text is None:
         raise failed("no message among its events")
-    usage = max(usages, key=lambda one: _count(one.get("input_tokens")) or 0, default={})
+    usage = max(usages, key=lambda counted: _count(counted.get("input_tokens")) or 0, default={})
     tokens_in, tokens_out, cached = (_count(usage.get(name)) for name in ("input_tokens", "output_tokens", "cached_input_tokens"))
     return Completion(text, tokens_in, tokens_out, cached)
 
@@ -127,8 +127,8 @@ def _sum(values: Iterable[Any]) -> int | None:
 
 
 def _message(error: Any) -> str:
-    said = _mapping(error).get("message", error)
-    return _shown(said if isinstance(said, str) else json.dumps(said))
+    message = _mapping(error).get("message", error)
+    return _shown(message if isinstance(message, str) else json.dumps(message))
 
 
 def _shown(text: str) -> str:

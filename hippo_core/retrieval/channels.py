@@ -1,4 +1,4 @@
-"""Channels: each compares a cue with all traces in one way of its own. A trace counts as its best sentence does."""
+"""Channels: each compares a cue with all traces by a measure of its own. A trace counts as its best sentence does."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -41,22 +41,22 @@ class SparseChannel:
     def features(self, name: str, cue: SparseMatrix, traces: Rows) -> dict[str, Scores]:
         """Both of these traces alone, as fitted weights know them."""
         sentences, starts = self._sentences(traces)
-        found = {name: self.rows.cosines(sentences, cue), f"{name}_covered": self.rows.covered(sentences, cue)}
-        return {feature: best(values, starts) for feature, values in found.items()}
+        scores = {name: self.rows.cosines(sentences, cue), f"{name}_covered": self.rows.covered(sentences, cue)}
+        return {feature: best(values, starts) for feature, values in scores.items()}
 
     def candidates(self, cue: SparseMatrix, count: int, mask: Tensor | None) -> Rows:
         """The traces of the `count` best sentences of those that `mask` bool [N] allows."""
         ends = np.append(self.starts[1:], len(self.rows.indices))
         allowed = None if mask is None else torch.from_numpy(np.repeat(mask.numpy(), ends - self.starts))
-        found = self._index.recall(code_of(cue), count, allowed).ids[0].numpy()
-        return np.searchsorted(self.starts, found[found >= 0], side="right") - 1
+        sentences = self._index.recall(code_of(cue), count, allowed).ids[0].numpy()
+        return np.searchsorted(self.starts, sentences[sentences >= 0], side="right") - 1
 
     def dense(self, traces: Rows) -> Tensor:
         """These traces with all dimensions, each the union of its sentences and of length 1: [len(traces), dims], fp32."""
         sentences, starts = self._sentences(traces)
         laid = dense(self.rows.some(sentences))
-        whole = torch.stack([part.amax(0) for part in laid.tensor_split(starts[1:].tolist())]) if len(traces) else laid
-        return normalize(whole, dim=-1)
+        patterns = torch.stack([part.amax(0) for part in laid.tensor_split(starts[1:].tolist())]) if len(traces) else laid
+        return normalize(patterns, dim=-1)
 
     def _sentences(self, traces: Rows) -> tuple[Rows, Rows]:
         """The rows of these traces, one after another, and where each trace's begin."""

@@ -68,10 +68,10 @@ def fit(rows: Sequence[Mapping[str, float]], right: NDArray[np.float64], weight:
         total = -float(share @ log_expit(margin)) + PENALTY * float(weights @ weights)
         return total, np.append(scaled.T @ slope + 2 * PENALTY * weights, slope.sum())
 
-    found = minimize(loss, np.zeros(len(names) + 1), jac=True, method="L-BFGS-B").x
-    weights = found[:-1] / scale
-    rounded = {name: round(float(one), 6) for name, one in zip(names, weights, strict=True)}
-    return Confidence(rounded, round(float(found[-1] - weights @ middle), 6))
+    solution = minimize(loss, np.zeros(len(names) + 1), jac=True, method="L-BFGS-B").x
+    weights = solution[:-1] / scale
+    rounded = {name: round(float(weight), 6) for name, weight in zip(names, weights, strict=True)}
+    return Confidence(rounded, round(float(solution[-1] - weights @ middle), 6))
 
 
 def load_confidence(

@@ -120,7 +120,7 @@ class KeyModel:
 
 def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder: Path | None = None) -> KeyHead:
     """Load a fitted head. LabError where there is none, it is damaged, or it belongs to other weights."""
-    return artifacts.load_part(owner, part, lambda told: KeyHead(validated(KeySettings, told, f"{part}.json")), folder)
+    return artifacts.load_part(owner, part, lambda values: KeyHead(validated(KeySettings, values, f"{part}.json")), folder)
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -44,10 +44,10 @@ class Lexicon:
     @classmethod
     def of(cls, texts: Sequence[str], terms: Callable[[str], list[str]]) -> "Lexicon":
         """The lexicon of these texts."""
-        held = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
+        counts = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
         total = len(texts)
-        idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in held.items()}
-        return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: column for column, term in enumerate(held)})
+        idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        return cls(terms, idf, math.log(1 + (total + 0.5) / 0.5), {term: column for column, term in enumerate(counts)})
 
     def rows(self, texts: Sequence[str]) -> SparseMatrix:
         """The texts as rows of a sparse code. A term outside the lexicon has no dimension, but counts for the row's length."""

@@ -20,9 +20,9 @@ class Vectors:
     def of(self, texts: Sequence[str], device: str = "cpu") -> Tensor:
         """The vectors of the texts, `(texts, dim)`."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        found = self._known | dict(zip(new, vectors_of(new, device), strict=True))
-        self._known = {text: found[text] for text in texts}
-        return torch.stack([found[text] for text in texts]) if texts else vectors_of([], device)
+        vectors = self._known | dict(zip(new, vectors_of(new, device), strict=True))
+        self._known = {text: vectors[text] for text in texts}
+        return torch.stack([vectors[text] for text in texts]) if texts else vectors_of([], device)
 
     def give(self, index: WorldIndex) -> None:
         """Let an index take the vectors of its texts from these."""

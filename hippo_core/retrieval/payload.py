@@ -31,7 +31,7 @@ class Payload:
         return hash(self._content())
 
     def _content(self) -> tuple[object, ...]:
-        pieces = tuple((one.shape, one.tobytes()) for one in self.pieces)
+        pieces = tuple((piece.shape, piece.tobytes()) for piece in self.pieces)
         return self.token_ids, self.keys, self.table.shape, self.table.tobytes(), pieces
 
     @property
@@ -83,7 +83,9 @@ class PayloadCodec:
             got = f"{payload.table.dtype} {[*payload.table.shape]}"
             raise LabError(f"expected vectors int8 [{len(payload.keys)}, {self.width}], got {got}; encode it as the store's others")
         due = len(payload.keys) if self.pieces else 0
-        if len(payload.pieces) != due or any(one.dtype != np.int8 or one.shape != (len(one), self.pieces) for one in payload.pieces):
+        if len(payload.pieces) != due or any(
+            piece.dtype != np.int8 or piece.shape != (len(piece), self.pieces) for piece in payload.pieces
+        ):
             raise LabError(f"expected the pieces of {due} sentences, int8 of {self.pieces}; encode the text as the store's others")
         if not 1 <= (length := len(payload.token_ids)) <= self.token_limit:
             raise LabError(f"expected 1 to {self.token_limit} tokens, got {length}; shorten the fact, split it, or take a longer context")
@@ -93,7 +95,7 @@ class PayloadCodec:
     def encode(self, payload: Payload) -> bytes:
         sizes = [len(payload.token_ids), len(payload.keys), *(len(key.indices) for key in payload.keys)]
         keys = b"".join(key.indices.astype("<i4").tobytes() + key.values.tobytes() for key in payload.keys)
-        pieces = b"".join(np.array([len(one)], "<i4").tobytes() + one.tobytes() for one in payload.pieces)
+        pieces = b"".join(np.array([len(piece)], "<i4").tobytes() + piece.tobytes() for piece in payload.pieces)
         return np.array([*sizes, *payload.token_ids], "<i4").tobytes() + keys + payload.table.tobytes() + pieces
 
     def decode(self, data: bytes) -> Payload:
@@ -101,30 +103,30 @@ class PayloadCodec:
         if min(tokens, count) < 0 or len(data) < 8 + 4 * (tokens + count):
             raise LabError(f"a payload of {tokens} tokens and {count} sentences has more bytes than {len(data)}")
         winners = np.frombuffer(data[8 : 8 + 4 * count], "<i4").tolist()
-        place = 8 + 4 * (count + tokens)
-        due = place + 5 * sum(winners) + count * self.width
+        offset = 8 + 4 * (count + tokens)
+        due = offset + 5 * sum(winners) + count * self.width
         if min(winners, default=0) < 0 or len(data) < due or (not self.pieces and len(data) > due):
             raise LabError(f"a payload of {tokens} tokens and {winners} winners has {due} bytes, got {len(data)}")
-        token_ids, keys = tuple(np.frombuffer(data[8 + 4 * count : place], "<i4").tolist()), []
+        token_ids, keys = tuple(np.frombuffer(data[8 + 4 * count : offset], "<i4").tolist()), []
         for size in winners:
-            middle, end = place + 4 * size, place + 5 * size
-            keys.append(SparseKey(np.frombuffer(data[place:middle], "<i4"), np.frombuffer(data[middle:end], "i1"), self.dims))
-            place = end
-        vectors = np.frombuffer(data[place:due], "i1").reshape(count, self.width)
+            middle, end = offset + 4 * size, offset + 5 * size
+            keys.append(SparseKey(np.frombuffer(data[offset:middle], "<i4"), np.frombuffer(data[middle:end], "i1"), self.dims))
+            offset = end
+        vectors = np.frombuffer(data[offset:due], "i1").reshape(count, self.width)
         return Payload(token_ids, tuple(keys), vectors, self._decoded_pieces(data[due:], count) if self.pieces else ())
 
     def _decoded_pieces(self, data: bytes, count: int) -> tuple[NDArray[np.int8], ...]:
-        found, place = [], 0
+        pieces, offset = [], 0
         for _ in range(count):
-            size = int(np.frombuffer(data[place : place + 4], "<i4")[0]) if len(data) >= place + 4 else -1
-            end = place + 4 + size * self.pieces
+            size = int(np.frombuffer(data[offset : offset + 4], "<i4")[0]) if len(data) >= offset + 4 else -1
+            end = offset + 4 + size * self.pieces
             if size < 0 or end > len(data):
                 raise LabError(f"the pieces of {count} sentences have more bytes than {len(data)}")
-            found.append(np.frombuffer(data[place + 4 : end], "i1").reshape(size, self.pieces))
-            place = end
-        if place != len(data):
-            raise LabError(f"the pieces of {count} sentences have {place} bytes, got {len(data)}")
-        return tuple(found)
+            pieces.append(np.frombuffer(data[offset + 4 : end], "i1").reshape(size, self.pieces))
+            offset = end
+        if offset != len(data):
+            raise LabError(f"the pieces of {count} sentences have {offset} bytes, got {len(data)}")
+        return tuple(pieces)
 
     def to_json(self, payload: Payload, dense: bool = False) -> dict[str, Any]:
         """See `Codec`. `key` is {dims, indices, values}, or the dense row; of several sentences their union, beside theirs as `keys`."""
@@ -134,7 +136,7 @@ class PayloadCodec:
 
         several = {"keys": [plain(key) for key in payload.keys]} if len(payload.keys) > 1 else {}
         vectors = {"vectors": payload.table.tolist()} if self.width else {}
-        pieces = {"pieces": [one.tolist() for one in payload.pieces]} if self.pieces else {}
+        pieces = {"pieces": [piece.tolist() for piece in payload.pieces]} if self.pieces else {}
         return {"key": plain(SparseKey.union(payload.keys)), "token_ids": list(payload.token_ids), **several, **vectors, **pieces}
 
     def from_json(self, values: Mapping[str, Any]) -> Payload:
@@ -143,5 +145,5 @@ class PayloadCodec:
             for key in values.get("keys", [values["key"]])
         ]
         vectors = np.array(values.get("vectors", []), np.int8).reshape(len(keys), self.width)
-        pieces = tuple(np.array(one, np.int8).reshape(-1, self.pieces) for one in values.get("pieces", []))
+        pieces = tuple(np.array(piece, np.int8).reshape(-1, self.pieces) for piece in values.get("pieces", []))
         return Payload(tuple(values["token_ids"]), tuple(keys), vectors, pieces)

@@ -26,7 +26,7 @@ from hippo_core.retrieval.channels import best
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.vectors import cosines, lengths_of, quantised
 
-WHOLE = 0.1  # of 0 to .25 what helped most on validation questions of four kinds
+TEXT_WEIGHT = 0.1  # of 0 to .25 what helped most on validation questions of four kinds
 CHUNK = 65_536  # pieces that are compared at a time
 SIZES = (2, 3)  # characters of the n-grams by which spellings are compared
 
@@ -61,13 +61,13 @@ class PieceHead(nn.Module):
 def matched(cue: Tensor, table: Tensor, owner: Tensor, count: int) -> Tensor:
     """For each piece of a cue [P, width] the highest cosine with a piece of each of `count` texts, [P, count]; -1 for a text without a
     piece. `table` [T, width] has the pieces of all texts, `owner` [T] the number of the text of each; rows have length 1."""
-    alike = cue @ table.T
-    return alike.new_full((len(cue), count), -1.0).scatter_reduce(1, owner.expand(len(cue), -1), alike, "amax")
+    cosines = cue @ table.T
+    return cosines.new_full((len(cue), count), -1.0).scatter_reduce(1, owner.expand(len(cue), -1), cosines, "amax")
 
 
 def load_pieces(owner: Owner, part: str) -> PieceHead:
     """Load a fitted projection. LabError where there is none, it is damaged, or it belongs to other weights."""
-    return artifacts.load_part(owner, part, lambda told: PieceHead(validated(PieceSettings, told, f"{part}.json")))
+    return artifacts.load_part(owner, part, lambda values: PieceHead(validated(PieceSettings, values, f"{part}.json")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +77,13 @@ class PieceIndex:
     table: NDArray[np.int8]  # int8 [T, W]
     weights: NDArray[np.float32]  # how much each counts in a cue [T]
     words: tuple[str, ...]  # the word that each is of
-    whole: NDArray[np.int8]  # MiniLM's vector of the text, int8 [D]
+    text_vector: NDArray[np.int8]  # MiniLM's vector of the text, int8 [D]
 
 
 @torch.inference_mode()
-def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str], whole: NDArray[np.int8]) -> PieceIndex:
+def pieces_of(head: PieceHead, states: Tensor, words_of: Sequence[str], text_vector: NDArray[np.int8]) -> PieceIndex:
     """The pieces of a text whose states [T, hidden] are known, the word that each is of, and the text's vector."""
-    return PieceIndex(quantised(head(states).numpy()), head.weights(states).numpy(), tuple(words_of), whole)
+    return PieceIndex(quantised(head(states).numpy()), head.weights(states).numpy(), tuple(words_of), text_vector)
 
 
 class PieceChannel:
@@ -106,35 +106,35 @@ class PieceChannel:
         self._vectors, self._sizes = vectors, lengths_of(vectors)
 
     def scores(self, cue: PieceIndex) -> NDArray[np.float64]:
-        """How well each trace matches the cue, float64 [N], from -1 - WHOLE to 1 + WHOLE."""
-        found = np.maximum(self._alike(cue.table), self._spelling.alike(cue.words))
+        """How well each trace matches the cue, float64 [N], from -1 - TEXT_WEIGHT to 1 + TEXT_WEIGHT."""
+        similarities = np.maximum(self._cosines(cue.table), self._spelling.similarities(cue.words))
         weight = cue.weights * np.array([self._spelling.rarity(word) for word in cue.words], np.float64)
-        sentences = weight @ found / weight.sum() if len(weight) else np.zeros(self.count)
-        return best(sentences + WHOLE * cosines(self._vectors, self._sizes, cue.whole), self.starts)
+        sentences = weight @ similarities / weight.sum() if len(weight) else np.zeros(self.count)
+        return best(sentences + TEXT_WEIGHT * cosines(self._vectors, self._sizes, cue.text_vector), self.starts)
 
-    def _alike(self, cue: NDArray[np.int8]) -> NDArray[np.float64]:
-        """For each piece of a cue [P, W] its highest cosine with a piece of each sentence, [P, S]. Products of whole numbers are exact."""
+    def _cosines(self, cue: NDArray[np.int8]) -> NDArray[np.float64]:
+        """For each piece of a cue [P, W] its highest cosine with a piece of each sentence, [P, S]. Integer products are exact."""
         rows = cue.astype(np.float32)
         dots = np.empty((len(cue), len(self._table)), np.float32)
         for start in range(0, len(self._table), CHUNK):
             dots[:, start : start + CHUNK] = rows @ self._table[start : start + CHUNK].astype(np.float32).T
-        alike = dots / self._lengths / lengths_of(cue)[:, None]
-        found = np.full((len(cue), self.count), -1.0)
+        cosines = dots / self._lengths / lengths_of(cue)[:, None]
+        best_cosines = np.full((len(cue), self.count), -1.0)
         if len(self._filled):
-            found[:, self._filled] = np.maximum.reduceat(alike, self._first, axis=1)
-        return found
+            best_cosines[:, self._filled] = np.maximum.reduceat(cosines, self._first, axis=1)
+        return best_cosines
 
 
 class Spelling:
     """The words of sentences, by their letters."""
 
-    def __init__(self, told: Sequence[Sequence[str]]) -> None:
-        own = [tuple(dict.fromkeys(one)) for one in told]
-        self._held = Counter(word for one in own for word in one)
-        self.count, self._number = len(own), {word: number for number, word in enumerate(self._held)}
-        self._sentences = np.repeat(np.arange(len(own)), [len(one) for one in own])
-        self._words = np.array([self._number[word] for one in own for word in one], dtype=np.int64)
-        self._sizes = np.array([len(letters(word)) for word in self._held], dtype=np.int64)
+    def __init__(self, words_of_pieces: Sequence[Sequence[str]]) -> None:
+        own = [tuple(dict.fromkeys(words)) for words in words_of_pieces]
+        self._counts = Counter(word for words in own for word in words)
+        self.count, self._number = len(own), {word: number for number, word in enumerate(self._counts)}
+        self._sentences = np.repeat(np.arange(len(own)), [len(words) for words in own])
+        self._words = np.array([self._number[word] for words in own for word in words], dtype=np.int64)
+        self._sizes = np.array([len(letters(word)) for word in self._counts], dtype=np.int64)
 
     @cached_property
     def _having(self) -> dict[str, NDArray[np.int64]]:
@@ -145,20 +145,20 @@ class Spelling:
         return {gram: np.array(numbers) for gram, numbers in having.items()}
 
     def rarity(self, word: str) -> float:
-        """How few sentences have a word, as in `lexicon`; one that none has counts as much as can be."""
-        held = self._held.get(word, 0)
-        return float(np.log1p((self.count - held + 0.5) / (held + 0.5)))
+        """How few sentences have a word, as in `lexicon`; a word of none counts most."""
+        count = self._counts.get(word, 0)
+        return float(np.log1p((self.count - count + 0.5) / (count + 0.5)))
 
-    def alike(self, cue: Sequence[str]) -> NDArray[np.float64]:
+    def similarities(self, cue: Sequence[str]) -> NDArray[np.float64]:
         """For each word the highest share of letters in common (Dice's) with a word of each sentence, [P, S]; -1 for no word."""
-        found = np.full((len(cue), self.count), -1.0)
+        scores = np.full((len(cue), self.count), -1.0)
         made: dict[str, NDArray[np.float64]] = {}
         for row, word in enumerate(cue):
             if word and word not in made:
                 made[word] = self._shared(word)
             if word:
-                found[row] = made[word]
-        return found
+                scores[row] = made[word]
+        return scores
 
     def _shared(self, word: str) -> NDArray[np.float64]:
         own = letters(word)

@@ -11,7 +11,7 @@ from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.world_index import WorldIndex
 
 AMONG = 20  # facts that are compared with each other; a re-ranking looks at as many
-COVERED, ALIKE = 8, 2  # powers of the two shares; the best of 4 and 8, and of 1, 2 and 4, on validation worlds for all rags together
+COVERED, SIMILAR = 8, 2  # powers of the two shares; the best of 4 and 8, and of 1, 2 and 4, on validation worlds for all rags together
 
 
 def standardised(scores: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
@@ -31,10 +31,10 @@ def superseded(cue: Set[str], facts: Sequence[Set[str]]) -> np.ndarray:
     """How much each fact, in order of telling, looks as if a later one replaced it, from 0 to 1 [facts].
 
     It is the maximum over later facts of covered^8 alike^2: `covered` is the share of the cue's terms in the fact that the later one has
-    too, `alike` the number of terms in both as a share of the shorter one's.
+    too, `similar` the number of terms in both as a share of the shorter one's.
     """
-    taken = [max((supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
-    return np.array(taken, dtype=np.float64)
+    shares = [max((supersedes(cue, fact, later) for later in facts[position + 1 :]), default=0.0) for position, fact in enumerate(facts)]
+    return np.array(shares, dtype=np.float64)
 
 
 def latest_first(
@@ -53,4 +53,4 @@ def latest_first(
 def supersedes(cue: Set[str], fact: Set[str], later: Set[str]) -> float:
     """How much a fact looks as if this later one replaced it, from 0 to 1 (`superseded`)."""
     matches, both = cue & fact, fact & later
-    return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** ALIKE if matches else 0.0
+    return (len(matches & later) / len(matches)) ** COVERED * (len(both) / min(len(fact), len(later))) ** SIMILAR if matches else 0.0

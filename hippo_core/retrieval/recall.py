@@ -86,12 +86,12 @@ class Recaller:
         cue, mask = self.index.cue(text, codes), self._mask(sources)
         rows, features, scores = self._proposed(cue, mask)
         if not len(rows):
-            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self._says_confidence else None)
-        sure = self._confidence(features, scores, mask)
+            return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self._gives_confidence else None)
+        confidence = self._confidence(features, scores, mask)
         proposed = time.perf_counter()
         once, tokens, completed = 0, 0.0, Features()
         encoded = proposed
-        if self.config.below == 1 or (sure or 0.0) < self.config.below:
+        if self.config.below == 1 or (confidence or 0.0) < self.config.below:
             if self.passage_kv and self.config.completion == "predictive":
                 once = self.passage_kv.get([self.index.traces[row].payload.token_ids for row in rows]).computed_tokens
             encoded = time.perf_counter()
@@ -103,12 +103,12 @@ class Recaller:
         recall_ms, completion_ms = (seconds * 1e3 for seconds in times)
         tokens += self.index.cue_tokens(text)
         encode_ms = (encoded - proposed) * 1e3
-        said = sure if self._says_confidence else None
-        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, encode_ms, once, said)
+        given = confidence if self._gives_confidence else None
+        return Recall(traces, tuple(scores.tolist()), features, recall_ms, completion_ms, tokens, encode_ms, once, given)
 
     @property
-    def _says_confidence(self) -> bool:
-        """Whether the confidence, which is the sum's, holds for what is recalled."""
+    def _gives_confidence(self) -> bool:
+        """Whether the sum's confidence is valid for what is recalled."""
         return self.config.confidence is not None and self.config.completion == "off"
 
     def _confidence(self, features: Features, scores: Scores, mask: torch.Tensor | None) -> float | None:
@@ -136,12 +136,12 @@ class Recaller:
         """The best traces by the sum of their standardised likenesses, of those of which any channel says something."""
         allowed = np.ones(len(self.index.traces), bool) if mask is None else mask.numpy()
         likeness = self.index.likeness(cue)
-        told = allowed & np.any([values > 0 for values in likeness.values()], axis=0)
+        matched = allowed & np.any([values > 0 for values in likeness.values()], axis=0)
         features = {name: standardised(values, allowed) for name, values in likeness.items()}
         if "key" in features and cue.vector is None:
             features["key"] *= ALONE
         total = np.sum([*features.values()], axis=0)
-        rows = best_rows(total, told, max(self.config.rerank_candidates, COMPARED))
+        rows = best_rows(total, matched, max(self.config.rerank_candidates, COMPARED))
         rows, _, scores = ordered(rows, {}, total[rows])
         features = {name: values[rows] for name, values in features.items()}
         features |= {name + LIKENESS: values[rows] for name, values in likeness.items()}
@@ -152,7 +152,7 @@ class Recaller:
         return ordered(rows, features, scores)
 
     def _completed(self, rows: Rows, features: Features, scores: Scores, completed: Features) -> tuple[Rows, Features, Scores]:
-        """The same ranked anew with what completion says."""
+        """The same, reranked by completion."""
         if self.config.weights is not None:
             features = features | completed
             return ordered(rows, features, fused(features, self.config.weights[self.config.completion]))

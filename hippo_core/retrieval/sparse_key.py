@@ -28,7 +28,7 @@ class SparseKey:
     def __post_init__(self) -> None:
         if not 1 <= self.dims <= WIDEST:
             raise LabError(f"a key has from 1 to {WIDEST} dimensions, got {self.dims}")
-        indices, values = whole(self.indices, np.int32, "indices"), whole(self.values, np.int8, "values")
+        indices, values = integers(self.indices, np.int32, "indices"), integers(self.values, np.int8, "values")
         _check(indices, values, self.dims)
         for name, array in (("indices", indices), ("values", values)):
             array.flags.writeable = False
@@ -71,7 +71,7 @@ class SparseKey:
         return self.dims, self.indices.tobytes(), self.values.tobytes()
 
 
-def whole(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
+def integers(values: ArrayLike, kind: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
     """A copy of values as one row of an integer type. LabError where they are no row of such numbers."""
     array = np.array(values)
     if array.dtype == kind and array.ndim == 1:

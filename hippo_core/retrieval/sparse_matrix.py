@@ -30,7 +30,7 @@ class SparseMatrix:
             padded_indices[row, : len(indices)], padded_values[row, : len(values)] = indices, values
         return cls(padded_indices, padded_values, dims, unit)
 
-    def one(self, row: int) -> "SparseMatrix":
+    def row_at(self, row: int) -> "SparseMatrix":
         """The matrix of this row alone."""
         return SparseMatrix(self.indices[row : row + 1], self.values[row : row + 1], self.dims, self.unit)
 

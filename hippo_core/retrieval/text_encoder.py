@@ -36,9 +36,9 @@ class Codes:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def one(self, row: int) -> "Codes":
+    def row_at(self, row: int) -> "Codes":
         """Those of one text."""
-        return Codes(self.keys and self.keys.one(row), self.vectors[row : row + 1], self.pieces[row : row + 1])
+        return Codes(self.keys and self.keys.row_at(row), self.vectors[row : row + 1], self.pieces[row : row + 1])
 
     def some(self, rows: NDArray[np.int64]) -> "Codes":
         """Those of some texts [R], in this order."""
@@ -52,10 +52,10 @@ class Codes:
 
     def tensors(self) -> dict[str, Tensor]:
         """All of it as tensors, which can be written down; of pieces their rows."""
-        sizes = np.array([len(one.table) for one in self.pieces], dtype=np.int64)
-        tables = {"pieces": np.concatenate([one.table for one in self.pieces]), "sizes": sizes} if self.pieces else {}
+        sizes = np.array([len(piece.table) for piece in self.pieces], dtype=np.int64)
+        tables = {"pieces": np.concatenate([piece.table for piece in self.pieces]), "sizes": sizes} if self.pieces else {}
         keys = {} if self.keys is None else {"indices": torch.from_numpy(self.keys.indices), "values": torch.from_numpy(self.keys.values)}
-        return {"vectors": torch.from_numpy(self.vectors), **keys} | {name: torch.from_numpy(one) for name, one in tables.items()}
+        return {"vectors": torch.from_numpy(self.vectors), **keys} | {name: torch.from_numpy(array) for name, array in tables.items()}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class KeyEncoder:
                 if self.pieces:
                     words = [minilm.words_of_pieces(texts[row], self.model.source.device) for row in batch]
                     pieces |= {
-                        row: pieces_of(self.pieces, one, own, vectors[row]) for row, one, own in zip(batch, states, words, strict=True)
+                        row: pieces_of(self.pieces, state, own, vectors[row]) for row, state, own in zip(batch, states, words, strict=True)
                     }
         else:
             for start in range(0, len(texts), RUN):
@@ -158,7 +158,7 @@ def coded_cues(encoder: TextEncoder | None, texts: Sequence[str]) -> Cues[Codes 
 def each(encoder: TextEncoder, texts: Sequence[str]) -> list[Codes | None]:
     """The codes of each text, run together."""
     made = encoder.codes(texts)
-    return [made.one(row) for row in range(len(texts))]
+    return [made.row_at(row) for row in range(len(texts))]
 
 
 def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
@@ -169,7 +169,7 @@ def cost(encoder: TextEncoder, texts: Sequence[str]) -> float:
 def joined(parts: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
     """The parts [S] of several texts one after another, and where each text's begin [N]."""
     counts = np.array([len(part) for part in parts], dtype=np.int64)
-    return [one for part in parts for one in part], np.cumsum(counts) - counts
+    return [text for part in parts for text in part], np.cumsum(counts) - counts
 
 
 def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequence[int]]) -> list[Payload]:
@@ -193,4 +193,4 @@ def payloads(encoder: TextEncoder, texts: Sequence[str], lines: Sequence[Sequenc
 def with_payloads(encoder: TextEncoder, traces: Sequence[Trace]) -> list[Trace]:
     """Traces with the codes of their sentences and without tokens."""
     made = payloads(encoder, [trace.text for trace in traces], [()] * len(traces))
-    return [replace(trace, payload=one) for trace, one in zip(traces, made, strict=True)]
+    return [replace(trace, payload=payload) for trace, payload in zip(traces, made, strict=True)]

@@ -18,7 +18,7 @@ from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 
 ENCODED = frozenset({"key", "minilm", "pieces"})  # channels whose codes come from an encoder
-ALIKE = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
+SIMILARITY_POWER = 4  # a power: of 1, 2, 4 and 12 the best on validation worlds; only what is nearly the same takes a trace's place
 TERMS = {"words": words, "grams": grams}
 
 
@@ -89,23 +89,23 @@ class TraceIndex:
     def likeness(self, cue: Cue) -> dict[str, Scores]:
         """How like the cue each trace is, by channel, float64 [N]. Of words and n-grams it is the share of the cue that the trace holds, of
         keys and vectors the cosine, of pieces `PieceChannel.scores`."""
-        found = {
+        scores = {
             name: self.sparse[name].covered(code) if name in TERMS else self.sparse[name].cosines(code) for name, code in cue.codes.items()
         }
-        found |= {} if cue.vector is None else {"minilm": self.vectors.cosines(cue.vector)}
-        return found if cue.pieces is None else {**found, "pieces": self.pieces.scores(cue.pieces)}
+        scores |= {} if cue.vector is None else {"minilm": self.vectors.cosines(cue.vector)}
+        return scores if cue.pieces is None else {**scores, "pieces": self.pieces.scores(cue.pieces)}
 
     def features(self, cue: Cue, rows: Rows) -> dict[str, Scores]:
         """The features that weights are fitted for: in each channel cosine and covered share of the cue, and `superseded`."""
-        found: dict[str, Scores] = {}
+        scores: dict[str, Scores] = {}
         for name, (channel, code) in self._coded(cue).items():
-            found |= channel.features(name, code, rows)
-        return found | ({"superseded": self.superseded(rows)} if "key" in cue.codes else {})
+            scores |= channel.features(name, code, rows)
+        return scores | ({"superseded": self.superseded(rows)} if "key" in cue.codes else {})
 
     def candidates(self, cue: Cue, count: int, mask: Tensor | None = None) -> Rows:
         """Rows of the `count` best of each channel together, ascending; of those that `mask` bool [N] allows."""
-        found = [channel.candidates(code, count, mask) for channel, code in self._coded(cue).values()]
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        rows = [channel.candidates(code, count, mask) for channel, code in self._coded(cue).values()]
+        return np.unique(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
 
     def _coded(self, cue: Cue) -> dict[str, tuple[SparseChannel, SparseMatrix]]:
         """The channels as sparse codes, each with the cue's code."""
@@ -123,7 +123,7 @@ class TraceIndex:
             return np.zeros(len(rows))
         patterns = self.sparse["key"].dense(rows)
         later = self.times[rows][None] > self.times[rows][:, None]
-        return np.where(later, (patterns @ patterns.T).numpy().astype(np.float64), 0.0).max(1, initial=0.0) ** ALIKE
+        return np.where(later, (patterns @ patterns.T).numpy().astype(np.float64), 0.0).max(1, initial=0.0) ** SIMILARITY_POWER
 
     @cached_property
     def patterns(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a method keeps of a trace besides the envelope: a payload, which its codec turns into bytes and back."""
+"""A method's own part of a trace: a payload, which its codec turns into bytes and back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -29,7 +29,7 @@ from hippo_core.store.schema import APPLICATION
 WAIT = 10.0  # seconds that a reader waits for a writer that is just opening or closing
 META = "store_meta.json"  # beside the file: what a reviewer asks of a store, without SQLite; the file stays the truth
 OWED = "compact"  # a row of `meta` while words of what was removed for good may still be in the file; no note of the user's
-GONE = "SELECT (SELECT count(*) FROM traces WHERE gone), (SELECT count(*) FROM undo WHERE field = 'gone')"  # equal, between two commits
+REMOVED = "SELECT (SELECT count(*) FROM traces WHERE gone), (SELECT count(*) FROM undo WHERE field = 'gone')"  # equal between commits
 
 
 class StoreFile:
@@ -219,9 +219,9 @@ class StoreFile:
         [[verdict]] = self.rows("PRAGMA integrity_check(1)")  # also of each index, which decides what is found
         if verdict != "ok":
             raise self.damaged(verdict)
-        [[gone, undoable]] = self.rows(GONE)
-        if gone != undoable:
-            raise self.damaged(f"{gone} traces are gone, of which {undoable} went by the store's own doing")
+        [[removed, undoable]] = self.rows(REMOVED)
+        if removed != undoable:
+            raise self.damaged(f"{removed} traces are gone, of which {undoable} went by the store's own doing")
         if sealed:
             self.check_seal()
         else:

@@ -81,18 +81,18 @@ class Journal:
 
     def living(self, ids: Sequence[int]) -> list[int]:
         """Each of these ids once, in order; LabError where one is not there, or is gone."""
-        return self._each(ids, self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(one) for one in ids]),)))
+        return self._each(ids, self.ids("id IN (SELECT value FROM json_each(?))", (json.dumps([int(number) for number in ids]),)))
 
     def known(self, ids: Sequence[int]) -> list[int]:
         """Each of these ids once, in order, there, gone, or purged with what was decided left; LabError where one is none of these."""
         among = "IN (SELECT value FROM json_each(?1))"
         sql = f"SELECT id FROM traces WHERE id {among} UNION SELECT trace FROM decisions WHERE trace {among} ORDER BY 1"
-        return self._each(ids, [trace for (trace,) in self.file.rows(sql, (json.dumps([int(one) for one in ids]),))])
+        return self._each(ids, [trace for (trace,) in self.file.rows(sql, (json.dumps([int(number) for number in ids]),))])
 
-    def _each(self, ids: Sequence[int], found: list[int]) -> list[int]:
-        if missing := sorted(set(ids) - set(found)):
+    def _each(self, ids: Sequence[int], known: list[int]) -> list[int]:
+        if missing := sorted(set(ids) - set(known)):
             raise LabError(f"{self.file.path} has no trace {missing[0]} ({len(missing)} such ids); give ids that `traces` returns")
-        return found
+        return known
 
     def saliences(self, ids: Sequence[int] | None) -> dict[int, float]:
         """Of these traces, or of all that are there."""

@@ -104,8 +104,8 @@ def _of_text(text: str, codec: Codec, where: str) -> Trace:
     try:
         trace = of_line(line, codec)
         rows.check(trace, codec)
-        whole = (trace.id, trace.time, trace.uses, trace.evidence)
-        if any(type(one) is not int or abs(one) >= rows.WIDEST for one in whole) or type(trace.pinned) is not bool:
+        numbers = (trace.id, trace.time, trace.uses, trace.evidence)
+        if any(type(number) is not int or abs(number) >= rows.WIDEST for number in numbers) or type(trace.pinned) is not bool:
             raise ValueError("expected whole numbers as id, ts, uses and evidence, and pinned true or false")
         return trace
     except (KeyError, TypeError, ValueError, AttributeError, LabError) as error:

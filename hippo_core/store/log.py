@@ -44,21 +44,21 @@ def _loses(log: Path, page: int) -> bool:
     words = ">u4" if header[0] == MAGIC + 1 else "<u4"
     begun = np.array_equal(_sums(np.frombuffer(content, words, 6)[None], np.zeros((1, 2), np.uint32))[0], header[6:])
     frames = np.frombuffer(content, np.uint8, count * (FRAME + page), HEADER).reshape(count, -1)
-    said = frames[:, :FRAME].copy().view(">u4").astype(np.uint32)  # page, pages of the store after a commit or 0, two salts, two sums
-    salts = header[4:6] if begun else said[0, 2:4]
-    of_this_log = (said[:, 2:4] == salts).all(1)
+    fields = frames[:, :FRAME].copy().view(">u4").astype(np.uint32)  # page, pages of the store after a commit or 0, two salts, two sums
+    salts = header[4:6] if begun else fields[0, 2:4]
+    of_this_log = (fields[:, 2:4] == salts).all(1)
     summed = np.hstack([frames[:, :8], frames[:, FRAME:]]).view(words)
-    whole = of_this_log & (_sums(summed, np.vstack([header[6:], said[:-1, 4:]])) == said[:, 4:]).all(1)
-    first = int(np.argmin(whole)) if begun and not whole.all() else count * begun
-    return int((of_this_log & (said[:, 1] > 0))[first:].sum()) > 1
+    valid = of_this_log & (_sums(summed, np.vstack([header[6:], fields[:-1, 4:]])) == fields[:, 4:]).all(1)
+    first = int(np.argmin(valid)) if begun and not valid.all() else count * begun
+    return int((of_this_log & (fields[:, 1] > 0))[first:].sum()) > 1
 
 
 def _sums(words: "NDArray", before: "NDArray") -> "NDArray":
     """The two sums uint32 of each row of words [N, W], which go on from those before it [N, 2]."""
     import numpy as np
 
-    one, other = before.astype(np.uint32).T.copy()
+    first_sum, second_sum = before.astype(np.uint32).T.copy()
     for first, second in zip(*[iter(np.ascontiguousarray(words.T).astype(np.uint32))] * 2, strict=True):
-        one += first + other
-        other += second + one
-    return np.stack([one, other], 1)
+        first_sum += first + second_sum
+        second_sum += second + first_sum
+    return np.stack([first_sum, second_sum], 1)

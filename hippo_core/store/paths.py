@@ -56,15 +56,15 @@ def hold(folder: Path) -> int:
 
     The lock is the folder's, not the file's: closing a second descriptor of the file would drop SQLite's own locks on it.
     """
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        os.close(held)
+        os.close(descriptor)
         if error.errno == errno.EWOULDBLOCK:
             raise LabError(f"another process or store object writes to {folder}; wait until it has closed, or open read-only") from None
         raise LabError(f"{folder} is on a file system without locks ({error.strerror}): put the store on a local disk") from None
-    return held
+    return descriptor
 
 
 def sync_folder(folder: Path) -> None:

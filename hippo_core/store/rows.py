@@ -12,12 +12,14 @@ from hippo_core.store.codec import Codec
 from hippo_core.store.trace import Action, Decision, Statement, Trace
 
 WIDEST = 2**63  # SQLite's integers have 64 bits
-TOLD_COLUMNS = ("world", "source", "text", "teller", "confidence", "payload", "pinned", "provenance", "context_key", "time")
-COLUMNS = ("id", *TOLD_COLUMNS, "checksum", "salience", "uses", "evidence")
+CONTENT_COLUMNS = ("world", "source", "text", "teller", "confidence", "payload", "pinned", "provenance", "context_key", "time")
+COLUMNS = ("id", *CONTENT_COLUMNS, "checksum", "salience", "uses", "evidence")
 INSERT = f"INSERT INTO traces ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM traces"
 REPAYLOAD = "UPDATE traces SET payload = ?, checksum = ? WHERE id = ?"
-RETOLD = "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ? AND checksum = ? AND NOT gone RETURNING id"
+ADD_EVIDENCE = (
+    "UPDATE traces SET evidence = evidence + 1, payload = ?, checksum = ? WHERE id = ? AND checksum = ? AND NOT gone RETURNING id"
+)
 DECISION = ("source", "world", "text", "time", "S", "contributions", "raw", "action", "trace", "told")
 LOG = f"INSERT INTO decisions ({', '.join(DECISION)}) VALUES ({', '.join('?' * len(DECISION))})"
 WORDS = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -53,27 +55,27 @@ def check_text(name: str, text: str) -> None:
 
 def trace_row(trace: Trace, identifier: int, codec: Codec) -> tuple[Any, ...]:
     """The values of COLUMNS, under this id."""
-    columns = _told(trace, codec.encode(trace.payload))
+    columns = _content(trace, codec.encode(trace.payload))
     return (identifier, *columns, checksum(identifier, columns), float(trace.salience), trace.uses, trace.evidence)
 
 
 def payload_row(trace: Trace, codec: Codec) -> tuple[bytes, int, int]:
     """The values of REPAYLOAD."""
     payload = codec.encode(trace.payload)
-    return payload, checksum(trace.id, _told(trace, payload)), trace.id
+    return payload, checksum(trace.id, _content(trace, payload)), trace.id
 
 
-def _told(trace: Trace, payload: bytes) -> tuple[Any, ...]:
-    """The values of TOLD_COLUMNS."""
-    sure = None if trace.confidence is None else float(trace.confidence)
-    by = (trace.teller, sure, payload, int(trace.pinned), trace.provenance, trace.context_key, trace.time)
+def _content(trace: Trace, payload: bytes) -> tuple[Any, ...]:
+    """The values of CONTENT_COLUMNS."""
+    confidence = None if trace.confidence is None else float(trace.confidence)
+    by = (trace.teller, confidence, payload, int(trace.pinned), trace.provenance, trace.context_key, trace.time)
     return (trace.world, trace.source, trace.text, *by)
 
 
 def row_trace(row: tuple[Any, ...], codec: Codec) -> Trace:
     """A trace as it was written; ValueError where the row was changed by something else than the store."""
     values = dict(zip(COLUMNS, row, strict=True))
-    if checksum(values["id"], row[1 : 1 + len(TOLD_COLUMNS)]) != values.pop("checksum"):
+    if checksum(values["id"], row[1 : 1 + len(CONTENT_COLUMNS)]) != values.pop("checksum"):
         raise ValueError(f"trace {values['id']} does not match its checksum")
     values |= {"pinned": bool(values["pinned"]), "payload": codec.decode(values["payload"])}
     return Trace(**values)
@@ -108,10 +110,10 @@ def row_decision(row: tuple[Any, ...]) -> Decision:
     source, world, text, time, score, contributions, raw, action, trace, told = row
     statement = Statement(source, world, text, time)
     try:
-        terms = [json.loads(one) for one in (contributions, raw, told)]
+        terms = [json.loads(encoded) for encoded in (contributions, raw, told)]
     except RecursionError:
         raise ValueError(f"the decision about {source!r} is nested too deep") from None
-    if action not in get_args(Action) or not all(isinstance(one, dict) for one in terms):
+    if action not in get_args(Action) or not all(isinstance(term, dict) for term in terms):
         raise ValueError(f"the decision about {source!r} is none")
     return Decision(statement, score, terms[0], terms[1], action, trace, terms[2])
 

@@ -39,10 +39,10 @@ def seal_now(connection: sqlite3.Connection) -> None:
 
 def fault(connection: sqlite3.Connection) -> str:
     """What does not fit the seal, as a file stands; "" where all does."""
-    found = dict(connection.execute("SELECT name, value FROM meta WHERE name = ?", (SEAL,)))
-    if SEAL not in found:
+    values = dict(connection.execute("SELECT name, value FROM meta WHERE name = ?", (SEAL,)))
+    if SEAL not in values:
         return "its seal is missing"
-    return "" if found[SEAL] == _counted(connection) else "its rows do not fit its seal"
+    return "" if values[SEAL] == _counted(connection) else "its rows do not fit its seal"
 
 
 def _counted(connection: sqlite3.Connection) -> str:

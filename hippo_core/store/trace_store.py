@@ -129,7 +129,7 @@ class TraceStore:
         return count
 
     def _decoded(self, decode: Callable[[tuple[Any, ...]], T], table_rows: list[tuple[Any, ...]]) -> list[T]:
-        """Rows as what they were before; LabError where one was changed by something else than a store."""
+        """Rows decoded; LabError where one was changed by something else than a store."""
         try:
             return [decode(row) for row in table_rows]
         except (ValueError, LabError) as error:
@@ -157,7 +157,7 @@ class TraceStore:
         rows.check(after, codec)
         _, before, _ = rows.payload_row(trace, codec)
         with self.together():
-            if not self.file.rows(rows.RETOLD, (*rows.payload_row(after, codec), before)):
+            if not self.file.rows(rows.ADD_EVIDENCE, (*rows.payload_row(after, codec), before)):
                 self.journal.living([trace.id])  # says that it is not there
                 raise LabError(f"trace {trace.id} of {self.file.path} is another one by now; read it anew, then tell it again")
 

@@ -1,4 +1,4 @@
-"""Tensors and facts in one file of safetensors that says itself, by a SHA-256, what it must hold when it is read back."""
+"""Tensors and facts in one file of safetensors with a SHA-256 that is checked when it is read back."""
 
 import hashlib
 import json
@@ -16,23 +16,23 @@ SEAL = "seal"
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
-    """Write both, whole or not at all."""
+    """Write both atomically."""
     kept = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, save(kept, {**facts, SEAL: _sum(kept, facts)}))
 
 
-def read(path: Path, names: set[str], way_out: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `way_out`
+def read(path: Path, names: set[str], advice: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `advice`
     ends, where anything is not as it was written."""
     try:
         with safe_open(path, "pt") as file:
             facts = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise LabError(f"{path} is damaged ({in_a_line(error)}); {way_out}") from None
+        raise LabError(f"{path} is damaged ({in_a_line(error)}); {advice}") from None
     seal = facts.pop(SEAL, None)
     if facts.keys() != names or seal not in (None, _sum(tensors, facts)):
-        raise LabError(f"{path} is damaged: its content does not fit its SHA-256; {way_out}")
+        raise LabError(f"{path} is damaged: its content does not fit its SHA-256; {advice}")
     return tensors, facts
 
 

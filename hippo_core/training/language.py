@@ -191,4 +191,4 @@ def _margins(lm: LanguageModel, sentences: list[str]) -> np.ndarray:
     """log p(positive) - log p(negative) after each sentence, in nats [N]."""
     contexts = [lm.template.begin + PROMPT.format(sentence=sentence) for sentence in sentences for _ in LABELS]
     likelihoods = log_likelihood(lm, contexts, list(LABELS) * len(sentences), lm.spec.batch_size)
-    return np.diff(np.reshape([one.nats for one in likelihoods], (-1, len(LABELS))))[:, 0]
+    return np.diff(np.reshape([likelihood.nats for likelihood in likelihoods], (-1, len(LABELS))))[:, 0]

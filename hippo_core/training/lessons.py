@@ -82,12 +82,12 @@ def gold_only(random: Random, lesson: Lesson) -> Lesson:
     return keep(replace(lesson, branches=(branch,)), branch.gold)
 
 
-def forget(lesson: Lesson, gone: set[int]) -> Lesson:
+def forget(lesson: Lesson, removed: set[int]) -> Lesson:
     """The same without these facts, whose loss leaves no other answer; a question that needs one of them has the answer "unknown"."""
-    remaining = [index for index in range(len(lesson.facts)) if index not in gone]
+    remaining = [index for index in range(len(lesson.facts)) if index not in removed]
     branches = []
     for branch in lesson.branches:
-        if not set(branch.gold) & gone:
+        if not set(branch.gold) & removed:
             branches.append(replace(branch, gold=tuple(remaining.index(index) for index in branch.gold)))
         elif branch.question:
             branches.append(Branch(branch.question, UNKNOWN, (), False, UNKNOWN))

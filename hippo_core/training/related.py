@@ -28,16 +28,16 @@ def lesson(random: Random, n_facts: int, split: Split) -> Lesson:
     others = [fact.id for fact in world.facts if _edge(fact) not in touched]
     kept |= set(random.sample(others, max(0, min(len(others), n_facts - len(kept)))))
     if random.random() < MISSING:
-        gone = random.choice(random.choice(chosen).gold_facts)
-        [edge] = {_edge(fact) for fact in world.facts if fact.id == gone}
+        removed = random.choice(random.choice(chosen).gold_facts)
+        [edge] = {_edge(fact) for fact in world.facts if fact.id == removed}
         kept -= {fact.id for fact in world.facts if _edge(fact) == edge}
     facts = [fact for fact in world.facts if fact.id in kept]
     number = {fact.id: index for index, fact in enumerate(facts)}
     branches = []
     for item in chosen:
         if needed[item.id] <= kept:
-            others = sorted(number[one] for one in needed[item.id] - set(item.gold_facts))
-            gold = (*others, *(number[one] for one in item.gold_facts))
+            others = sorted(number[source] for source in needed[item.id] - set(item.gold_facts))
+            gold = (*others, *(number[source] for source in item.gold_facts))
             branches.append(Branch(item.question, item.answers[0], gold, True, item.kind))
         elif not is_answerable(facts, item):
             branches.append(Branch(item.question, UNKNOWN, (), False, UNKNOWN))

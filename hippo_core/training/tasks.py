@@ -10,8 +10,7 @@ from hippo_core.files import read_yaml, root
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
-from hippo_core.training import babi_lessons as rooms
-from hippo_core.training import related
+from hippo_core.training import babi_lessons, related
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, keep, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 
@@ -34,9 +33,9 @@ NOTES = ("", "", "", "", " Please remember this.", " It was a great success.")
 @cache
 def wide() -> lexicon.Pools:
     """Many more words than the suites have, none of which is a word of the suites."""
-    told = {name: tuple(map(tuple, groups)) for name, groups in read_yaml(root() / "data/lessons/words.yaml").items()}
-    actions, motions = (tuple(lexicon.verb_group(*group) for group in told[name]) for name in ("actions", "motions"))
-    return lexicon.Pools(actions, motions, told["things"], told["places"])
+    words = {name: tuple(map(tuple, groups)) for name, groups in read_yaml(root() / "data/lessons/words.yaml").items()}
+    actions, motions = (tuple(lexicon.verb_group(*group) for group in words[name]) for name in ("actions", "motions"))
+    return lexicon.Pools(actions, motions, words["things"], words["places"])
 
 
 def slots(random: Random, n_facts: int, split: Split) -> Lesson:
@@ -124,7 +123,7 @@ def yes_or_no(random: Random, events: list[wording.Event], words: list[wording.W
         random.shuffle(changes)
         for slot, other in changes:
             changed = replace(event, **{slot: getattr(events[other], slot)})
-            if not any(_fits(changed, one, cue) for one in events):
+            if not any(_fits(changed, another, cue) for another in events):
                 claim = replace(claim, **{slot: getattr(words[other], slot)})
                 claim = replace(claim, preposition=words[other].preposition) if slot == "when" else claim
                 break
@@ -142,19 +141,19 @@ def _fits(wanted: wording.Event, event: wording.Event, cue: set[str]) -> bool:
 
 def nothing_said(random: Random, n_facts: int, split: Split) -> Lesson:
     """Facts of which one or two are taken away: who asks for these learns "unknown"."""
-    whole = slots(random, n_facts + 2, split) if random.random() < 0.8 else journeys(random, n_facts + 2, split)
-    open_questions = tuple(branch for branch in whole.branches if branch.skill != "yes or no")
-    return forget(replace(whole, branches=open_questions), set(random.sample(range(len(whole.facts)), min(2, len(whole.facts)))))
+    lesson = slots(random, n_facts + 2, split) if random.random() < 0.8 else journeys(random, n_facts + 2, split)
+    open_questions = tuple(branch for branch in lesson.branches if branch.skill != "yes or no")
+    return forget(replace(lesson, branches=open_questions), set(random.sample(range(len(lesson.facts)), min(2, len(lesson.facts)))))
 
 
 def plainly_unsaid(random: Random, n_facts: int, split: Split) -> Lesson:
     """The same where only questions in the facts' own words are left without an answer, half of these. A model that has also seen other
     questions left unanswered says "unknown" to any synonym that it does not know."""
-    whole = random.choice((slots, wide_slots, wide_slots, journeys))(random, n_facts + 2, split)
-    plain = sorted({branch.gold[0] for branch in whole.branches if branch.skill in ("exact", "partial")})
-    gone = set(random.sample(plain, (len(plain) + 1) // 2))
-    branches = (branch for branch in whole.branches if branch.skill in ("exact", "partial") or not set(branch.gold) & gone)
-    return forget(replace(whole, branches=tuple(branches)), gone)
+    lesson = random.choice((slots, wide_slots, wide_slots, journeys))(random, n_facts + 2, split)
+    plain = sorted({branch.gold[0] for branch in lesson.branches if branch.skill in ("exact", "partial")})
+    removed = set(random.sample(plain, (len(plain) + 1) // 2))
+    branches = (branch for branch in lesson.branches if branch.skill in ("exact", "partial") or not set(branch.gold) & removed)
+    return forget(replace(lesson, branches=tuple(branches)), removed)
 
 
 def last_mention(random: Random, n_facts: int, split: Split) -> Lesson:
@@ -165,8 +164,8 @@ def last_mention(random: Random, n_facts: int, split: Split) -> Lesson:
     if random.random() < 0.85:
         return lesson
     about = random.choice(world.items).cue
-    gone = {index for index, (_, words) in enumerate(lesson.facts) if words[:2] == (about["who"], about["relation"])}
-    return forget(lesson, gone)
+    removed = {index for index, (_, words) in enumerate(lesson.facts) if words[:2] == (about["who"], about["relation"])}
+    return forget(lesson, removed)
 
 
 def corrected_once(random: Random, n_facts: int, split: Split) -> Lesson:
@@ -242,7 +241,7 @@ def plans(random: Random, n_facts: int, split: Split) -> Lesson:
         elif draw < 0.75:
             steps = random.sample(w.PLACES, count)
         else:
-            steps = [f"{random.choice(ACTS)} the {thing}" for thing in random.sample(w.OBJECTS, min(count, 4))]
+            steps = [f"{random.choice(ACTS)} the {item}" for item in random.sample(w.OBJECTS, min(count, 4))]
         joined = ", ".join(steps)
         facts.append((random.choice(w.FORMS["procedure"]).format(name=name, origin=origin, steps=joined), (name, origin, joined)))
         question = random.choice(forms).format(name=name, origin=origin)
@@ -298,9 +297,9 @@ def needle(random: Random, n_facts: int, split: Split) -> Lesson:
     questions = [branch for branch in hidden.branches if branch.question]
     hidden_facts = list(hidden.facts)
     for group in random.sample(lexicon.PLACES, 2):
-        place, number = group[0], str(random.randint(100, 9999))
-        questions.append(Branch(f"What is the secret number of the {place}?", number, (len(hidden_facts),), True))
-        hidden_facts.append((f"The secret number of the {place} is {number}.", (place, number)))
+        location, number = group[0], str(random.randint(100, 9999))
+        questions.append(Branch(f"What is the secret number of the {location}?", number, (len(hidden_facts),), True))
+        hidden_facts.append((f"The secret number of the {location} is {number}.", (location, number)))
     at = sorted(random.choices(range(len(facts) + 1), k=len(hidden_facts)), reverse=True)
     order = random.sample(range(len(hidden_facts)), len(hidden_facts))
     for position, index in zip(at, order, strict=True):
@@ -312,7 +311,7 @@ def needle(random: Random, n_facts: int, split: Split) -> Lesson:
 
 def movements(random: Random, n_facts: int, split: Split) -> Lesson:
     """Who and what is in which room: a story in bAbI's manner, asked at its end."""
-    return rooms.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
+    return babi_lessons.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
 
 
 BABI: Any = settings_for("babi", "public", {"tasks": (1, 2)})
@@ -332,7 +331,7 @@ def maps(random: Random, n_facts: int, split: Split) -> Lesson:
 
 
 def open_maps(random: Random, n_facts: int, split: Split) -> Lesson:
-    """Mostly shortest ways, on small grids without obstacles."""
+    """Mostly shortest routes, on small grids without obstacles."""
     return world_lesson(random, spatial.make_world(random, OPEN, WorldSpec(split, 0, random.randrange(10_000))), ordered=True)
 
 

@@ -1,4 +1,4 @@
-"""Training as a loop that can be killed: checkpoints, resumption, a log; what is trained, and on what, is the trainee's business.
+"""Training as a loop that can be killed: checkpoints, resumption, a log; the trainee decides what is trained, and on what.
 
 Every step's batch follows from (seed, step).
 """

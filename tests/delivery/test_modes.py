@@ -17,9 +17,9 @@ from hippo_core.models.generate import generate
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import prefix_of, render, split
-from tests.models.handmade import TOLD
+from tests.models.handmade import WORLD_TEXTS
 
-FACTS = tuple(TOLD["test-00000"])
+FACTS = tuple(WORLD_TEXTS["test-00000"])
 CUE = "Who sold a guitar?"
 QUESTIONS = [Question.of_texts(CUE, FACTS[:count]) for count in (0, 1, 3, 8)] + [
     Question.of_texts("Where did Otto move?", FACTS[4:6]),
@@ -50,7 +50,7 @@ def made(lm, mode: str, precision="model"):
 
 
 @pytest.fixture(params=["kv", "adapter", "text"])
-def way(request, lm):
+def delivery(request, lm):
     """Each way on each model."""
     return made(lm, request.param)
 
@@ -60,15 +60,15 @@ def tokens_of(lm, question):
     return sum(map(len, split(lm, question.passages, question.text, "short").blocks))
 
 
-def test_each_question_has_its_own_penalty(way):
+def test_each_question_has_its_own_penalty(delivery):
     """In every delivery, masked or not, and whatever the batch."""
     penalties = [ALWAYS, 0.0, ALWAYS, NEVER, None, ALWAYS]
     questions = [replace(question, penalty=penalty) for question, penalty in zip(QUESTIONS, penalties, strict=True)]
     for masked in (False, True):
-        texts = [answer.text for answer in way.ask(questions, 8, 4, masked=masked)]
+        texts = [answer.text for answer in delivery.ask(questions, 8, 4, masked=masked)]
         assert [texts[row] for row in (0, 2, 5)] == ["unknown"] * 3
         assert texts[3] != "unknown"
-        free = [answer.text for answer in way.ask(QUESTIONS, 8, 4, masked=masked)]
+        free = [answer.text for answer in delivery.ask(QUESTIONS, 8, 4, masked=masked)]
         assert [texts[row] for row in (1, 4)] == [free[row] for row in (1, 4)]
 
 
@@ -76,75 +76,75 @@ def plain(lm, questions):
     return generate(lm, [render(lm, [], question.text, "short") for question in questions], 8)
 
 
-def test_with_all_traces_masked_the_path_is_run_and_the_answers_are_those_without(lm, way):
-    masked = way.ask(QUESTIONS, 8, masked=True)
+def test_with_all_traces_masked_the_path_is_run_and_the_answers_are_those_without(lm, delivery):
+    masked = delivery.ask(QUESTIONS, 8, masked=True)
     for answer, bare, question in zip(masked, plain(lm, QUESTIONS), QUESTIONS, strict=True):
         assert answer.tokens == bare.tokens
         assert answer.prompt_tokens == bare.prompt_tokens
         assert answer.trace_tokens == tokens_of(lm, question)
 
 
-def test_without_traces_it_is_the_plain_prompt(lm, way):
+def test_without_traces_it_is_the_plain_prompt(lm, delivery):
     questions = [Question(CUE), Question("Ivo?")]
-    assert [answer.tokens for answer in way.ask(questions, 8)] == [answer.tokens for answer in plain(lm, questions)]
+    assert [answer.tokens for answer in delivery.ask(questions, 8)] == [answer.tokens for answer in plain(lm, questions)]
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("batch_size", [2, 32])
-def test_a_batch_of_many_equals_one_by_one(way, batch_size, masked):
-    together = way.ask(QUESTIONS, 8, batch_size, masked=masked)
-    alone = [way.ask([question], 8, masked=masked)[0] for question in QUESTIONS]
-    for one, other in zip(together, alone, strict=True):
-        assert (one.text, one.tokens, one.prompt_tokens, one.trace_tokens) == (
-            other.text,
-            other.tokens,
-            other.prompt_tokens,
-            other.trace_tokens,
+def test_a_batch_of_many_equals_one_by_one(delivery, batch_size, masked):
+    batched = delivery.ask(QUESTIONS, 8, batch_size, masked=masked)
+    alone = [delivery.ask([question], 8, masked=masked)[0] for question in QUESTIONS]
+    for batched_answer, single_answer in zip(batched, alone, strict=True):
+        assert (batched_answer.text, batched_answer.tokens, batched_answer.prompt_tokens, batched_answer.trace_tokens) == (
+            single_answer.text,
+            single_answer.tokens,
+            single_answer.prompt_tokens,
+            single_answer.trace_tokens,
         )
 
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
 def test_the_order_of_traces_means_nothing(lm, mode):
     turned = [Question.of_texts(question.text, question.passages[::-1]) for question in QUESTIONS]
-    way = made(lm, mode)
-    assert [answer.tokens for answer in way.ask(QUESTIONS, 8)] == [answer.tokens for answer in way.ask(turned, 8)]
+    delivery = made(lm, mode)
+    assert [answer.tokens for answer in delivery.ask(QUESTIONS, 8)] == [answer.tokens for answer in delivery.ask(turned, 8)]
 
 
-def test_what_it_costs_is_told(lm, way):
-    [first] = way.ask([QUESTIONS[2]], 8)
+def test_what_it_costs_is_told(lm, delivery):
+    [first] = delivery.ask([QUESTIONS[2]], 8)
     pieces = split(lm, QUESTIONS[2].passages, CUE, "short")
-    whole = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
-    assert first.prompt_tokens == whole or not pieces.exact
-    [again] = way.ask([QUESTIONS[2]], 8)
-    if isinstance(way, TextDelivery):
+    full_tokens = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
+    assert first.prompt_tokens == full_tokens or not pieces.exact
+    [again] = delivery.ask([QUESTIONS[2]], 8)
+    if isinstance(delivery, TextDelivery):
         assert (first.computed_tokens, again.computed_tokens) == (first.prompt_tokens, first.prompt_tokens)
     else:
         assert (first.computed_tokens, again.computed_tokens) == (first.trace_tokens + len(pieces.tail), len(pieces.tail))
     assert first.latency_ms > 0
 
 
-def test_an_unknown_way_names_the_known_ones(whole):
+def test_an_unknown_way_names_the_known_ones(models):
     with pytest.raises(LabError, match=r"unknown delivery 'adaptor'; legal: adapter, kv"):
-        load_delivery("adaptor", whole["qwen2"])  # type: ignore[arg-type]
+        load_delivery("adaptor", models["qwen2"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
-def test_a_trace_that_is_too_long_is_refused(whole, mode):
+def test_a_trace_that_is_too_long_is_refused(models, mode):
     with pytest.raises(LabError, match=r"the limit of qwen2 is 256.*shorten the trace"):
-        made(whole["qwen2"], mode).ask([Question.of_texts(CUE, (" and ".join(FACTS * 20),))], 8)
+        made(models["qwen2"], mode).ask([Question.of_texts(CUE, (" and ".join(FACTS * 20),))], 8)
 
 
 @pytest.mark.parametrize(
     ("prefix", "blocks", "words"), [("plain", None, "behind the beginning of short prompts"), ("short", [0], "of blocks all")]
 )
-def test_kept_traces_of_another_kind_are_refused(whole, prefix, blocks, words):
-    lm = whole["qwen2"]
+def test_kept_traces_of_another_kind_are_refused(models, prefix, blocks, words):
+    lm = models["qwen2"]
     with pytest.raises(LabError, match=words):
         KVDelivery(lm, PassageKV(lm, prefix_of(lm, prefix), blocks=blocks))
 
 
-def test_text_drops_what_does_not_fit_and_says_so(whole):
-    lm = whole["qwen2"]
+def test_text_drops_what_does_not_fit_and_says_so(models):
+    lm = models["qwen2"]
     [answer] = TextDelivery(lm).ask([Question.of_texts(CUE, FACTS * 10)], 8)
     assert answer.dropped > 0
     assert answer.prompt_tokens <= lm.spec.context_limit - 8

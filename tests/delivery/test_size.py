@@ -6,9 +6,9 @@ from benchmarks.memory.trace_size import QWEN, trace_bytes, traces_per_gb
 from hippo_core.models.kv_storage import KVStorage, shape_of
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import prefix_of
-from tests.models.handmade import TOLD
+from tests.models.handmade import WORLD_TEXTS
 
-FACT = TOLD["test-00000"][0]
+FACT = WORLD_TEXTS["test-00000"][0]
 
 
 @pytest.mark.parametrize("precision", ["model", "bfloat16", "int8"])

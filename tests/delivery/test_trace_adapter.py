@@ -74,9 +74,9 @@ def test_it_starts_as_the_blocks_own_attention(lm, traced):
     adapter = TraceAdapter(lm, AdapterSettings(blocks=(0,), rank=1))
     adapter.parts[0].gate.data.fill_(20.0)
     decoder, due = lm.model.get_decoder(), []
-    held, start = sum(map(tokens_of, traces)), tokens_of(prefix) + max(map(tokens_of, traces))
+    trace_tokens, start = sum(map(tokens_of, traces)), tokens_of(prefix) + max(map(tokens_of, traces))
     hook = decoder.layers[0].self_attn.register_forward_hook(lambda module, given, out: due.append(out[0]))
-    lm.model(**inputs(lm, [tail[:1]], [traces], [start], hidden=[range(held, held + 1)]))
+    lm.model(**inputs(lm, [tail[:1]], [traces], [start], hidden=[range(trace_tokens, trace_tokens + 1)]))
     hook.remove()
     laid = lay_traces([[kv[:1] for kv in traces]], prefix[:1])
     x = lm.model.get_input_embeddings()(torch.tensor([tail[:1]]))
@@ -85,13 +85,13 @@ def test_it_starts_as_the_blocks_own_attention(lm, traced):
 
 
 @pytest.mark.parametrize("blocks", [(), (9,), (-1,), (0, 0)])
-def test_blocks_that_are_not_there_are_refused(whole, blocks):
+def test_blocks_that_are_not_there_are_refused(models, blocks):
     with pytest.raises((LabError, ValueError)):
-        TraceAdapter(whole["qwen2"], AdapterSettings(blocks=blocks))
+        TraceAdapter(models["qwen2"], AdapterSettings(blocks=blocks))
 
 
-def test_a_model_that_is_not_understood_is_refused(whole):
-    lm = whole["qwen2"]
+def test_a_model_that_is_not_understood_is_refused(models):
+    lm = models["qwen2"]
     other = type(
         "Model", (), {"config": type("C", (), {"get_text_config": lambda self, decoder: type("T", (), {"model_type": "gpt2"})()})()}
     )
@@ -99,8 +99,8 @@ def test_a_model_that_is_not_understood_is_refused(whole):
         TraceAdapter(dataclasses.replace(lm, model=other), AdapterSettings(blocks=(0,)))
 
 
-def test_saved_and_loaded_it_is_the_same(whole, traced_tiny, tmp_path):
-    lm, adapter = whole["hippo-tiny"], open_adapter(whole["hippo-tiny"])
+def test_saved_and_loaded_it_is_the_same(models, traced_tiny, tmp_path):
+    lm, adapter = models["hippo-tiny"], open_adapter(models["hippo-tiny"])
     save_adapter(adapter, lm, tmp_path, {"command": "by hand"})
     again = load_adapter(lm, tmp_path)
     assert torch.equal(logits(lm, again, traced_tiny), logits(lm, adapter, traced_tiny))
@@ -108,8 +108,8 @@ def test_saved_and_loaded_it_is_the_same(whole, traced_tiny, tmp_path):
 
 
 @pytest.fixture
-def traced_tiny(whole):
-    lm = whole["hippo-tiny"]
+def traced_tiny(models):
+    lm = models["hippo-tiny"]
     pieces = split(lm, FACTS, CUE, "short")
     [prefix] = encode(lm, [pieces.prefix])
     return prefix, encode(lm, pieces.blocks, prefix), pieces.tail
@@ -123,16 +123,16 @@ def spoil(folder, **changes):
 
 
 @pytest.fixture
-def saved(whole, tmp_path):
-    save_adapter(open_adapter(whole["hippo-tiny"]), whole["hippo-tiny"], tmp_path, {})
+def saved(models, tmp_path):
+    save_adapter(open_adapter(models["hippo-tiny"]), models["hippo-tiny"], tmp_path, {})
     return tmp_path
 
 
-def test_of_other_weights_it_is_refused(whole, saved):
+def test_of_other_weights_it_is_refused(models, saved):
     made = read_sealed(saved / "adapter.json", "")
     write_sealed(saved / "adapter.json", {**made, "base": {"name": "elsewhere", "sha256": "0" * 64}})
     with pytest.raises(LabError, match=r"was fitted on elsewhere \(000000000000\.\.\.\), this is hippo-tiny"):
-        load_adapter(whole["hippo-tiny"], saved)
+        load_adapter(models["hippo-tiny"], saved)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ def test_of_other_weights_it_is_refused(whole, saved):
         ({"parts.0.gate": torch.full((4,), float("nan"))}, "not finite"),
     ],
 )
-def test_tensors_that_do_not_fit_are_refused(whole, saved, changes, words):
+def test_tensors_that_do_not_fit_are_refused(models, saved, changes, words):
     spoil(saved, **changes)
     with pytest.raises(LabError, match=words):
-        load_adapter(whole["hippo-tiny"], saved)
+        load_adapter(models["hippo-tiny"], saved)
 
 
-def test_without_one_the_way_to_fit_it_is_named(whole, tmp_path):
+def test_without_one_the_way_to_fit_it_is_named(models, tmp_path):
     with pytest.raises(LabError, match="make base-model-adapter MODEL=hippo-tiny"):
-        load_adapter(whole["hippo-tiny"], tmp_path)
+        load_adapter(models["hippo-tiny"], tmp_path)

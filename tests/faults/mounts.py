@@ -15,23 +15,23 @@ def mounted(*commands):
     """
     script = " && ".join([*commands, "echo ready", "exec cat"])  # cat ends when its input is closed
     pipe = subprocess.PIPE
-    held = subprocess.Popen(["unshare", "-rm", "sh", "-c", script], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    if held.stdout.readline() != "ready\n":
-        pytest.skip(f"no private mounts here: {held.communicate(timeout=60)[1].strip()}")
+    namespace = subprocess.Popen(["unshare", "-rm", "sh", "-c", script], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    if namespace.stdout.readline() != "ready\n":
+        pytest.skip(f"no private mounts here: {namespace.communicate(timeout=60)[1].strip()}")
     try:
-        yield ("nsenter", f"--target={held.pid}", "--user", "--mount", "--preserve-credentials"), Path(f"/proc/{held.pid}/root")
+        yield ("nsenter", f"--target={namespace.pid}", "--user", "--mount", "--preserve-credentials"), Path(f"/proc/{namespace.pid}/root")
     finally:
-        held.communicate(timeout=60)
+        namespace.communicate(timeout=60)
 
 
-def small_disk(place, kilobytes):
+def small_disk(mount_point, kilobytes):
     """The command that mounts an empty disk of this size."""
-    return f"mkdir -p {place} && mount -t tmpfs -o size={kilobytes}k tmpfs {place}"
+    return f"mkdir -p {mount_point} && mount -t tmpfs -o size={kilobytes}k tmpfs {mount_point}"
 
 
-def read_only(place):
+def read_only(mount_point):
     """The command by which a folder can be written to no more, by root neither."""
-    return f"mkdir -p {place} && mount --bind {place} {place} && mount -o remount,bind,ro {place}"
+    return f"mkdir -p {mount_point} && mount --bind {mount_point} {mount_point} && mount -o remount,bind,ro {mount_point}"
 
 
 def fill(folder, leave=0):

@@ -16,18 +16,18 @@ from tests.training.consolidation.conftest import keep_little
 from tests.training.consolidation.test_live import TRACES, asleep, learn
 
 STORES, WEIGHTS = (400, 150) if LONG else (40, 12)
-TOLD = ["Anna left the bicycle at the station.", "Ben left the lamp at the school.", "Dora left the violin in the attic."]
+SENTENCES = ["Anna left the bicycle at the station.", "Ben left the lamp at the school.", "Dora left the violin in the attic."]
 
 
 def damaged(content, draw):
     """The bytes with one that is another, eight that are, some that are missing, or a part that is nothing."""
-    place, kind = draw.randrange(len(content)), draw.choice(("a bit", "a bit", "eight bytes", "cut", "nothing"))
+    offset, kind = draw.randrange(len(content)), draw.choice(("a bit", "a bit", "eight bytes", "cut", "nothing"))
     if kind == "cut":
-        return content[:place]
+        return content[:offset]
     if kind == "a bit":
-        return content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+        return content[:offset] + bytes([content[offset] ^ 1 << draw.randrange(8)]) + content[offset + 1 :]
     some = bytes(8) if kind == "nothing" else draw.randbytes(8)
-    return (content[:place] + some + content[place + 8 :])[: len(content)]
+    return (content[:offset] + some + content[offset + 8 :])[: len(content)]
 
 
 def memory():
@@ -37,24 +37,24 @@ def memory():
 def all_of(folder):
     """What a memory recalls, forgets, and says of what is left; and the number that the next sentence gets."""
     with memory().open(folder) as opened:
-        recalled = [[trace.text for trace in opened.recall(text, 3).traces] for text in TOLD]
+        recalled = [[trace.text for trace in opened.recall(text, 3).traces] for text in SENTENCES]
         kept = [(trace.id, trace.text, trace.teller, trace.salience, trace.evidence, trace.uses) for trace in opened.traces()]
         forgotten = opened.forget("diary"), [trace.text for trace in opened.traces()]
-        return recalled, kept, forgotten, [one.id for one in opened.teach("Otto is at home.")], list(opened.stores[""].decisions())
+        return recalled, kept, forgotten, [taught.id for taught in opened.teach("Otto is at home.")], list(opened.stores[""].decisions())
 
 
 def test_a_damaged_store_is_refused_or_answers_as_before(tmp_path):
-    with memory().open(tmp_path / "whole") as told:
-        for number, text in enumerate(TOLD):
-            told.teach(text, who="Anna", provenance="leaflet" if number else "diary")
-    whole, draw, refused = all_of(shutil.copytree(tmp_path / "whole", tmp_path / "first")), random.Random(SEED), 0
+    with memory().open(tmp_path / "whole") as opened_memory:
+        for number, text in enumerate(SENTENCES):
+            opened_memory.teach(text, who="Anna", provenance="leaflet" if number else "diary")
+    undamaged, draw, refused = all_of(shutil.copytree(tmp_path / "whole", tmp_path / "first")), random.Random(SEED), 0
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file())
     for number in range(STORES):
         folder = shutil.copytree(tmp_path / "whole", tmp_path / f"{number}")
         path = folder / (draw.choice(files) if number % 8 == 0 else next(name for name in files if name.suffix == ".sqlite"))
         path.write_bytes(damaged(path.read_bytes(), draw))
         try:
-            assert all_of(folder) == whole, number
+            assert all_of(folder) == undamaged, number
         except LabError as error:
             assert "\n" not in str(error)
             refused += 1
@@ -72,14 +72,14 @@ def test_damaged_weights_are_refused_or_the_same(lm, tmp_path, monkeypatch):
     keep_little(monkeypatch, own=True)
     folder = tmp_path / "consolidated"
     learn(lm, folder, TRACES, "sparse")
-    whole, draw, refused = asleep(lm, folder), random.Random(SEED), 0
-    said, [weights] = folder / LINEAGE, folder.glob(f"*/{FILE}")
+    undamaged, draw, refused = asleep(lm, folder), random.Random(SEED), 0
+    lineage, [weights] = folder / LINEAGE, folder.glob(f"*/{FILE}")
     for number in range(WEIGHTS):
-        path = said if number % 3 == 0 else weights
+        path = lineage if number % 3 == 0 else weights
         content = path.read_bytes()
         path.write_bytes(damaged(content, draw))
         try:
-            assert (asleep(lm, folder) == whole).all(), number
+            assert (asleep(lm, folder) == undamaged).all(), number
         except LabError as error:
             assert "\n" not in str(error)
             refused += 1

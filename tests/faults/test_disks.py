@@ -22,7 +22,7 @@ def test_a_disk_that_runs_full_stops_the_grid_and_a_second_call_goes_on(undistur
         full = lab(fresh, "grid", "faults", before=before, TMPDIR=str(temporary))
         assert (full.returncode, len(full.stderr.splitlines())) == (2, 1), full.stdout + full.stderr
         assert "the disk is full" in full.stderr and "free some space and call again" in full.stderr
-        kept = whole(seen)
+        kept = undamaged_records(seen)
         assert len(kept) < RECORDS
         assert leftovers(seen) == []
         assert none_left(fresh)
@@ -62,8 +62,8 @@ def test_a_read_only_place_for_records_is_said_before_any_cell_runs(fresh, tempo
     assert not (fresh / "data/generated").exists()
 
 
-def whole(place):
+def undamaged_records(lab_path):
     """The finished records of the disturbed grid, all of them whole."""
-    found = list(record_folders(place / "executed/faults"))
-    assert [fault for record in found for fault in faults(record)] == []
-    return found
+    folders = list(record_folders(lab_path / "executed/faults"))
+    assert [fault for record in folders for fault in faults(record)] == []
+    return folders

@@ -16,19 +16,19 @@ LATEST = 6.0  # seconds from one kill to the next, at most
 KILLS = 3  # of one grid; a longer loop runs it again from the start
 
 
-def runner(running, place):
+def runner(running, lab_path):
     """The process that was called."""
     return [psutil.Process(running.pid)]
 
 
-def kernel(running, place):
+def kernel(running, lab_path):
     """Any kernel of a cell, forked or not."""
-    return [process for process in kernels_of(place) if process not in fork_server(running, place)]
+    return [process for process in kernels_of(lab_path) if process not in fork_server(running, lab_path)]
 
 
-def fork_server(running, place):
+def fork_server(running, lab_path):
     """What kernels are forked from; they end with it."""
-    return [process for process in kernels_of(place) if not is_forked(process) and "lab.warm.server" in " ".join(process.cmdline())]
+    return [process for process in kernels_of(lab_path) if not is_forked(process) and "lab.warm.server" in " ".join(process.cmdline())]
 
 
 VICTIMS = {"the runner": runner, "a kernel": kernel, "the fork server": fork_server}
@@ -53,16 +53,16 @@ def test_a_kill_loses_nothing_and_changes_nothing(victim, undisturbed, fresh, te
             assert lab(fresh, "report", "faults", TMPDIR=str(temporary)).returncode == 0
 
 
-def disturbed(place, victims, kills, draw, temporary):
+def disturbed(lab_path, victims, kills, draw, temporary):
     """Run the grid to its end with so many kills on the way: how many hit, and the records that were finished at one of them."""
     hit, kept = 0, {}
     for _ in range(kills + 2):
-        running = start(place, "faults", TMPDIR=str(temporary))
+        running = start(lab_path, "faults", TMPDIR=str(temporary))
         try:
-            while hit < kills and (found := await_one(running, place, victims, draw)):
-                found.kill()
+            while hit < kills and (victim := await_one(running, lab_path, victims, draw)):
+                victim.kill()
                 hit += 1
-                now = finished(place)
+                now = finished(lab_path)
                 assert {file: now.get(file) for file in kept} == kept
                 kept = now
             end = ended(running)
@@ -74,11 +74,11 @@ def disturbed(place, victims, kills, draw, temporary):
     raise AssertionError(f"not finished after {hit} kills and so many calls: {end.stdout}\n{end.stderr}")
 
 
-def await_one(running, place, victims, draw):
+def await_one(running, lab_path, victims, draw):
     """A victim at a moment drawn; None where the grid ends before there is one, or hangs."""
     moment = time.monotonic() + draw.uniform(0, LATEST)
     while running.poll() is None and time.monotonic() < moment + LIMIT:
-        if time.monotonic() > moment and (found := victims(running, place)):
-            return draw.choice(found)
+        if time.monotonic() > moment and (victim := victims(running, lab_path)):
+            return draw.choice(victim)
         time.sleep(0.05)
     return None

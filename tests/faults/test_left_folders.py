@@ -23,10 +23,10 @@ def other(tmp_path):
 
 
 def test_a_folder_goes_when_its_process_was_killed_and_not_before(other, tmp_path):
-    held = tmp_path / other.stdout.readline().strip()
-    (held / "socket").touch()
+    others_folder = tmp_path / other.stdout.readline().strip()
+    (others_folder / "socket").touch()
     mine, hold = held_folder(tmp_path, "x.")
-    assert sorted(tmp_path.iterdir()) == sorted([held, mine])
+    assert sorted(tmp_path.iterdir()) == sorted([others_folder, mine])
     other.kill()
     other.wait(timeout=60)
     again, _ = held_folder(tmp_path, "x.")

@@ -27,40 +27,40 @@ print(seed, overrides)
 
 @pytest.mark.skipif(not LONG, reason="`make test-faults` runs 200 at once")
 def test_many_cells_at_once_are_done_and_keep_apart(tmp_path, temporary):
-    place = make_lab(tmp_path / "lab")
+    lab_path = make_lab(tmp_path / "lab")
     cells = CELLS // len(SEEDS) * len(SEEDS)
-    prepare(place, cells)
-    ran = lab(place, "grid", "many", "--jobs", str(cells), before=FEW_FILES, limit=540, TMPDIR=str(temporary))
+    prepare(lab_path, cells)
+    ran = lab(lab_path, "grid", "many", "--jobs", str(cells), before=FEW_FILES, limit=540, TMPDIR=str(temporary))
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
     assert ran.stderr == "", ran.stderr
     assert "once more, alone" not in ran.stdout
     assert f"{cells + len(SEEDS) + 1} done, 0 skipped, 0 failed" in ran.stdout
-    assert records.verify(place / "executed/many") == (cells + len(SEEDS) + 1, [])  # with the data sets and the report
-    found = [assert_its_own(record) for record in records.records_of(place / "executed/many")]
-    assert len(set(found)) == len(found) == cells
-    assert none_left(place)
+    assert records.verify(lab_path / "executed/many") == (cells + len(SEEDS) + 1, [])  # with the data sets and the report
+    checked = [assert_its_own(record) for record in records.records_of(lab_path / "executed/many")]
+    assert len(set(checked)) == len(checked) == cells
+    assert none_left(lab_path)
 
 
-def prepare(place, cells):
+def prepare(lab_path, cells):
     """A grid of so many cells, of some seeds and many variants of a preset, and a notebook that says what it was told."""
     axes = {"suites": ["episodic"], "presets": ["baselines/rag_bm25"], "models": ["model"], "sizes": [4], "seeds": list(SEEDS)}
     grid = {"title": "many", "timeout": 500, "blocks": [{**axes, "overrides": [[f"k={k + 1}"] for k in range(cells // len(SEEDS))]}]}
-    (place / "params/grids/many.yaml").write_text(yaml.safe_dump(grid))
-    path = place / "notebooks/02_baseline.ipynb"
+    (lab_path / "params/grids/many.yaml").write_text(yaml.safe_dump(grid))
+    path = lab_path / "notebooks/02_baseline.ipynb"
     notebook = json.loads(path.read_text())
     *_, begin, compute = notebook["cells"]
     begin["source"] += MEET.replace("ALL", str(cells))
-    told = {'"prompt_tokens": 7': '"prompt_tokens": int(overrides[0][2:])', '"generated_tokens": 2': '"generated_tokens": seed'}
-    for usual, own in told.items():
-        assert usual in compute["source"]
-        compute["source"] = compute["source"].replace(usual, own)
+    replacements = {'"prompt_tokens": 7': '"prompt_tokens": int(overrides[0][2:])', '"generated_tokens": 2': '"generated_tokens": seed'}
+    for default, own in replacements.items():
+        assert default in compute["source"]
+        compute["source"] = compute["source"].replace(default, own)
     path.write_text(json.dumps(notebook))
 
 
 def assert_its_own(record):
     """The parameters of a record, after a look whether its rows and what its notebook printed are theirs."""
-    told = records.read_meta(record)["parameters"]
-    seed, overrides = told["seed"], told["overrides"]
+    parameters = records.read_meta(record)["parameters"]
+    seed, overrides = parameters["seed"], parameters["overrides"]
     rows = records.read_rows(record)
     assert set(rows["prompt_tokens"]) == {int(overrides[0][2:])}
     assert set(rows["generated_tokens"]) == {seed}

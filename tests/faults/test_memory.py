@@ -55,7 +55,7 @@ def short_sleeps(monkeypatch, tmp_path):
 
 
 def teach(memory, draw, number):
-    sentences = [draw.choice(SENTENCES).format(f"Q{number}x{place}q") for place in range(draw.choice((1, 3, BLOCK)))]
+    sentences = [draw.choice(SENTENCES).format(f"Q{number}x{index}q") for index in range(draw.choice((1, 3, BLOCK)))]
     memory.teach(sentences, provenance=f"source {draw.randrange(3)}")
 
 
@@ -106,9 +106,9 @@ def all_of(memory):
     return rows, notes, slept and (slept.way, slept.steps, slept.sentences)
 
 
-def parts(found):
+def parts(contents):
     """What `all_of` says, part by part: each store with its notes, and what is in the model."""
-    rows, notes, slept = found
+    rows, notes, slept = contents
     return [*((rows[name], notes[name]) for name in rows), slept]
 
 
@@ -150,16 +150,16 @@ def test_after_a_kill_a_live_memory_is_as_one_that_was_never_killed(preset, lm, 
         unheard = begun[-1] if len(begun) > acknowledged else None
         before = expected = all_of(undisturbed)
         with memory.open(folder):
-            found = all_of(memory)
-            if done := found != expected:
+            contents = all_of(memory)
+            if done := contents != expected:
                 assert unheard
                 list(step(undisturbed, number))
                 expected = all_of(undisturbed)
-            apart = found != expected and unheard in ("sleep", "consolidate")  # of a sleep each part is whole, by itself
-            assert found == expected or (
-                apart and all(one in ends for one, *ends in zip(*map(parts, (found, before, expected)), strict=True))
+            apart = contents != expected and unheard in ("sleep", "consolidate")  # of a sleep each part is whole, by itself
+            assert contents == expected or (
+                apart and all(part in ends for part, *ends in zip(*map(parts, (contents, before, expected)), strict=True))
             )
-            assert marks(folder) <= marks(found)
+            assert marks(folder) <= marks(contents)
             memory.ask("Who sold a guitar?", recall=False)  # by what sleep has put into the model, which is there whole
         if apart:
             undisturbed.close()
@@ -185,7 +185,7 @@ def to_the_disk(first=None, sql="", *_):
 def test_what_several_stores_are_told_or_forget_is_all_or_nothing_whatever_it_is_killed_at(kind, lm, quick):
     memory = Memory(lm, "memory/all")
     with memory.open(quick / "told"):
-        memory.teach([sentence.format(f"Q{place}x0q") for place, sentence in enumerate(SENTENCES)], provenance="source 0")
+        memory.teach([sentence.format(f"Q{index}x0q") for index, sentence in enumerate(SENTENCES)], provenance="source 0")
         memory.sleep(consolidate="sparse", steps=1)
         before = all_of(memory)
     with memory.open(shutil.copytree(quick / "told", quick / "undisturbed")):

@@ -33,8 +33,8 @@ rare = pytest.mark.skipif(not LONG, reason="`make test-faults` kills sleeps at r
 def learn(lm, number, folder, trained=lambda: None):  # noqa: F811
     """The `number`-th sleep: traces, way and steps are drawn from it and the seed. `trained` is called before anything is written."""
     draw = random.Random(f"{SEED} {number}")
-    traces, way, steps = draw.sample(TRACES, draw.choice((1, 2, 3))), draw.choice(("lora", "sparse")), draw.choice((1, 2, 3))
-    for done in live.learn(lm, traces, way, steps, folder):
+    traces, update_rule, steps = draw.sample(TRACES, draw.choice((1, 2, 3))), draw.choice(("lora", "sparse")), draw.choice((1, 2, 3))
+    for done in live.learn(lm, traces, update_rule, steps, folder):
         if done == steps:
             trained()
 
@@ -43,9 +43,9 @@ def state(folder):
     """What a sleep left: the checksum of its weights, and what it says of itself."""
     if not (folder / LINEAGE).exists():
         return None
-    said = json.loads((folder / LINEAGE).read_text())
-    del said["at"], said["seal"]  # which is of the time and the folder, too
-    return sha256(folder / said.pop("folder") / FILE), said
+    lineage = json.loads((folder / LINEAGE).read_text())
+    del lineage["at"], lineage["seal"]  # which is of the time and the folder, too
+    return sha256(folder / lineage.pop("folder") / FILE), lineage
 
 
 @rare
@@ -74,12 +74,12 @@ def test_a_killed_sleep_leaves_the_earlier_one_or_its_own_whole(lm, tmp_path, qu
         acknowledged = [word for word, *_ in killed(work, draw.uniform(0, WRITING if late else LATEST * took[-1]))].count("done")
         number += acknowledged
         before = undisturbed(number - 1) if acknowledged else before
-        found = state(folder)
-        if done := found != before:
+        current = state(folder)
+        if done := current != before:
             before = undisturbed(number)
-        assert found == before
-        way = live.load_update(lm, folder)
-        way.detach()
+        assert current == before
+        update_rule = live.load_update(lm, folder)
+        update_rule.detach()
         counted.add("sleep", done)
     learn(lm, number, folder)
     assert state(folder) == undisturbed(number)
@@ -92,26 +92,26 @@ def test_a_sleep_that_is_killed_goes_on_to_the_undisturbed_end(lm, tmp_path):  #
     print(f"FAULT_SEED={SEED} KILLS={KILLS}")
     counted, draw, number, ends = Count("a sleep with checkpoints"), random.Random(f"{SEED} going on"), 1, 0
 
-    def whole(number, workshop, out):
-        way = make_update_rule("lora", lm, 4, 2)
+    def train_to_end(number, checkpoint_dir, out):
+        update_rule = make_update_rule("lora", lm, 4, 2)
         try:
             recipe = Quick(way="lora", rank=4, first_block=2, steps=4, questions=8, seed=number)
-            trained = Sleep(recipe, lm, way, TRACES, shuffled(len(TRACES), f"{SEED} {number}"))
-            train(trained, workshop, lambda _: None, every=1)
+            trained = Sleep(recipe, lm, update_rule, TRACES, shuffled(len(TRACES), f"{SEED} {number}"))
+            train(trained, checkpoint_dir, lambda _: None, every=1)
             with new_folder(out) as new:
-                way.save(new)
+                update_rule.save(new)
         finally:
-            way.detach()
+            update_rule.detach()
 
     def work(say):
         say("begun", "sleep")
-        whole(number, tmp_path / "workshop", tmp_path / f"{number}")
+        train_to_end(number, tmp_path / "workshop", tmp_path / f"{number}")
         say("done")
         signal.pause()
 
     def undisturbed(number):
         out, begin = tmp_path / f"undisturbed {number}", time.monotonic()
-        whole(number, tmp_path / f"workshop {number}", out)
+        train_to_end(number, tmp_path / f"workshop {number}", out)
         return sha256(out / FILE), time.monotonic() - begin
 
     _, took = undisturbed(0)

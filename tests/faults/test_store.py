@@ -62,50 +62,50 @@ def teacher(folder, size, before=()):
     return subprocess.Popen(command, cwd=root(), stdout=pipe, stderr=pipe, text=True, env=around)
 
 
-def said(lines):
+def acknowledged_of(lines):
     """Sizes of the batches that were acknowledged, by number, and how many replays were."""
     words = [line.split() for line in lines if line.endswith("\n")]
-    told = {int(number): int(size) for kind, number, size in words if kind == "told"}
-    return told, max((int(number) for kind, number, _ in words if kind == "replayed"), default=0)
+    appended = {int(number): int(size) for kind, number, size in words if kind == "told"}
+    return appended, max((int(number) for kind, number, _ in words if kind == "replayed"), default=0)
 
 
-def assert_whole(store, told, replays):
+def assert_complete(store, appended, replays):
     """What was acknowledged is there; of what was not, one batch at most, and that one whole. Uses and decay are those of whole replays."""
-    found = {}
+    traces_by_number = {}
     for trace in store.traces():
-        found.setdefault(trace.time, []).append(trace)
-    assert set(told) <= set(found)
-    assert len(set(found) - set(told)) <= 1
-    assert {number: len(found[number]) for number in told} == told
+        traces_by_number.setdefault(trace.time, []).append(trace)
+    assert set(appended) <= set(traces_by_number)
+    assert len(set(traces_by_number) - set(appended)) <= 1
+    assert {number: len(traces_by_number[number]) for number in appended} == appended
     assert [decision.trace_id for decision in store.decisions()] == [trace.id for trace in store.traces()]
     done = len(store.history())
     assert replays <= done <= replays + 1
-    for number, traces in found.items():
+    for number, traces in traces_by_number.items():
         assert len({(trace.uses, trace.salience) for trace in traces}) == 1
-        assert [trace.source for trace in traces] == [f"{number}/{place}" for place in range(len(traces))]
+        assert [trace.source for trace in traces] == [f"{number}/{index}" for index in range(len(traces))]
 
 
-def tell(store, draw, number):
+def append_some(store, draw, number):
     """Traces with a mark in their words and one in their payload, and what was decided about them."""
     world, provenance, size = f"w{number % 3}", f"source {draw.randrange(4)}", draw.choice(SIZES)
-    told = []
-    for place in range(size):
-        mark = f"<{number}/{place}>"
+    traces = []
+    for index in range(size):
+        mark = f"<{number}/{index}>"
         words, payload = f"{'a fact ' * 20}{mark}", f"vector {mark}".encode() * 4
-        told.append(Trace(world, mark, words, provenance=provenance, time=number, payload=payload))
+        traces.append(Trace(world, mark, words, provenance=provenance, time=number, payload=payload))
     with store.together():
-        ids, about = store.append(told), {"provenance": provenance}
-        statements = [Statement(one.source, world, one.text, number) for one in told]
-        store.log([Decision(one, 1.0, {}, {}, "insert", own, about) for one, own in zip(statements, ids, strict=True)])
+        ids, about = store.append(traces), {"provenance": provenance}
+        statements = [Statement(trace.source, world, trace.text, number) for trace in traces]
+        store.log([Decision(trace, 1.0, {}, {}, "insert", own, about) for trace, own in zip(statements, ids, strict=True)])
 
 
 def replay(store, draw, number):
     """Uses, decay, other payloads, in one batch."""
-    found = some(store, draw)
+    replayed = some(store, draw)
     with store.maintenance("replay"):
-        store.use([trace.id for trace in found])
+        store.use([trace.id for trace in replayed])
         store.decay(0.01)
-        store.update_payloads({trace.id: trace.payload + b"." for trace in found})
+        store.update_payloads({trace.id: trace.payload + b"." for trace in replayed})
 
 
 def forget(store, draw, number):
@@ -142,11 +142,11 @@ def purge(store, draw, number):
 
 
 def some(store, draw):
-    found = store.traces()
-    return draw.sample(found, min(len(found), draw.choice((1, 5, 50))))
+    traces = store.traces()
+    return draw.sample(traces, min(len(traces), draw.choice((1, 5, 50))))
 
 
-OFTEN = {tell: 6, replay: 3, forget: 3, forget_a_source: 2, forget_a_world: 1, delete: 2, evict: 1, rollback: 1, purge: 1}
+OFTEN = {append_some: 6, replay: 3, forget: 3, forget_a_source: 2, forget_a_world: 1, delete: 2, evict: 1, rollback: 1, purge: 1}
 
 
 def step(store, number):
@@ -164,7 +164,7 @@ def all_of(store):
 
 def marks(content):
     """The marks in bytes, or in rows."""
-    return {tuple(map(int, found)) for found in MARK.findall(content if isinstance(content, bytes) else repr(content).encode())}
+    return {tuple(map(int, mark)) for mark in MARK.findall(content if isinstance(content, bytes) else repr(content).encode())}
 
 
 def on_the_disk(folder):
@@ -209,12 +209,12 @@ def test_after_a_kill_a_store_is_as_one_that_was_never_killed(tmp_path, quick):
             assert {mark for mark in there if mark[0] != number} <= may  # what was acknowledged as removed is in no file, opened or not
             writes = draw.random() < 0.5 or left_in_a_close(tmp_path)  # who writes next puts things right: this process, or a victim
             with TraceStore.open(tmp_path, "s1", MARKED, read_only=not writes) as store:
-                found = all_of(store)
-            if done := found != expected:
+                contents = all_of(store)
+            if done := contents != expected:
                 assert unheard
                 list(step(undisturbed, number))
                 expected = all_of(undisturbed)
-            assert found == expected
+            assert contents == expected
             assert not writes or on_the_disk(tmp_path) == marks(expected)
             left, untold = (set(), set()) if writes else (there, untold | {number})
             number += unheard is not None  # done or not, it is not tried again
@@ -226,7 +226,7 @@ def test_after_a_kill_a_store_is_as_one_that_was_never_killed(tmp_path, quick):
 def test_a_deletion_is_all_or_nothing_whatever_statement_it_is_killed_at(kind, quick):
     with TraceStore.create(quick / "told", "s1", MARKED) as store:
         for number in range(3):
-            tell(store, random.Random(f"{number}"), number)
+            append_some(store, random.Random(f"{number}"), number)
         store.update_payloads({trace.id: trace.payload + b"." for trace in store.traces()})
         store.delete([1, 2])
         before = all_of(store)
@@ -264,7 +264,7 @@ def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):
         assert running.returncode == 1
         assert trouble.splitlines()[-1].startswith("OSError: [Errno 28] No space left on device")
         shutil.copytree(seen / "hei_nw", copy / "hei_nw", dirs_exist_ok=True)
-    told, replays = said(lines.splitlines(keepends=True))
+    appended, replays = acknowledged_of(lines.splitlines(keepends=True))
     with TraceStore.open(copy, "s1", IDENTITY) as store:
-        assert_whole(store, told, replays)
-        assert len(told) > 0
+        assert_complete(store, appended, replays)
+        assert len(appended) > 0

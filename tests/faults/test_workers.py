@@ -28,27 +28,27 @@ def test_killed_workers_lose_nothing_and_change_nothing(cluster, undisturbed, fr
         assert_as_if_undisturbed(fresh, undisturbed)
 
 
-def disturbed(place, cluster, workers, kills, draw):  # noqa: F811
+def disturbed(lab_path, cluster, workers, kills, draw):  # noqa: F811
     """Run the grid on the cluster with so many kills on the way, a new worker after each; how many hit before the grid had ended."""
     words = [*COMMAND, "grid", "faults", "--executor", "dask", "--scheduler", cluster.address, "--kernel", "cold"]
     pipe = subprocess.PIPE
-    running = subprocess.Popen(words, cwd=place, env=environment(place), text=True, stdout=pipe, stderr=pipe)
+    running = subprocess.Popen(words, cwd=lab_path, env=environment(lab_path), text=True, stdout=pipe, stderr=pipe)
     hit, kept, until = 0, {}, time.monotonic() + LIMIT
     try:
         while running.poll() is None and time.monotonic() < until:
             time.sleep(draw.uniform(0.5, LATEST))
-            if hit < kills and running.poll() is None and list((place / "executed").rglob(".running")):
+            if hit < kills and running.poll() is None and list((lab_path / "executed").rglob(".running")):
                 victim = draw.choice(workers)
                 victim.kill()
-                workers[workers.index(victim)] = cluster.add(place)
+                workers[workers.index(victim)] = cluster.add(lab_path)
                 hit += 1
-                now = finished(place)
+                now = finished(lab_path)
                 assert {file: now.get(file) for file in kept} == kept
                 kept = now
         end = ended(running)
     finally:
         running.kill()
     assert end.returncode == 0, end.stdout + end.stderr
-    now = finished(place)
+    now = finished(lab_path)
     assert {file: now.get(file) for file in kept} == kept
     return hit

@@ -6,12 +6,12 @@ from tests.lab.cli.wrong_commands import MORE, SHORT, beside, command_lines, end
 
 def test_wrong_commands_end_in_a_line(tmp_path, capsys, monkeypatch):
     short, wrong = list(command_lines(SHORT)), []
-    with beside(tmp_path / "lab") as place:
-        monkeypatch.setenv("HIPPO_ROOT", str(place))
-        monkeypatch.chdir(place / "executed")
+    with beside(tmp_path / "lab") as lab_path:
+        monkeypatch.setenv("HIPPO_ROOT", str(lab_path))
+        monkeypatch.chdir(lab_path / "executed")
         for words in [*short, *command_lines(MORE)] if LONG else short[-3:]:
             try:
-                code, lines = ended([word.replace("{lab}", str(place)) for word in words], capsys, monkeypatch)
+                code, lines = ended([word.replace("{lab}", str(lab_path)) for word in words], capsys, monkeypatch)
             except BaseException as error:
                 code, lines = type(error).__name__, [str(error)[:200]]
             lines = [line for line in lines if not line.startswith("left out, not counted: ")]  # said of a record, whatever comes of it

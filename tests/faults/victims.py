@@ -26,18 +26,18 @@ def killed(work, moment):
         finally:
             os._exit(1)
     os.close(writing)
-    with open(reading) as heard:
-        said = [heard.readline()]
-        while moment is None and said[-1] not in ("", "ended\n"):
-            said.append(heard.readline())
+    with open(reading) as pipe:
+        lines = [pipe.readline()]
+        while moment is None and lines[-1] not in ("", "ended\n"):
+            lines.append(pipe.readline())
         time.sleep(moment or 0)
         os.kill(child, signal.SIGKILL)
-        said += heard
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, "".join(said)
-    return [line.split() for line in said if line.endswith("\n")]
+        lines += pipe
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, "".join(lines)
+    return [line.split() for line in lines if line.endswith("\n")]
 
 
-def killed_at_each(prepare, *places, when=lambda *given: True):
+def killed_at_each(prepare, *patched, when=lambda *given: True):
     """Kill forks of this process at their first call of some functions, at the second, and so on: yields the number of the call and what
     the fork had said, of the last one ["ended"] too, which came to its end before it was killed.
 
@@ -49,22 +49,22 @@ def killed_at_each(prepare, *places, when=lambda *given: True):
     number, words = 0, []
     while ["ended"] not in words:
         number += 1
-        words = killed(partial(_ended_at, number, prepare, places, when), None)
+        words = killed(partial(_ended_at, number, prepare, patched, when), None)
         yield number, words
 
 
-def _ended_at(number, prepare, places, when, say):
+def _ended_at(number, prepare, patched, when, say):
     work, calls = prepare(number), count(1)
 
-    def counted(whole):
+    def counted(function):
         def call(*given, **named):
             if when(*given) and next(calls) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return whole(*given, **named)
+            return function(*given, **named)
 
         return call
 
-    for owner, name in places:
+    for owner, name in patched:
         setattr(owner, name, counted(getattr(owner, name)))
     work(say)
     say("ended")

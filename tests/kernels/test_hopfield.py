@@ -85,21 +85,21 @@ def test_a_masked_row_is_as_if_it_were_not_there(impl, cues):
 def test_the_only_row_that_may_be_used_comes_back_however_low_its_score(impl, cues, beta, size):
     """A softmax over one score is 1 whatever that score is; no masked row, and nothing beyond the last, takes a share of it."""
     memory, cue, _ = draw(9, 1100, cues, 5)
-    one, cue = 1050, cue.abs() * size
-    memory[one] = -size if beta > 0 else size
-    assert (beta * cue.double() @ memory[one].double() < -1e31).all()
-    due = memory[one].expand(cues, -1)
-    assert torch.equal(complete(memory, cue, beta, torch.arange(1100) == one, impl), due)
-    assert torch.equal(complete(memory[one : one + 1], cue, beta, None, impl), due)
+    only_row, cue = 1050, cue.abs() * size
+    memory[only_row] = -size if beta > 0 else size
+    assert (beta * cue.double() @ memory[only_row].double() < -1e31).all()
+    due = memory[only_row].expand(cues, -1)
+    assert torch.equal(complete(memory, cue, beta, torch.arange(1100) == only_row, impl), due)
+    assert torch.equal(complete(memory[only_row : only_row + 1], cue, beta, None, impl), due)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
 def test_a_cue_alone_is_the_same_cue_among_many(impl):
     memory, cue, mask = draw(6, 50, 5, 24)
-    together = complete(memory, cue, 8.0, mask, impl)
+    batched = complete(memory, cue, 8.0, mask, impl)
     _, off = dense(memory, cue, 8.0, mask)
-    alone = torch.cat([complete(memory, one[None], 8.0, mask, impl) for one in cue])
-    assert ((together - alone).abs() <= 2 * off).all()
+    alone = torch.cat([complete(memory, row[None], 8.0, mask, impl) for row in cue])
+    assert ((batched - alone).abs() <= 2 * off).all()
 
 
 @settings(max_examples=30, deadline=None)

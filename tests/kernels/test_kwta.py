@@ -10,7 +10,7 @@ from hippo_core.errors import LabError
 from hippo_core.kernels.kwta import kwta
 from tests.kernels.impls import IMPLS, device
 
-NEAR_HALVES = [127 * 0.5 / place for place in range(1, 127)]  # entries whose quotients lie at the edges of rounding
+NEAR_HALVES = [127 * 0.5 / step for step in range(1, 127)]  # entries whose quotients lie at the edges of rounding
 
 
 def code(x, winners, impl):
@@ -22,8 +22,8 @@ def by_hand(row, winners: int) -> list[tuple[int, int]]:
     row = np.asarray(row, np.float32)
     largest = np.abs(row).max()
     q = [int(np.rint(entry / largest * np.float32(127))) if largest else 0 for entry in row]
-    best = sorted(range(len(q)), key=lambda place: (-abs(q[place]), place))[:winners]
-    return [(place, q[place]) for place in sorted(best) if q[place]]
+    best = sorted(range(len(q)), key=lambda index: (-abs(q[index]), index))[:winners]
+    return [(index, q[index]) for index in sorted(best) if q[index]]
 
 
 def entries(seed: int, rows: int, dims: int, kind: str) -> torch.Tensor:
@@ -49,7 +49,7 @@ def test_every_version_is_the_contract_bit_for_bit(impl, kind, dims, winners):
     assert indices.shape == values.shape == (6, winners)
     for row in range(6):
         due = by_hand(x[row], winners)
-        kept = [(int(place), int(value)) for place, value in zip(indices[row], values[row], strict=True)]
+        kept = [(int(index), int(value)) for index, value in zip(indices[row], values[row], strict=True)]
         assert kept == due + [(-1, 0)] * (winners - len(due))
 
 
@@ -69,7 +69,7 @@ def test_halves_go_to_the_even_neighbour(impl, sign, power):
     x = torch.tensor([[*odd, largest]]) * 2.0**power * sign
     indices, values = code(x, 128, impl)
     even = [k + k % 2 for k in range(127)]
-    kept = {place: sign * q for place, q in enumerate([*even, 127]) if q}
+    kept = {index: sign * q for index, q in enumerate([*even, 127]) if q}
     assert dict(zip(indices[0, : len(kept)].tolist(), values[0, : len(kept)].tolist(), strict=True)) == kept
     assert (indices[0, len(kept) :] == -1).all()
 
@@ -77,10 +77,10 @@ def test_halves_go_to_the_even_neighbour(impl, sign, power):
 @pytest.mark.parametrize("impl", IMPLS)
 def test_one_row_alone_is_the_same_row_among_many(impl):
     x = entries(1, 5, 40, "ties")
-    together = code(x, 4, impl)
+    batched = code(x, 4, impl)
     for row in range(5):
         alone = code(x[row : row + 1], 4, impl)
-        assert all(torch.equal(one[0], many[row]) for one, many in zip(alone, together, strict=True))
+        assert all(torch.equal(single[0], many[row]) for single, many in zip(alone, batched, strict=True))
 
 
 @settings(max_examples=60, deadline=None)

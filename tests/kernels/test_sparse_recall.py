@@ -13,20 +13,20 @@ from tests.kernels.impls import IMPLS, device, draw_code, to
 
 def recall(store, cue, top, mask, impl):
     where = device(impl)
-    found = sparse_recall(Code(*to(where, *store)), Code(*to(where, *cue)), top, *to(where, mask), impl=impl)
-    return found.ids.cpu(), found.scores.cpu()
+    recalled = sparse_recall(Code(*to(where, *store)), Code(*to(where, *cue)), top, *to(where, mask), impl=impl)
+    return recalled.ids.cpu(), recalled.scores.cpu()
 
 
 def by_hand(store: Code, cue: Code, top: int, mask: torch.Tensor | None) -> list[list[tuple[int, int]]]:
     """The contract with dictionaries and Python's integers."""
     stored, asked = dictionaries(store), dictionaries(cue)
     allowed = [True] * len(stored) if mask is None else mask.tolist()
-    found = []
-    for one in asked:
-        scores = [(sum(value * one.get(dim, 0) for dim, value in row.items()), number) for number, row in enumerate(stored)]
+    ranked = []
+    for cue_values in asked:
+        scores = [(sum(value * cue_values.get(dim, 0) for dim, value in row.items()), number) for number, row in enumerate(stored)]
         best = sorted((-score, number) for score, number in scores if score > 0 and allowed[number])[:top]
-        found.append([(number, -score) for score, number in best] + [(-1, 0)] * (top - len(best)))
-    return found
+        ranked.append([(number, -score) for score, number in best] + [(-1, 0)] * (top - len(best)))
+    return ranked
 
 
 def dictionaries(code: Code) -> list[dict[int, int]]:
@@ -103,7 +103,7 @@ def test_permuting_stored_rows_permutes_ids(seed, impl):
     assert torch.equal(scores, same)
     back = torch.where(moved >= 0, order[moved.clamp(min=0)], -1)
     for cue_number in range(3):  # of equal scores the order is by the row's new number
-        key = [sorted(zip(scores[cue_number].tolist(), found[cue_number].tolist(), strict=True)) for found in (ids, back)]
+        key = [sorted(zip(scores[cue_number].tolist(), recalled[cue_number].tolist(), strict=True)) for recalled in (ids, back)]
         assert key[0] == key[1]
 
 
@@ -112,10 +112,10 @@ def test_permuting_stored_rows_permutes_ids(seed, impl):
 def test_a_batch_is_its_cues_one_by_one_and_masked_rows_never_come(seed, impl):
     store, cue = draw_code(seed, 30, 5, 12), draw_code(seed + 1, 4, 5, 12)
     mask = torch.rand(30, generator=torch.Generator().manual_seed(seed)) > 0.5
-    together = recall(store, cue, 7, mask, impl)
+    batched = recall(store, cue, 7, mask, impl)
     alone = [recall(store, Code(*(part[number : number + 1] for part in cue)), 7, mask, impl) for number in range(4)]
-    assert all(torch.equal(part, torch.cat(each)) for part, each in zip(together, zip(*alone, strict=True), strict=True))
-    assert mask[together[0][together[0] >= 0]].all()
+    assert all(torch.equal(part, torch.cat(each)) for part, each in zip(batched, zip(*alone, strict=True), strict=True))
+    assert mask[batched[0][batched[0] >= 0]].all()
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,9 @@ def test_a_gradient_of_the_merge_is_that_of_the_whole():
     mask[1, :3] = False
     mask[:, 4] = True
     q.requires_grad_()
-    whole, _ = trace_attention(q, k, v, mask, impl="reference")
+    full, _ = trace_attention(q, k, v, mask, impl="reference")
     parts = [trace_attention(q, k[:, :, part], v[:, :, part], mask[:, part], impl="cpu") for part in (slice(0, 3), slice(3, 6))]
-    due, got = (torch.autograd.grad(out.square().sum(), q)[0] for out in (whole, merge(*parts[0], *parts[1])[0]))
+    due, got = (torch.autograd.grad(out.square().sum(), q)[0] for out in (full, merge(*parts[0], *parts[1])[0]))
     assert torch.allclose(due, got, atol=1e-10)
 
 

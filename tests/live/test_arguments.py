@@ -36,9 +36,9 @@ def one_line(call, *given, **named):
     """What a call with wrong arguments says."""
     with pytest.raises(LabError) as raised:
         call(*given, **named)
-    said = str(raised.value)
-    assert "\n" not in said
-    return said
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
 
 
 CALLS = {
@@ -74,7 +74,7 @@ def test_wrong_values_are_one_line_each_and_store_nothing(memory, name, tmp_path
     before = memory.traces()
     call, right = CALLS[name]
     for value in STRANGE:
-        if not any(value is one or (type(value) is type(one) and value == one) for one in right):
+        if not any(value is example or (type(value) is type(example) and value == example) for example in right):
             one_line(call, memory, value)
     assert memory.traces() == before
 
@@ -84,8 +84,8 @@ def test_a_batch_with_one_bad_sentence_is_not_stored_at_all(memory, wrong):
     before = memory.traces()
     batch = [f"Person {number} has a key." for number in range(70)]
     assert one_line(memory.teach, [*batch, wrong]).startswith("text 71 of 71")
-    told = [Observation(Statement("", "", text, 0), teller="Otto") for text in batch]
-    one_line(list, memory.tell([*told, Observation(Statement("", "", "Otto is here.", 0), teller=wrong or None)]))
+    observations = [Observation(Statement("", "", text, 0), teller="Otto") for text in batch]
+    one_line(list, memory.tell([*observations, Observation(Statement("", "", "Otto is here.", 0), teller=wrong or None)]))
     assert memory.traces() == before
 
 
@@ -115,7 +115,7 @@ def test_an_open_memory_stays_open_where_another_folder_cannot_be(memory, tmp_pa
 
 
 @pytest.fixture
-def told(tmp_path):
+def memory_folder(tmp_path):
     """A closed memory's folder, with a sentence of a diary."""
     with Memory(method=RAG).open(tmp_path / "memory") as opened:
         opened.teach(["Ben has the lamp.", "Dora has the violin."], provenance="diary")
@@ -136,14 +136,14 @@ def told(tmp_path):
         b'{"forget": "diary", "memory": null, "seal": null}',
     ],
 )
-def test_a_note_that_the_lab_did_not_write_is_refused_and_nothing_is_lost(told, begun):
-    (told / BEGUN).write_bytes(begun)
-    assert "its seal does not fit; move it away" in one_line(Memory(method=RAG).open, told)
-    assert (told / BEGUN).read_bytes() == begun
-    with Memory(method=RAG).open(told, read_only=True) as opened:
+def test_a_note_that_the_lab_did_not_write_is_refused_and_nothing_is_lost(memory_folder, begun):
+    (memory_folder / BEGUN).write_bytes(begun)
+    assert "its seal does not fit; move it away" in one_line(Memory(method=RAG).open, memory_folder)
+    assert (memory_folder / BEGUN).read_bytes() == begun
+    with Memory(method=RAG).open(memory_folder, read_only=True) as opened:
         assert len(opened) == 2
-    (told / BEGUN).rename(told / "away.json")
-    with Memory(method=RAG).open(told) as opened:
+    (memory_folder / BEGUN).rename(memory_folder / "away.json")
+    with Memory(method=RAG).open(memory_folder) as opened:
         assert len(opened) == 2
 
 
@@ -152,31 +152,31 @@ def test_a_note_that_the_lab_did_not_write_is_refused_and_nothing_is_lost(told, 
     [
         {},
         *({"forget": what} for what in (None, "", "\u200b", 1.5, True, ["diary"])),
-        *({"tell": told, "first": 3} for told in (5, [5], [{}], [{"text": 5}], [{"text": "Otto is here.", "fact": 1}])),
+        *({"tell": memory_folder, "first": 3} for memory_folder in (5, [5], [{}], [{"text": 5}], [{"text": "Otto is here.", "fact": 1}])),
         *({"tell": [{"text": "Otto is here."}], "first": first} for first in (None, "3", 2**70)),
         {"tell": [{"text": "Otto is here."}]},
     ],
 )
-def test_a_sealed_note_that_says_nothing_that_can_be_done_is_refused(told, begun):
-    with Memory(method=RAG).open(told) as opened:
-        write_sealed(told / BEGUN, {**begun, "memory": opened._identified})
-    assert "does not say what was begun" in one_line(Memory(method=RAG).open, told)
-    (told / BEGUN).unlink()
-    with Memory(method=RAG).open(told) as opened:
+def test_a_sealed_note_that_says_nothing_that_can_be_done_is_refused(memory_folder, begun):
+    with Memory(method=RAG).open(memory_folder) as opened:
+        write_sealed(memory_folder / BEGUN, {**begun, "memory": opened._identified})
+    assert "does not say what was begun" in one_line(Memory(method=RAG).open, memory_folder)
+    (memory_folder / BEGUN).unlink()
+    with Memory(method=RAG).open(memory_folder) as opened:
         assert len(opened) == 2
 
 
-def test_a_note_of_another_memory_is_refused(told, tmp_path):
+def test_a_note_of_another_memory_is_refused(memory_folder, tmp_path):
     with Memory(method=RAG).open(tmp_path / "other") as other:
-        write_sealed(told / BEGUN, {"forget": "diary", "memory": other._identified})
-    assert "was written for another memory" in one_line(Memory(method=RAG).open, told)
-    with Memory(method=RAG).open(told, read_only=True) as opened:
+        write_sealed(memory_folder / BEGUN, {"forget": "diary", "memory": other._identified})
+    assert "was written for another memory" in one_line(Memory(method=RAG).open, memory_folder)
+    with Memory(method=RAG).open(memory_folder, read_only=True) as opened:
         assert len(opened) == 2
 
 
-def test_a_note_that_comes_while_a_memory_is_open_is_refused_too(told):
-    with Memory(method=RAG).open(told) as opened:
-        (told / BEGUN).write_text(json.dumps({"forget": "diary"}))
+def test_a_note_that_comes_while_a_memory_is_open_is_refused_too(memory_folder):
+    with Memory(method=RAG).open(memory_folder) as opened:
+        (memory_folder / BEGUN).write_text(json.dumps({"forget": "diary"}))
         for call in (lambda: opened.teach("Otto is here."), lambda: opened.forget(1), lambda: opened.sleep("sparse")):
             one_line(call)
         assert len(opened) == 2
@@ -184,23 +184,23 @@ def test_a_note_that_comes_while_a_memory_is_open_is_refused_too(told):
 
 def names(folder):
     """All files, folders and links below a folder; no link is followed."""
-    return sorted(os.path.join(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files))
+    return sorted(os.path.join(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
 
 
-def test_files_and_folders_of_the_user_beside_a_memory_stay(told, tmp_path):
+def test_files_and_folders_of_the_user_beside_a_memory_stay(memory_folder, tmp_path):
     own = tmp_path / "own"
-    for folder in (own, told / "consolidated/mine", told / "consolidated/.0123456789abcdef.x"):
+    for folder in (own, memory_folder / "consolidated/mine", memory_folder / "consolidated/.0123456789abcdef.x"):
         folder.mkdir(parents=True)
         (folder / "diary.txt").write_text("Monday")
     for name in (".begun.json.bak", ".begun.json.abcdefgh", "consolidated/.lineage.json.old"):
-        (told / name).write_text("mine")
-    (told / ".begun.json.abcdefgh.hippo-unwritten").symlink_to(own / "diary.txt")
-    (told / "consolidated/0123456789abcdef").symlink_to(own)
+        (memory_folder / name).write_text("mine")
+    (memory_folder / ".begun.json.abcdefgh.hippo-unwritten").symlink_to(own / "diary.txt")
+    (memory_folder / "consolidated/0123456789abcdef").symlink_to(own)
     before = names(tmp_path)
-    with Memory(method=RAG).open(told) as opened:
+    with Memory(method=RAG).open(memory_folder) as opened:
         opened.forget("diary")
         opened.wake()
-    with Memory(method=RAG).open(told):
+    with Memory(method=RAG).open(memory_folder):
         pass
     assert names(tmp_path) == before
 

@@ -16,10 +16,10 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from tests.models.running import runs_of, runs_to_read
 
-MET = ("Anna left the bicycle at the station.", "Ben gave the lamp to Carl.")
+EPISODES = ("Anna left the bicycle at the station.", "Ben gave the lamp to Carl.")
 CHAIN = ("Carla works for the Marlow company.", "The Marlow company is in Lima.")
-WAY = ("The mill is north of the inn.", "The inn is east of the well.")
-LEFT, CITY, HOW = (
+MAP = ("The mill is north of the inn.", "The inn is east of the well.")
+LEFT, CITY, ROUTE_QUESTION = (
     "Where did Anna leave the bicycle?",
     "In which city is the employer of Carla?",
     "Which directions lead from the mill to the well?",
@@ -30,7 +30,7 @@ ROUTE = (
 )
 COPIED = "program, model copies"
 CASES = {  # method, settings, what is told, the question, what the model reads, who composed the answer
-    "one fact": ("memory/hei_nw", {"encoder": "own"}, MET, LEFT, (Read(MET[0], "teller"), Read(LEFT, "asker")), "model"),
+    "one fact": ("memory/hei_nw", {"encoder": "own"}, EPISODES, LEFT, (Read(EPISODES[0], "teller"), Read(LEFT, "asker")), "model"),
     "a chain as told": (
         "memory/sgc_rss",
         {"encoder": "own", "relational.wording": "own"},
@@ -55,9 +55,9 @@ CASES = {  # method, settings, what is told, the question, what the model reads,
         (Read("In which city is the employer of Carla: Lima.", "program"), Read(CITY, "asker")),
         COPIED,
     ),
-    "a route": ("memory/smpd", {"encoder": "own"}, WAY, HOW, ROUTE, COPIED),
-    "a composite's route": ("memory/all", {}, (*MET, *WAY), HOW, ROUTE, COPIED),
-    "a composite's fact": ("memory/all", {}, (*MET, *WAY), LEFT, (Read(MET[0], "teller"), Read(LEFT, "asker")), "model"),
+    "a route": ("memory/smpd", {"encoder": "own"}, MAP, ROUTE_QUESTION, ROUTE, COPIED),
+    "a composite's route": ("memory/all", {}, (*EPISODES, *MAP), ROUTE_QUESTION, ROUTE, COPIED),
+    "a composite's fact": ("memory/all", {}, (*EPISODES, *MAP), LEFT, (Read(EPISODES[0], "teller"), Read(LEFT, "asker")), "model"),
 }
 
 
@@ -69,40 +69,42 @@ def lm():
 @pytest.mark.parametrize("delivery", ["text", "kv"])
 @pytest.mark.parametrize("case", CASES)
 def test_an_answer_shows_what_the_model_read(lm, case, delivery):
-    preset, settings, told, question, read, by = CASES[case]
+    preset, settings, sentences, question, read, by = CASES[case]
     with Memory(lm, preset, {**settings, "delivery": delivery}) as memory:
-        memory.teach(told)
+        memory.teach(sentences)
         rows = runs_of(lm, memory.method.delivery)
         answer = memory.ask(question)
     assert (answer.read, answer.composed_by) == (read, by)
-    together = case == "a chain as told"  # one text, which is run as one
-    assert list(map(list, rows)) == list(map(list, runs_to_read(lm, answer.read, together, delivery)))
+    as_one_text = case == "a chain as told"  # one text, which is run as one
+    assert list(map(list, rows)) == list(map(list, runs_to_read(lm, answer.read, as_one_text, delivery)))
     assert all(f'"{part.text}"{" (written by a program)" * (part.by == "program")}' in answer.why for part in answer.read)
-    assert [trace.text for trace in answer.traces] == (list(WAY) if read is ROUTE else list(told) if "chain" in case else [MET[0]])
+    assert [trace.text for trace in answer.traces] == (
+        list(MAP) if read is ROUTE else list(sentences) if "chain" in case else [EPISODES[0]]
+    )
 
 
 TRACES = (Trace("w", "1", "Ada went."), Trace("w", "2", "Ada came."))
-SAID = Delivered("Ada", (1,), 9, 9, 1, 1.0, -0.1, "...", 4)
+DELIVERED = Delivered("Ada", (1,), 9, 9, 1, 1.0, -0.1, "...", 4)
 
 
 def test_who_composed_an_answer_follows_from_what_the_method_brings():
-    told = Retrieved(TRACES)
-    end = replace(told, restated="Who came: Ada.")
+    retrieved_plain = Retrieved(TRACES)
+    end = replace(retrieved_plain, restated="Who came: Ada.")
 
-    def by(retrieved, delivered=SAID, masked=False):
+    def by(retrieved, delivered=DELIVERED, masked=False):
         return composed_by(read_of("Who came?", retrieved, delivered, masked), retrieved, delivered)
 
-    assert [by(told), by(end), by(replace(end, reworded=True))] == ["model", COPIED, "model"]
-    assert by(replace(told, rephrased="Who came back?")) == "model"
-    assert by(end, masked=True) == by(end, replace(SAID, dropped=1)) == "model"  # the model saw nothing of it
-    assert by(told, replace(SAID, decided=True)) == by(end, replace(SAID, generated_tokens=0)) == "program"
+    assert [by(retrieved_plain), by(end), by(replace(end, reworded=True))] == ["model", COPIED, "model"]
+    assert by(replace(retrieved_plain, rephrased="Who came back?")) == "model"
+    assert by(end, masked=True) == by(end, replace(DELIVERED, dropped=1)) == "model"  # the model saw nothing of it
+    assert by(retrieved_plain, replace(DELIVERED, decided=True)) == by(end, replace(DELIVERED, generated_tokens=0)) == "program"
 
 
 def test_what_had_no_room_was_not_read():
-    told, short = Retrieved(TRACES), replace(SAID, dropped=1)
-    assert read_of("Who?", told, short, False) == (Read("Ada came.", "teller"), Read("Who?", "asker"))
-    assert left_of(told, short) == TRACES[1:]
-    end = replace(told, restated="Who came: Ada.", rephrased="Who is it?")
+    retrieved, short = Retrieved(TRACES), replace(DELIVERED, dropped=1)
+    assert read_of("Who?", retrieved, short, False) == (Read("Ada came.", "teller"), Read("Who?", "asker"))
+    assert left_of(retrieved, short) == TRACES[1:]
+    end = replace(retrieved, restated="Who came: Ada.", rephrased="Who is it?")
     assert read_of("Who?", end, short, False) == (Read("Who is it?", "program"),)
     assert left_of(end, short) == ()
 
@@ -118,6 +120,6 @@ def test_an_unknown_that_a_method_decides_is_no_answer_of_the_model_and_never_cu
 def test_an_answer_that_the_limit_cut_says_so(lm):
     with Memory(lm, settings={"encoder": "own"}) as memory:
         memory.teach("Anna left the bicycle at the old station by the river.")
-        cut, whole = memory.ask(LEFT, tokens=1), memory.ask(LEFT)
+        cut, complete = memory.ask(LEFT, tokens=1), memory.ask(LEFT)
     assert cut.cut and "was cut after 1 tokens" in cut.why
-    assert not whole.cut and "was cut" not in whole.why
+    assert not complete.cut and "was cut" not in complete.why

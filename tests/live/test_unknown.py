@@ -6,7 +6,7 @@ from hippo_core import Memory
 from hippo_core.errors import LabError
 from hippo_core.methods.presets import load_preset
 
-TOLD = (
+SENTENCES = (
     "On Monday, Carla sold a guitar at the market.",
     "Omar bought a lamp at the Finch shop.",
     "The Finch shop is in Lima.",
@@ -22,11 +22,11 @@ ASKED = {  # method: what is asked, what tells it, the answer
 @pytest.mark.parametrize("together", [False, True], ids=["alone", "all"])
 @pytest.mark.parametrize(("method", "asked"), ASKED.items(), ids=ASKED)
 def test_what_was_never_told_is_unknown_and_once_told_it_is_answered(tmp_path, method, asked, together):
-    question, told, answer = asked
+    question, statements, answer = asked
     with Memory("hippo-tiny", "memory/all" if together else method).open(tmp_path / "m") as memory:
-        memory.teach(TOLD)
+        memory.teach(SENTENCES)
         assert str(memory.ask(question)) == "unknown"
-        memory.teach([f"{text.strip(' .')}." for text in told.split(". ")])
+        memory.teach([f"{text.strip(' .')}." for text in statements.split(". ")])
         assert str(memory.ask(question)) == answer
 
 

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from hippo_core.models import minilm as encoder
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from tests.models.handmade import ASKED, TOLD, folders, lm, loaded
+from tests.models.handmade import ASKED, WORLD_TEXTS, folders, lm, loaded
 
 __all__ = ["folders", "lm", "loaded"]
 
@@ -23,7 +23,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     """Lower-case word pieces of the handmade texts, opened by [CLS] and closed by [SEP]; like MiniLM's it says to pad and cut at 128."""
     words = Tokenizer(WordPiece(unk_token="[UNK]"))
     words.normalizer, words.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    texts = [text for told in TOLD.values() for text in told] + [question for asked in ASKED.values() for question, *_ in asked]
+    texts = [text for told in WORLD_TEXTS.values() for text in told] + [question for asked in ASKED.values() for question, *_ in asked]
     words.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=200, special_tokens=SPECIAL, show_progress=False))
     words.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     words.enable_truncation(128)

@@ -19,7 +19,7 @@ from hippo_core.retrieval.key_encoder import KeyHead, KeySettings, MiniLMStates
 from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.pieces import PieceHead, PieceSettings
 from hippo_core.retrieval.text_encoder import with_payloads
-from recipes.key import KeyRecipe, draw_room, states_of, train_key
+from recipes.key import KeyRecipe, draw_batch, states_of, train_key
 from tests.methods.asking import bound, choose, index_of, needs_minilm
 from tests.models.handmade import worlds
 
@@ -189,7 +189,7 @@ def share_found(module, source, recipe) -> float:
 
     random, right, count = Random(99), 0, 0
     for _ in range(6):
-        room = states_of(source, draw_room(random, recipe))
+        room = states_of(source, draw_batch(random, recipe))
         texts = [torch.stack([module(state[None].float(), torch.ones(1, len(state), dtype=torch.bool))[0] for state in some])
                  for some in (room.facts, room.cues)]  # fmt: skip
         nearest = (normalize(texts[1], dim=-1) @ normalize(texts[0], dim=-1).T).argmax(1)

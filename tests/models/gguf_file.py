@@ -19,7 +19,11 @@ NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-WHOLE = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
+FIXED_NAMES = {
+    "model.embed_tokens.weight": "token_embd.weight",
+    "model.norm.weight": "output_norm.weight",
+    "lm_head.weight": "output.weight",
+}
 
 
 def write_gguf(lm: LanguageModel, path: Path) -> Path:
@@ -58,8 +62,8 @@ def _add_words(writer: gguf.GGUFWriter, lm: LanguageModel) -> None:
 
 def _stored(name: str, tensor: torch.Tensor, config) -> tuple[str, object]:
     """GGUF's name; queries and keys with rotary pairs as neighbours, as llama.cpp has them."""
-    if name in WHOLE:
-        return WHOLE[name], tensor.numpy()
+    if name in FIXED_NAMES:
+        return FIXED_NAMES[name], tensor.numpy()
     _, _, layer, part = name.removesuffix(".weight").split(".", 3)
     heads = {"self_attn.q_proj": config.num_attention_heads, "self_attn.k_proj": config.num_key_value_heads}.get(part)
     if heads:

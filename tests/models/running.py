@@ -13,7 +13,7 @@ def note_runs(lm: Any, rows: list[list[int]]) -> Any:
         ids, mask = given["input_ids"], given.get("attention_mask")
         if ids.shape[1] > 1:
             seen = ids.new_ones(ids.shape) if mask is None else mask[:, -ids.shape[1] :]
-            rows.extend(row[one.bool()].tolist() for row, one in zip(ids, seen, strict=True))
+            rows.extend(row[mask.bool()].tolist() for row, mask in zip(ids, seen, strict=True))
 
     return lm.model.register_forward_pre_hook(note, with_kwargs=True)
 
@@ -22,10 +22,10 @@ def runs_of(lm: Any, delivery: Any) -> list[list[int]]:
     """A list to which the rows that the model runs for a delivery are added from now on."""
     rows: list[list[int]] = []
 
-    def noted(usual):
+    def noted(original):
         def call(*args, **more):
             with note_runs(lm, rows):
-                return usual(*args, **more)
+                return original(*args, **more)
 
         return call
 
@@ -34,7 +34,7 @@ def runs_of(lm: Any, delivery: Any) -> list[list[int]]:
     return rows
 
 
-def runs_to_read(lm: Any, parts: Iterable[tuple[str, str]], together: bool = False, delivery: str = "text") -> list[list[int]]:
+def runs_to_read(lm: Any, parts: Iterable[tuple[str, str]], as_one_text: bool = False, delivery: str = "text") -> list[list[int]]:
     """The rows of token ids that the model runs to read these parts, each question behind its lines: a prompt, or each line once and the
     question behind it. `together`: the lines are one text."""
     rows, kept, group = [], set(), []
@@ -43,7 +43,7 @@ def runs_to_read(lm: Any, parts: Iterable[tuple[str, str]], together: bool = Fal
             group.append(text)
             continue
         *lines, question = group
-        pieces = split(lm, ["\n".join(lines)] if together and lines and delivery != "text" else lines, question, "short")
+        pieces = split(lm, ["\n".join(lines)] if as_one_text and lines and delivery != "text" else lines, question, "short")
         blocks, group = list(map(tuple, pieces.blocks)), []
         if delivery == "text":
             rows.append([*pieces.prefix, *(token for block in blocks for token in block), *pieces.tail])

@@ -41,7 +41,10 @@ def prompts(lm):
 def asks(lm, penalties=None):
     pieces = [split(lm, [], question, "short") for question in QUESTIONS]
     prefix = encode_blocks(lm, pieces[0].prefix, []).prefix
-    return [Ask(piece.tail, (prefix,), len(piece.prefix), penalty=one) for piece, one in zip(pieces, penalties or [None] * 4, strict=True)]
+    return [
+        Ask(piece.tail, (prefix,), len(piece.prefix), penalty=penalty)
+        for piece, penalty in zip(pieces, penalties or [None] * 4, strict=True)
+    ]
 
 
 def test_unknown_is_one_token_behind_the_prompts_of_the_labs_own_model(tiny):
@@ -68,48 +71,50 @@ def test_a_penalty_is_taken_from_the_tokens_of_unknown_alone(lm):
     assert torch.equal(logprobs, before)
 
 
-def in_both_ways(lm, penalties=None):
+def in_both_modes(lm, penalties=None):
     return generate(lm, prompts(lm), 8, penalties=penalties), ask(lm, asks(lm, penalties), 8, batch_size=3)
 
 
 def test_held_back_far_enough_the_model_says_something_else(tiny):
-    for free, held_back in zip(in_both_ways(with_penalty(tiny, 0.0)), in_both_ways(with_penalty(tiny, 50.0)), strict=True):
-        assert {one.text for one in free} == {"unknown"}  # nothing stands in front
-        assert "unknown" not in {one.text for one in held_back}
-        for one, other in zip(free, held_back, strict=True):
-            assert one.first_logprob > other.first_logprob  # what the model itself gave to the token that was chosen
-            assert other.first_logprob > -30
+    for free, penalised in zip(in_both_modes(with_penalty(tiny, 0.0)), in_both_modes(with_penalty(tiny, 50.0)), strict=True):
+        assert {answer.text for answer in free} == {"unknown"}  # nothing stands in front
+        assert "unknown" not in {answer.text for answer in penalised}
+        for free_answer, penalised_answer in zip(free, penalised, strict=True):
+            assert free_answer.first_logprob > penalised_answer.first_logprob  # what the model itself gave to the token that was chosen
+            assert penalised_answer.first_logprob > -30
 
 
 def test_an_answer_says_how_near_unknown_was_whatever_was_held_back(tiny):
-    free, forbidden, held_back = (in_both_ways(with_penalty(tiny, nats), of) for nats, of in ((0.0, None), (0.0, [NEVER] * 4), (1.5, None)))
-    for way in range(2):
-        due = [one.first_logprob - other.first_logprob for one, other in zip(free[way], forbidden[way], strict=True)]
+    free, forbidden, penalised = (
+        in_both_modes(with_penalty(tiny, nats), of) for nats, of in ((0.0, None), (0.0, [NEVER] * 4), (1.5, None))
+    )
+    for mode in range(2):
+        due = [answer.first_logprob - other.first_logprob for answer, other in zip(free[mode], forbidden[mode], strict=True)]
         assert min(due) > 0
-        for found, less in ((free, 0.0), (forbidden, 0.0), (held_back, 1.5)):
-            assert [one.unknown_margin + less for one in found[way]] == pytest.approx(due, abs=1e-4)
+        for answers, less in ((free, 0.0), (forbidden, 0.0), (penalised, 1.5)):
+            assert [answer.unknown_margin + less for answer in answers[mode]] == pytest.approx(due, abs=1e-4)
 
 
 def test_each_row_has_its_own_penalty_and_the_model_s_where_none_is_given(tiny):
     mixed = [NEVER, None, ALWAYS, 0.0]
-    for free, held_back, found in zip(
-        in_both_ways(with_penalty(tiny, 0.0)),
-        in_both_ways(tiny, [NEVER] * 4),
-        in_both_ways(with_penalty(tiny, 50.0), mixed),
+    for free, penalised, answers in zip(
+        in_both_modes(with_penalty(tiny, 0.0)),
+        in_both_modes(tiny, [NEVER] * 4),
+        in_both_modes(with_penalty(tiny, 50.0), mixed),
         strict=True,
     ):
-        due = [held_back[0], held_back[1], free[2], free[3]]
-        assert [one.text for one in found] == [one.text for one in due]
-        assert [one.first_logprob for one in found] == pytest.approx([one.first_logprob for one in due], abs=1e-4)
+        due = [penalised[0], penalised[1], free[2], free[3]]
+        assert [answer.text for answer in answers] == [answer.text for answer in due]
+        assert [answer.first_logprob for answer in answers] == pytest.approx([answer.first_logprob for answer in due], abs=1e-4)
 
 
 def test_always_is_unknown_and_nothing_else_whatever_the_tokens(lm):
     alone = generate(lm, prompts(lm), 12, penalties=[0.0] * 4)
-    for found in in_both_ways(lm, [ALWAYS, 0.0, ALWAYS, 0.0]):
-        assert [found[row].text for row in (0, 2)] == ["unknown"] * 2
-        assert [found[row].tokens for row in (0, 2)] == [lm.unknown.word] * 2
-        assert all(math.isfinite(one.first_logprob) for one in found)
-        assert [found[row].tokens[:1] for row in (1, 3)] == [alone[row].tokens[:1] for row in (1, 3)]
+    for answers in in_both_modes(lm, [ALWAYS, 0.0, ALWAYS, 0.0]):
+        assert [answers[row].text for row in (0, 2)] == ["unknown"] * 2
+        assert [answers[row].tokens for row in (0, 2)] == [lm.unknown.word] * 2
+        assert all(math.isfinite(answer.first_logprob) for answer in answers)
+        assert [answers[row].tokens[:1] for row in (1, 3)] == [alone[row].tokens[:1] for row in (1, 3)]
 
 
 def test_later_tokens_are_not_held_back(lm):

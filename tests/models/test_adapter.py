@@ -70,8 +70,8 @@ def test_the_update_is_in_the_weights(made, base):
 
 
 def test_the_merge_is_in_float32_whatever_runs(made, base):
-    whole, half = (load(spec(base, made[0], dtype=dtype), device="cpu").model.state_dict() for dtype in ("float32", "bfloat16"))
-    assert all(torch.equal(tensor, whole[name].bfloat16()) for name, tensor in half.items())
+    full, half = (load(spec(base, made[0], dtype=dtype), device="cpu").model.state_dict() for dtype in ("float32", "bfloat16"))
+    assert all(torch.equal(tensor, full[name].bfloat16()) for name, tensor in half.items())
 
 
 def test_an_adapter_may_be_stored_in_bfloat16(adapter, base):

@@ -14,9 +14,9 @@ PARTS = sorted(path for path in (root() / "data/weights").glob("*/*.json") if "s
 TRAINED = sorted(path.parent for path in (root() / "data/weights").glob("*/training.json"))
 
 
-def flipped(place):
+def flipped(offset):
     def damage(content):
-        content[place] ^= 1
+        content[offset] ^= 1
         return content
 
     return damage
@@ -37,14 +37,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def damage(path, how):
-    path.write_bytes(how(bytearray(path.read_bytes())))
+def damage(path, spoil):
+    path.write_bytes(spoil(bytearray(path.read_bytes())))
 
 
 def test_a_part_is_read_as_it_was_written(folder):
     torch.manual_seed(3)
     weight = nn.Linear(4, 4).weight
-    again = load_part(OWNER, "head", lambda told: nn.Linear(told["width"], 4), folder)
+    again = load_part(OWNER, "head", lambda values: nn.Linear(values["width"], 4), folder)
     assert torch.equal(again.weight, weight) and not again.weight.requires_grad
     assert read_part(OWNER, "head", folder)["weights"] == {"key": 0.25}
 
@@ -53,13 +53,13 @@ def test_a_part_is_read_as_it_was_written(folder):
 def test_damaged_tensors_are_refused(folder, how):
     damage(folder / "head.safetensors", how)
     with pytest.raises(LabError, match=r"^\S*head\.safetensors is damaged: .*; fit it again: `python fit\.py`$"):
-        load_part(OWNER, "head", lambda told: nn.Linear(4, 4), folder)
+        load_part(OWNER, "head", lambda values: nn.Linear(4, 4), folder)
 
 
 @pytest.mark.parametrize(("old", "new"), [("0.25", "0.75"), ('"tensors"', '"tensor5"'), ('"width": 4', '"width": 5')])
 def test_a_damaged_description_is_refused(folder, old, new):
     damage(folder / "head.json", lambda content: content.replace(old.encode(), new.encode()))
-    for read in (lambda: read_part(OWNER, "head", folder), lambda: load_part(OWNER, "head", lambda told: nn.Linear(4, 4), folder)):
+    for read in (lambda: read_part(OWNER, "head", folder), lambda: load_part(OWNER, "head", lambda values: nn.Linear(4, 4), folder)):
         with pytest.raises(LabError, match=r"^\S*head\.json is damaged .*; fit it again: `python fit\.py`$"):
             read()
 

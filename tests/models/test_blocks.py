@@ -11,9 +11,9 @@ from hippo_core.models.ask import Ask, ask, ask_blocks
 from hippo_core.models.generate import generate
 from hippo_core.models.kv import encode_blocks, inputs, tokens_of
 from hippo_core.models.prompt import render, split
-from tests.models.handmade import TOLD
+from tests.models.handmade import WORLD_TEXTS
 
-FACTS = TOLD["test-00000"]
+FACTS = WORLD_TEXTS["test-00000"]
 QUESTION = "Who sold a guitar?"
 CLOSE = 1e-5  # of logits about 10 in size: float32 sums in another order
 
@@ -73,7 +73,7 @@ def test_it_is_one_pass_with_overlapping_positions_and_a_mask_between_blocks(lm)
     of = torch.tensor([part for part, ids in enumerate(parts) for _ in ids])
     after_blocks = len(pieces.prefix) + max(map(len, pieces.blocks))
     begins = [0, *[len(pieces.prefix)] * len(pieces.blocks), after_blocks]
-    positions = torch.tensor([begin + place for begin, ids in zip(begins, parts, strict=True) for place in range(len(ids))])
+    positions = torch.tensor([begin + offset for begin, ids in zip(begins, parts, strict=True) for offset in range(len(ids))])
     sees = (of[:, None] == of) | (of == 0) | (of[:, None] == len(parts) - 1)
     mask = (sees & torch.ones_like(sees).tril())[None, None]
     ids = torch.tensor([[token for part in parts for token in part]])
@@ -87,10 +87,10 @@ def test_a_batch_of_many_equals_one_by_one(lm, batch_size):
     made = encode_blocks(lm, pieces.prefix, pieces.blocks)
     chosen = [made.blocks[:count] for count in (0, 1, 3, 8)] + [made.blocks[4:6], made.blocks[7:]]
     tails = [split(lm, [], question, "short").tail for question in ["Who?", QUESTION, "Where did Otto move?", "Ivo?", QUESTION, "Lena?"]]
-    together = ask_blocks(lm, made.prefix, chosen, tails, 8, batch_size=batch_size)
+    batched = ask_blocks(lm, made.prefix, chosen, tails, 8, batch_size=batch_size)
     alone = [ask_blocks(lm, made.prefix, [blocks], [tail], 8)[0] for blocks, tail in zip(chosen, tails, strict=True)]
-    assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
-    assert [answer.prompt_tokens for answer in together] == [answer.prompt_tokens for answer in alone]
+    assert [answer.tokens for answer in batched] == [answer.tokens for answer in alone]
+    assert [answer.prompt_tokens for answer in batched] == [answer.prompt_tokens for answer in alone]
 
 
 def test_hidden_tokens_of_a_row_are_run_and_not_seen(lm):
@@ -98,9 +98,9 @@ def test_hidden_tokens_of_a_row_are_run_and_not_seen(lm):
     prefix = encode_blocks(lm, first, []).prefix
     hidden = range(len(first), len(first) + len(between))
     rows = [Ask([*between, *last], (prefix,), len(first), hidden), Ask(last, (prefix,), len(first))]
-    one, other = ask(lm, rows, 8)
-    assert one.tokens == other.tokens
-    assert (one.prompt_tokens, one.computed_tokens) == (len(first) + len(last), len(between) + len(last))
+    hidden, other = ask(lm, rows, 8)
+    assert hidden.tokens == other.tokens
+    assert (hidden.prompt_tokens, hidden.computed_tokens) == (len(first) + len(last), len(between) + len(last))
 
 
 def test_blocks_without_a_prefix(lm):

@@ -63,11 +63,11 @@ def test_many_writers_stay_within_the_limit_and_a_sixteenth_each(tmp_path):
 
 def test_a_full_folder_is_said_once(tmp_path):
     folder = BoundedFolder(tmp_path, 1000)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for number in range(8):
             folder.write(tmp_path / str(number), filling(300))
-    assert len(said) == 1 and size(tmp_path) <= 1000
+    assert len(warned) == 1 and size(tmp_path) <= 1000
 
 
 def test_a_file_above_the_limit_is_refused(tmp_path):
@@ -107,8 +107,8 @@ def test_a_damaged_file_is_refused(tmp_path, at):
     folder = BoundedFolder(tmp_path, 1000)
     folder.write(tmp_path / "a", filling(300))
     path = tmp_path / f"a{SUFFIX}"
-    whole = bytearray(path.read_bytes())
-    whole[at] ^= 1
-    path.write_bytes(whole)
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
     with pytest.raises(LabError, match=r"is damaged.*delete it"):
         folder.read(tmp_path / "a")

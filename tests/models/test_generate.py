@@ -24,25 +24,25 @@ def test_tokens_are_those_of_transformers(lm):
         theirs = lm.model.generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12, eos_token_id=list(lm.stop_ids)
         )
-        [ours] = generate(lm, [prompt], 12)
-        assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()
+        [generated] = generate(lm, [prompt], 12)
+        assert list(generated.tokens) == theirs[0, ids.shape[1] :].tolist()
 
 
 @pytest.mark.parametrize("batch_size", [2, 3, 9])
 def test_a_batch_of_one_equals_a_batch_of_many(lm, batch_size):
     prompts = PROMPTS + items_prompts(lm)
     alone = [generate(lm, [prompt], 12)[0] for prompt in prompts]
-    together = generate(lm, prompts, 12, batch_size)
-    assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
-    assert [answer.prompt_tokens for answer in together] == [len(lm.encode(prompt)) for prompt in prompts]
+    batched = generate(lm, prompts, 12, batch_size)
+    assert [answer.tokens for answer in batched] == [answer.tokens for answer in alone]
+    assert [answer.prompt_tokens for answer in batched] == [len(lm.encode(prompt)) for prompt in prompts]
 
 
 def test_rows_that_end_early_do_not_disturb_the_others(lm):
     """Every token that some row produces first becomes, in turn, a stop token: rows then leave the batch at different steps."""
-    whole = [answer.tokens for answer in generate(lm, PROMPTS, 12)]
-    for stop in {tokens[place] for tokens in whole for place in (0, 2, 5) if place < len(tokens)}:
+    full = [answer.tokens for answer in generate(lm, PROMPTS, 12)]
+    for stop in {tokens[index] for tokens in full for index in (0, 2, 5) if index < len(tokens)}:
         stopping = type(lm)(**{**vars(lm), "stop_ids": (*lm.stop_ids, stop)})
-        due = [tokens[: tokens.index(stop) + 1] if stop in tokens else tokens for tokens in whole]
+        due = [tokens[: tokens.index(stop) + 1] if stop in tokens else tokens for tokens in full]
         assert [answer.tokens for answer in generate(stopping, PROMPTS, 12)] == due
 
 
@@ -53,8 +53,8 @@ def test_a_stop_string_cuts_after_words_and_not_before(loaded):
     [cut] = generate(lm, ["Mara"], 12, stop=[middle])
     assert cut.text == free.text[: free.text.index(middle)].strip()
     assert cut.generated_tokens <= free.generated_tokens
-    [whole] = generate(lm, ["Mara"], 12, stop=[free.text[:1]])
-    assert whole.text.startswith(free.text[:1])
+    [complete] = generate(lm, ["Mara"], 12, stop=[free.text[:1]])
+    assert complete.text.startswith(free.text[:1])
 
 
 def test_an_answer_in_plain_text_ends_with_its_line():
@@ -76,5 +76,5 @@ def test_the_cache_takes_as_much_as_the_formula_says(folders):
     lm = load(load_spec(str(folders["llama"])), device="cpu")
     cache = DynamicCache(config=lm.model.config)
     lm.model(torch.arange(3, 40)[None], past_key_values=cache)
-    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
-    assert kv_cache_mb(lm.config, 37, lm.model.dtype.itemsize) * 2**20 == held
+    nbytes = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    assert kv_cache_mb(lm.config, 37, lm.model.dtype.itemsize) * 2**20 == nbytes

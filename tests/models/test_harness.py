@@ -14,9 +14,9 @@ from benchmarks.continual import lm_harness as harness
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.models.score import log_likelihood, text_loss
-from tests.models.handmade import TOLD
+from tests.models.handmade import WORLD_TEXTS
 
-FACTS = TOLD["test-00000"]
+FACTS = WORLD_TEXTS["test-00000"]
 CLOSE = 1e-4  # nats a request
 
 
@@ -52,10 +52,10 @@ def requests(*arguments: tuple[str, ...]) -> list[SimpleNamespace]:
 def test_continuations_of_one_and_of_several_tokens(lm, peer, labels):
     pairs = [(fact, label) for fact in FACTS for label in labels]
     theirs = peer().loglikelihood(requests(*pairs), disable_tqdm=True)
-    ours = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [label for _, label in pairs], batch_size=5)
-    for one, (nats, greedy) in zip(ours, theirs, strict=True):
-        assert one.nats == pytest.approx(nats, abs=CLOSE)
-        assert one.greedy == greedy
+    own = log_likelihood(lm, [lm.template.begin + context for context, _ in pairs], [label for _, label in pairs], batch_size=5)
+    for likelihood, (nats, greedy) in zip(own, theirs, strict=True):
+        assert likelihood.nats == pytest.approx(nats, abs=CLOSE)
+        assert likelihood.greedy == greedy
 
 
 def opened(lm, text: str) -> str:
@@ -76,9 +76,9 @@ def test_rolling_texts_of_whole_windows_only(lm, peer):
         text = text[:-1]
         tokens = len(lm.encode(text))
     [theirs] = peer(add_bos_token=False, max_length=window).loglikelihood_rolling(requests((text,)), disable_tqdm=True)
-    found = text_loss(lm, [opened(lm, text)], window)
-    assert found.tokens == tokens
-    assert -found.nats == pytest.approx(theirs, abs=CLOSE)
+    loss = text_loss(lm, [opened(lm, text)], window)
+    assert loss.tokens == tokens
+    assert -loss.nats == pytest.approx(theirs, abs=CLOSE)
 
 
 def test_without_the_harness_the_way_out_is_said(lm, monkeypatch):
@@ -96,8 +96,8 @@ def test_a_task_of_ones_own_is_asked(lm, tmp_path):
     task |= {"test_split": "test", "output_type": "loglikelihood_rolling", "doc_to_text": "", "doc_to_target": "{{text}}"}
     task["metric_list"] = [{"metric": "bits_per_byte", "aggregation": "bits_per_byte", "higher_is_better": False}]
     (tmp_path / "facts.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
-    found = harness.evaluated(lm, ["facts"], include=tmp_path)["facts"]["bits_per_byte,none"]
+    bits_per_byte = harness.evaluated(lm, ["facts"], include=tmp_path)["facts"]["bits_per_byte,none"]
     nats = sum(text_loss(lm, [opened(lm, fact)]).nats for fact in FACTS)
-    assert found == pytest.approx(nats / math.log(2) / sum(len(fact.encode()) for fact in FACTS), rel=1e-4)
+    assert bits_per_byte == pytest.approx(nats / math.log(2) / sum(len(fact.encode()) for fact in FACTS), rel=1e-4)
     with pytest.raises(LabError, match="knows no task 'nothing'"):
         harness.evaluated(lm, ["nothing"], include=tmp_path)

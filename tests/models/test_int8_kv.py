@@ -20,11 +20,11 @@ def drawn(tokens: int = 20, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 @pytest.mark.parametrize("tokens", [1, 2, 20])
 def test_off_by_half_a_step_at_most(tokens, dtype):
     kv = drawn(tokens, dtype)
-    held = Int8KV.of(kv)
-    error = (held.kv(torch.float32) - kv.float()).abs()
-    assert (error[:, 0] <= STEP * held.key_scale.float() + 1e-6 * kv[:, 0].float().abs()).all()
-    assert (error[:, 1] <= STEP * held.value_scale.float() + 1e-6 * kv[:, 1].float().abs()).all()
-    assert held.kv(dtype).dtype == dtype and held.shape == kv.shape
+    stored = Int8KV.of(kv)
+    error = (stored.kv(torch.float32) - kv.float()).abs()
+    assert (error[:, 0] <= STEP * stored.key_scale.float() + 1e-6 * kv[:, 0].float().abs()).all()
+    assert (error[:, 1] <= STEP * stored.value_scale.float() + 1e-6 * kv[:, 1].float().abs()).all()
+    assert stored.kv(dtype).dtype == dtype and stored.shape == kv.shape
 
 
 def test_an_outlier_costs_only_its_own_channel_of_keys_and_its_own_token_of_values():
@@ -42,8 +42,8 @@ def test_a_constant_is_kept_as_float16_has_it(value):
 
 
 def test_nothing_is_a_kv_too():
-    held = Int8KV.of(torch.zeros(3, 2, 2, 0, 8))
-    assert held.kv(torch.float32).shape == (3, 2, 2, 0, 8)
+    stored = Int8KV.of(torch.zeros(3, 2, 2, 0, 8))
+    assert stored.kv(torch.float32).shape == (3, 2, 2, 0, 8)
 
 
 @pytest.mark.parametrize(

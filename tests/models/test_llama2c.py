@@ -108,11 +108,11 @@ def encode(pieces: list[Piece], text: str) -> list[int]:
         tokens += [ids[character]] if character in ids else [byte + 3 for byte in character.encode()]
     while True:
         both = [texts[left] + texts[right] for left, right in pairwise(tokens)]
-        unions = [(pieces[ids[text]].score, -place, ids[text]) for place, text in enumerate(both) if text in ids]
+        unions = [(pieces[ids[text]].score, -position, ids[text]) for position, text in enumerate(both) if text in ids]
         if not unions:
             return [1, *tokens]
-        _, place, token = max(unions)
-        tokens[-place : -place + 2] = [token]
+        _, position, token = max(unions)
+        tokens[-position : -position + 2] = [token]
 
 
 def assert_same_logits(model, checkpoint: Path, ids: list[int]) -> None:
@@ -154,9 +154,9 @@ def test_a_pretrained_model_tells_stories(tmp_path):
     stories = [story.strip() for story in read_text("tinystories")[:100_000].split("<|endoftext|>")][:-1]
     assert_same_logits(lm.model, checkpoint, lm.tokenizer(stories[0]).input_ids)
     assert lm.tokenizer(stories[0]).input_ids == encode(read_pieces(words, 512), stories[0])
-    found = text_loss(lm, stories)
-    assert found.tokens > 40_000
-    assert found.per_token == pytest.approx(1.2968, abs=0.2)
+    loss = text_loss(lm, stories)
+    assert loss.tokens > 40_000
+    assert loss.per_token == pytest.approx(1.2968, abs=0.2)
     [answer] = generate(lm, ["<s>Once upon a time"], 11)
     assert answer.text == ", there was a little girl named Lily."
 

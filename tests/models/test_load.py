@@ -90,8 +90,8 @@ def test_a_known_model_is_loaded_without_the_code_beside_it(with_code):
 
 def test_a_cut_file_is_one_line(folders, tmp_path):
     shutil.copytree(folders["qwen2"], tmp_path / "m")
-    whole = (tmp_path / "m" / "model.safetensors").read_bytes()
-    (tmp_path / "m" / "model.safetensors").write_bytes(whole[:1000])
+    content = (tmp_path / "m" / "model.safetensors").read_bytes()
+    (tmp_path / "m" / "model.safetensors").write_bytes(content[:1000])
     with pytest.raises(LabError, match=r"cannot load .*damaged") as error:
         load(spec(tmp_path / "m"))
     assert "\n" not in str(error.value)

@@ -14,7 +14,7 @@ from hippo_core.models.prefix import A_PASS, plan
 from hippo_core.models.prompt import render
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import template_for
-from tests.models.handmade import CHATML, TOLD, tokenizer
+from tests.models.handmade import CHATML, WORLD_TEXTS, tokenizer
 
 SYSTEM, WORLD, OTHER = list(range(100, 200)), list(range(300)), list(range(500, 720))
 ROWS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=40), min_size=1, max_size=12)
@@ -94,16 +94,16 @@ def test_a_model_that_keeps_a_state_shares_nothing_and_has_no_blocks():
 
 
 def questions(lm) -> list[str]:
-    facts, others = TOLD["test-00000"][:4], TOLD["test-00001"]
+    facts, others = WORLD_TEXTS["test-00000"][:4], WORLD_TEXTS["test-00001"]
     asked = ["Who sold a guitar?", "Who sold a lamp?", "Where did Otto move?", "What?", "Who bought a violin at the station?"]
-    return [render(lm, told, question, "short") for told in (facts, others, []) for question in asked]
+    return [render(lm, texts, question, "short") for texts in (facts, others, []) for question in asked]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 32])
 def test_sharing_changes_no_answer_and_runs_less(lm, batch_size):
     prompts = questions(lm)
     alone = [generate(lm, [prompt], 10)[0] for prompt in prompts]
-    together = generate(lm, prompts, 10, batch_size)
-    assert [answer.tokens for answer in together] == [answer.tokens for answer in alone]
+    batched = generate(lm, prompts, 10, batch_size)
+    assert [answer.tokens for answer in batched] == [answer.tokens for answer in alone]
     assert all(answer.computed_tokens == answer.prompt_tokens for answer in alone)
-    assert sum(answer.computed_tokens for answer in together) < sum(answer.prompt_tokens for answer in together)
+    assert sum(answer.computed_tokens for answer in batched) < sum(answer.prompt_tokens for answer in batched)

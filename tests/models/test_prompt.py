@@ -14,9 +14,9 @@ from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.load import Shot, load
 from hippo_core.models.prompt import INSTRUCTION, fit, lines_of, render, split, stops
 from hippo_core.models.spec import load_spec
-from tests.models.handmade import SPECIAL, TOLD
+from tests.models.handmade import SPECIAL, WORLD_TEXTS
 
-FACTS = TOLD["test-00000"]
+FACTS = WORLD_TEXTS["test-00000"]
 QUESTION = "Who sold a guitar?"
 # In the manner of Llama 3 and of Qwen 2.5: what stands around the words of a turn.
 LLAMA_3 = (
@@ -98,9 +98,9 @@ def test_answers_end_where_a_turn_ends(loaded):
 def test_shots_stand_before_the_question(lm, decoding):
     with_shots = dataclasses.replace(lm, shots=(Shot(("Pim owns a boat.",), "Who owns a boat?", "Pim"),))
     prompt = render(with_shots, FACTS[:1], QUESTION, decoding)
-    places = [prompt.index(text) for text in ("Pim owns a boat.", "Who owns a boat?", FACTS[0], QUESTION)]
-    assert places == sorted(places)
-    assert "Pim" in prompt[places[1] : places[2]]
+    positions = [prompt.index(text) for text in ("Pim owns a boat.", "Who owns a boat?", FACTS[0], QUESTION)]
+    assert positions == sorted(positions)
+    assert "Pim" in prompt[positions[1] : positions[2]]
 
 
 def test_the_same_prompt_on_every_day(loaded):
@@ -137,8 +137,8 @@ def test_pieces_are_the_prompt(lm, decoding, shots):
     assert pieces.exact
     assert [lm.tokenizer.decode(block) for block in pieces.blocks] == [f"{fact}\n" for fact in FACTS]
     assert lm.tokenizer.decode(pieces.tail).startswith(QUESTION if decoding == "short" else f"Question: {QUESTION}")
-    whole = [*pieces.prefix, *(token for block in pieces.blocks for token in block), *pieces.tail]
-    assert whole == lm.encode(render(lm, FACTS, QUESTION, decoding))
+    tokens = [*pieces.prefix, *(token for block in pieces.blocks for token in block), *pieces.tail]
+    assert tokens == lm.encode(render(lm, FACTS, QUESTION, decoding))
 
 
 @pytest.mark.parametrize("decoding", ["short", "plain"])

@@ -9,9 +9,9 @@ from hippo_core.errors import LabError
 from hippo_core.models import score
 from hippo_core.models.generate import generate
 from hippo_core.models.score import log_likelihood, text_loss, token_likelihood
-from tests.models.handmade import TOLD
+from tests.models.handmade import WORLD_TEXTS
 
-FACTS = TOLD["test-00000"]
+FACTS = WORLD_TEXTS["test-00000"]
 CLOSE = 1e-4  # nats; fp32 sums over some ten tokens of logits about 10 in size
 
 
@@ -43,9 +43,9 @@ def test_an_empty_context_is_the_opening_token(lm):
 @torch.inference_mode()
 def test_greedy_says_whether_each_token_was_the_likeliest(lm):
     question = "Who sold a lamp?"
-    said = lm.tokenizer.decode(generate(lm, [question], 1)[0].tokens)
-    likely, unlikely = log_likelihood(lm, [question] * 2, [said, " Mara sold a lamp at the station."])
-    ids = lm.encode(question + said)
+    greedy_token = lm.tokenizer.decode(generate(lm, [question], 1)[0].tokens)
+    likely, unlikely = log_likelihood(lm, [question] * 2, [greedy_token, " Mara sold a lamp at the station."])
+    ids = lm.encode(question + greedy_token)
     best = lm.model(torch.tensor([ids])).logits[0].argmax(-1)[len(ids) - likely.tokens - 1 : -1]
     assert likely.greedy == (best.tolist() == ids[-likely.tokens :])
     assert not unlikely.greedy
@@ -75,34 +75,34 @@ def test_windows_predict_each_token_once(lm):
 
 
 def test_a_few_positions_at_a_time_or_all_at_once(lm, monkeypatch):
-    whole = text_loss(lm, FACTS, window=20, batch_size=3)
+    loss = text_loss(lm, FACTS, window=20, batch_size=3)
     monkeypatch.setattr(score, "LOGITS", 3 * lm.config.vocab_size * 4)
-    assert text_loss(lm, FACTS, window=20, batch_size=3).nats == pytest.approx(whole.nats, rel=1e-6)
+    assert text_loss(lm, FACTS, window=20, batch_size=3).nats == pytest.approx(loss.nats, rel=1e-6)
 
 
 def test_pairs_of_one_context_are_each_scored(lm):
     """Continuations of one token read the same; longer ones share their beginning; equal pairs get equal scores."""
     more = ["a", "b", "ab", "abc", "a"]
-    together = log_likelihood(lm, [FACTS[0]] * len(more), more)
-    for text, got in zip(more, together, strict=True):
+    batched = log_likelihood(lm, [FACTS[0]] * len(more), more)
+    for text, got in zip(more, batched, strict=True):
         [alone] = log_likelihood(lm, [FACTS[0]], [text])
         assert (got.tokens, got.greedy) == (alone.tokens, alone.greedy)
         assert got.nats == pytest.approx(alone.nats, abs=CLOSE)
-    assert together[0] == together[4]
+    assert batched[0] == batched[4]
 
 
 def test_likelihoods_of_tokens_are_those_of_their_text_and_say_what_was_run(lm):
     texts = [" Mara sold a guitar", " Otto"]
     pairs = [(lm.encode("Who?"), lm.encode(f"Who?{text}")[len(lm.encode("Who?")) :]) for text in texts]
-    found = token_likelihood(lm, pairs)
-    assert found == log_likelihood(lm, ["Who?"] * 2, texts)
-    assert [one.tokens for one in found] == [len(more) for _, more in pairs]
+    likelihoods = token_likelihood(lm, pairs)
+    assert likelihoods == log_likelihood(lm, ["Who?"] * 2, texts)
+    assert [likelihood.tokens for likelihood in likelihoods] == [len(more) for _, more in pairs]
     read = [len(context) + len(more) - 1 for context, more in pairs]
-    assert all(0 < one.computed_tokens <= most for one, most in zip(found, read, strict=True))
+    assert all(0 < likelihood.computed_tokens <= most for likelihood, most in zip(likelihoods, read, strict=True))
     [alone] = token_likelihood(lm, pairs[:1])
     assert alone.computed_tokens == read[0]
     twice = token_likelihood(lm, pairs[:1] * 2)
-    assert [one.computed_tokens for one in twice] == [read[0] / 2] * 2
+    assert [likelihood.computed_tokens for likelihood in twice] == [read[0] / 2] * 2
 
 
 def test_a_pair_without_a_token_is_refused(lm):

@@ -37,7 +37,7 @@ CODEX = [
 
 
 def lines(values):
-    return "".join(json.dumps(one) + "\n" for one in values)
+    return "".join(json.dumps(value) + "\n" for value in values)
 
 
 @pytest.fixture
@@ -78,21 +78,21 @@ def test_tokens_are_read_and_what_is_not_said_is_none(command, name, output, tok
 
 
 def test_the_prompt_comes_on_standard_input_as_it_is_and_never_as_a_word(command):
-    place = command('cat > HERE/prompt; echo "$@" > HERE/words; pwd > HERE/folder; cat OUTPUT', "codex", lines(CODEX))
+    call_folder = command('cat > HERE/prompt; echo "$@" > HERE/words; pwd > HERE/folder; cat OUTPUT', "codex", lines(CODEX))
     prompt = "$(touch HERE/broken) `id` 'a' \"b\" ; ü\n" + "long " * 50_000
     assert load_provider("codex:o9", ONCE).answer(prompt).error is None
-    assert (place / "prompt").read_text() == prompt
-    assert (place / "words").read_text().split() == [*COMMANDS["codex"].argv[1:-1], "--model", "o9", "-"]
-    assert "hippo-call-" in (place / "folder").read_text()
-    assert not os.path.exists((place / "folder").read_text().strip())
+    assert (call_folder / "prompt").read_text() == prompt
+    assert (call_folder / "words").read_text().split() == [*COMMANDS["codex"].argv[1:-1], "--model", "o9", "-"]
+    assert "hippo-call-" in (call_folder / "folder").read_text()
+    assert not os.path.exists((call_folder / "folder").read_text().strip())
 
 
 def test_only_the_listed_environment_is_handed_on(command, monkeypatch):
     for name in ("SECRET_OF_MINE", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "x")
-    place = command("env > HERE/env; cat OUTPUT", output=json.dumps(CLAUDE))
+    call_folder = command("env > HERE/env; cat OUTPUT", output=json.dumps(CLAUDE))
     load_provider("claude", ONCE).answer("Where?")
-    names = {line.partition("=")[0] for line in (place / "env").read_text().splitlines()}
+    names = {line.partition("=")[0] for line in (call_folder / "env").read_text().splitlines()}
     assert "ANTHROPIC_API_KEY" in names and not {"SECRET_OF_MINE", "OPENAI_API_KEY"} & names
 
 
@@ -141,7 +141,7 @@ def test_a_command_that_comes_to_its_senses_is_heard(command):
     assert (answer.text, answer.attempts) == ("Ghent", 3)
 
 
-def gone(pid):
+def has_ended(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] == "Z"
@@ -151,17 +151,17 @@ def gone(pid):
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_all_of_its_processes_end_with_the_call(command, ends):
-    place = command(f"sleep 60 & echo $! > HERE/pid; {'cat OUTPUT' if ends else 'sleep 60'}", output=json.dumps(CLAUDE))
+    call_folder = command(f"sleep 60 & echo $! > HERE/pid; {'cat OUTPUT' if ends else 'sleep 60'}", output=json.dumps(CLAUDE))
     begin = time.monotonic()
     answer = load_provider("claude", RetryPolicy(attempts=1, timeout=10 if ends else 0.5)).answer("Where?")
     assert (answer.text, answer.error) == (("Ghent", None) if ends else ("", "claude: no answer within 0.5 s"))
     assert time.monotonic() - begin < 5
-    pid = int((place / "pid").read_text())
+    pid = int((call_folder / "pid").read_text())
     for _ in range(100):
-        if gone(pid):
+        if has_ended(pid):
             break
         time.sleep(0.02)
-    assert gone(pid)
+    assert has_ended(pid)
 
 
 def test_an_output_without_end_is_cut_off(command):

@@ -46,9 +46,9 @@ def test_cosines_and_shares_covered_are_those_of_the_best_sentence(rows):
 def test_features_of_some_traces_are_those_of_all(rows):
     matrix, cue = rows
     channel, some = SparseChannel(matrix, STARTS), np.array([2, 0])
-    found = channel.features("key", cue, some)
-    assert found["key"] == pytest.approx(channel.cosines(cue)[some])
-    assert found["key_covered"] == pytest.approx(channel.covered(cue)[some])
+    result = channel.features("key", cue, some)
+    assert result["key"] == pytest.approx(channel.cosines(cue)[some])
+    assert result["key_covered"] == pytest.approx(channel.covered(cue)[some])
 
 
 def test_candidates_are_traces_and_a_mask_is_of_traces(rows):
@@ -62,10 +62,10 @@ def test_candidates_are_traces_and_a_mask_is_of_traces(rows):
 
 def test_a_dense_trace_is_the_union_of_its_sentences(rows):
     matrix, _ = rows
-    whole = SparseChannel(matrix, STARTS).dense(np.array([1, 2]))
+    union = SparseChannel(matrix, STARTS).dense(np.array([1, 2]))
     each = dense(matrix)
-    torch.testing.assert_close(whole[0], each[2])
-    torch.testing.assert_close(whole[1], torch.nn.functional.normalize(each[3:].amax(0), dim=0))
+    torch.testing.assert_close(union[0], each[2])
+    torch.testing.assert_close(union[1], torch.nn.functional.normalize(each[3:].amax(0), dim=0))
 
 
 def test_whole_numbers_keep_the_direction_of_a_vector():
@@ -73,15 +73,15 @@ def test_whole_numbers_keep_the_direction_of_a_vector():
     vectors = random.normal(size=(6, 384)).astype(np.float32)
     cue = random.normal(size=384).astype(np.float32)
     exact = vectors @ cue / np.linalg.norm(vectors, axis=1) / np.linalg.norm(cue)
-    found = VectorChannel(quantised(vectors), STARTS).cosines(quantised(cue[None])[0])
-    assert found == pytest.approx(best(exact), abs=0.005)
+    result = VectorChannel(quantised(vectors), STARTS).cosines(quantised(cue[None])[0])
+    assert result == pytest.approx(best(exact), abs=0.005)
     assert quantised(np.zeros((1, 4))).tolist() == [[0] * 4] and lengths_of(np.zeros((1, 4), np.int8)).tolist() == [1.0]
 
 
 def test_scores_are_standardised_among_those_allowed():
     allowed = np.array([True, True, True, False])
-    found = standardised(np.array([1.0, 2.0, 3.0, 900.0]), allowed)
-    assert found[:3] == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    result = standardised(np.array([1.0, 2.0, 3.0, 900.0]), allowed)
+    assert result[:3] == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
     assert not standardised(np.ones(4)).any() and not standardised(np.ones(2), np.zeros(2, bool)).any()
 
 

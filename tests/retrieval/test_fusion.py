@@ -17,15 +17,15 @@ def drawn(seed, weights, n=300, candidates=8):
 
 
 def test_the_weights_of_a_conditional_logit_are_found_again():
-    found = fit(list(drawn(0, {"a": 2.0, "b": -1.0, "c": 0.0}, n=4000)))
-    assert found["a"] == pytest.approx(2.0, abs=0.15)
-    assert found["b"] == pytest.approx(-1.0, abs=0.1)
-    assert abs(found["c"]) < 0.1
+    fitted_weights = fit(list(drawn(0, {"a": 2.0, "b": -1.0, "c": 0.0}, n=4000)))
+    assert fitted_weights["a"] == pytest.approx(2.0, abs=0.15)
+    assert fitted_weights["b"] == pytest.approx(-1.0, abs=0.1)
+    assert abs(fitted_weights["c"]) < 0.1
 
 
 def test_the_scale_of_a_feature_means_nothing():
     examples = list(drawn(1, {"a": 1.0, "b": 1.0}))
-    scaled = [Example({**one.features, "b": one.features["b"] * 1000}, one.right) for one in examples]
+    scaled = [Example({**example.features, "b": example.features["b"] * 1000}, example.right) for example in examples]
     plain, other = fit(examples), fit(scaled)
     assert other["b"] * 1000 == pytest.approx(plain["b"], rel=1e-2)
     assert other["a"] == pytest.approx(plain["a"], rel=1e-2)

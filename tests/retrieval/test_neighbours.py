@@ -71,10 +71,10 @@ def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, step
             elif step == "recall":
                 mask = np.random.default_rng(seed).random(len(index)) > 0.3 if width % 2 else None
                 cues = drawn(seed + number, width)
-                found = index.recall(cues, count, mask, threads, exact)
+                result = index.recall(cues, count, mask, threads, exact)
                 ids, cosines = due(vectors, alive if mask is None else alive & mask, cues, count)
-                np.testing.assert_array_equal(found.ids, ids)
-                np.testing.assert_allclose(found.cosines, cosines)
+                np.testing.assert_array_equal(result.ids, ids)
+                np.testing.assert_allclose(result.cosines, cosines)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def filled() -> tuple[NeighbourIndex, np.ndarray]:
 def share(index: NeighbourIndex, cues: np.ndarray, top: int = 10) -> float:
     """How many of the nearest it finds."""
     pairs = zip(index.recall(cues, top).ids, index.recall(cues, top, exact=True).ids, strict=True)
-    return float(np.mean([len(set(found) & set(near)) / len(near) for found, near in pairs]))
+    return float(np.mean([len(set(result) & set(near)) / len(near) for result, near in pairs]))
 
 
 def test_it_finds_nearly_all_of_the_nearest_ten_and_reads_a_tenth_of_the_rows(filled):
@@ -109,13 +109,13 @@ def _won(index: NeighbourIndex, cues: np.ndarray) -> np.ndarray:
 def test_rows_that_win_a_second_unit_are_found_more_often(monkeypatch):
     random = np.random.default_rng(4)  # in no families, so that most rows lie between units
     rows, cues = quantised(random.standard_normal((module.LEARN, WIDTH))), quantised(random.standard_normal((100, WIDTH)))
-    found = []
+    result = []
     for wins in (module.WINS, 1):
         monkeypatch.setattr(module, "WINS", wins)
         index = NeighbourIndex(WIDTH)
         index.add(rows)
-        found.append(share(index, cues))
-    assert found[0] > found[1] + 0.05
+        result.append(share(index, cues))
+    assert result[0] > result[1] + 0.05
 
 
 def test_two_fill_it_alike_at_once_and_by_and_by():
@@ -144,8 +144,8 @@ def test_a_few_that_may_be_recalled_are_all_found(filled):
     index, cues = filled
     mask = np.zeros(ROWS, bool)
     mask[::1000] = True
-    found = index.recall(cues, 20, mask).ids
-    assert (np.sort(found, axis=1) == np.arange(0, ROWS, 1000)).all()
+    result = index.recall(cues, 20, mask).ids
+    assert (np.sort(result, axis=1) == np.arange(0, ROWS, 1000)).all()
 
 
 def test_units_are_learnt_again_from_the_rows_that_are_left(monkeypatch):
@@ -153,10 +153,10 @@ def test_units_are_learnt_again_from_the_rows_that_are_left(monkeypatch):
     rows, cues = families(2000, seed=5)
     index = NeighbourIndex(WIDTH, probes=999, compared=999)
     index.add(rows[:64])
-    first = index._learnt
+    first = index._learned_from
     index.remove(range(50))
     index.add(rows[64 : 64 + 2 * 64 - 14])
-    assert (first, index._learnt) == (64, 128)
+    assert (first, index._learned_from) == (64, 128)
     assert index._cells.counts.sum() == module.WINS * 128  # none of those removed
     assert index.recall(cues, 3).ids.min() >= 50
 

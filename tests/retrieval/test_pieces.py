@@ -9,7 +9,7 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.retrieval.payload import Payload, PayloadCodec
-from hippo_core.retrieval.pieces import WHOLE, PieceChannel, PieceIndex, Spelling, letters, matched
+from hippo_core.retrieval.pieces import TEXT_WEIGHT, PieceChannel, PieceIndex, Spelling, letters, matched
 from hippo_core.retrieval.vectors import quantised
 from tests.store.made import CODEC, key_of
 
@@ -34,23 +34,26 @@ def test_a_trace_counts_what_the_pieces_of_a_cue_find_in_its_best_sentence():
     random = np.random.default_rng(3)
     made, cue_rows, vectors = tables(random), quantised(random.standard_normal((3, 8))), quantised(random.standard_normal((5, 6)))
     cue = PieceIndex(cue_rows, np.array([1.0, 2.0, 0.5], np.float32), ("red", "miill", ""), vectors[4])
-    held = {"red": 2, "miill": 0, "": 0}
-    weights = [one * math.log1p((4 - held[word] + 0.5) / (held[word] + 0.5)) for one, word in zip(cue.weights, cue.words, strict=True)]
+    count_of = {"red": 2, "miill": 0, "": 0}
+    weights = [
+        weight * math.log1p((4 - count_of[word] + 0.5) / (count_of[word] + 0.5))
+        for weight, word in zip(cue.weights, cue.words, strict=True)
+    ]
     sentences = []
     for text, table, vector in zip(TEXTS, made, vectors[:4].astype(float), strict=True):
-        alike = unit(cue_rows.astype(float)) @ unit(table.astype(float)).T
+        cosines = unit(cue_rows.astype(float)) @ unit(table.astype(float)).T
         spelt = [max(dice(word, other) for other in text.split()) if word else -1.0 for word in cue.words]
-        found = sum(w * max([*row, s]) for w, row, s in zip(weights, alike, spelt, strict=True)) / sum(weights)
-        sentences.append(found + WHOLE * float(unit(vector) @ unit(vectors[4].astype(float))))
+        similarity = sum(w * max([*row, s]) for w, row, s in zip(weights, cosines, spelt, strict=True)) / sum(weights)
+        sentences.append(similarity + TEXT_WEIGHT * float(unit(vector) @ unit(vectors[4].astype(float))))
     due = [max(sentences[:2]), *sentences[2:]]
     assert PieceChannel(made, TEXTS, vectors[:4], STARTS).scores(cue) == pytest.approx(due)
 
 
 def test_a_misspelt_word_is_found_by_its_letters_and_no_word_by_none():
-    found = Spelling([text.split() for text in TEXTS]).alike(["mlil", "lakee", ""])
-    assert found[0].argmax() == 0 and found[1].argmax() == 2
-    assert (found[2] == -1).all()
-    assert Spelling([]).alike(["mill"]).shape == (1, 0)
+    similarities = Spelling([text.split() for text in TEXTS]).similarities(["mlil", "lakee", ""])
+    assert similarities[0].argmax() == 0 and similarities[1].argmax() == 2
+    assert (similarities[2] == -1).all()
+    assert Spelling([]).similarities(["mill"]).shape == (1, 0)
 
 
 def test_without_traces_or_without_pieces_nothing_is_found():
@@ -62,8 +65,8 @@ def test_without_traces_or_without_pieces_nothing_is_found():
 
 def test_while_it_learns_a_text_counts_its_best_piece():
     cue, table = torch.eye(3)[:2], torch.tensor([[1.0, 0, 0], [0.6, 0.8, 0], [0, 0, 1.0]])
-    found = matched(cue, table, torch.tensor([0, 0, 2]), 3)
-    assert torch.allclose(found, torch.tensor([[1.0, -1.0, 0.0], [0.8, -1.0, 0.0]]))
+    scores = matched(cue, table, torch.tensor([0, 0, 2]), 3)
+    assert torch.allclose(scores, torch.tensor([[1.0, -1.0, 0.0], [0.8, -1.0, 0.0]]))
 
 
 def payload(*sizes):
@@ -74,9 +77,9 @@ def payload(*sizes):
 def test_a_payload_keeps_the_pieces_of_each_sentence():
     codec = replace(CODEC, pieces=3)
     for sizes in ((2,), (0, 4), (1, 0, 2)):
-        one = payload(*sizes)
-        codec.check(one)
-        assert codec.decode(codec.encode(one)) == one == codec.from_json(codec.to_json(one))
+        example = payload(*sizes)
+        codec.check(example)
+        assert codec.decode(codec.encode(example)) == example == codec.from_json(codec.to_json(example))
     assert payload(2) != payload(3)
 
 

@@ -56,8 +56,8 @@ def test_a_key_cannot_be_altered_and_keeps_nothing_of_what_it_was_made_from():
 
 @given(st.lists(keys, min_size=1, max_size=6), st.lists(keys, min_size=1, max_size=6))
 def test_cosines_are_those_of_the_dense_rows(left, right):
-    rows = [np.array([key.dense() for key in side]) for side in (left, right)]
-    rows = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in rows]
+    rows = [np.array([key.dense() for key in keys]) for keys in (left, right)]
+    rows = [keys / np.linalg.norm(keys, axis=1, keepdims=True) for keys in rows]
     assert cosines(left, right) == pytest.approx(rows[0] @ rows[1].T, abs=1e-11)
 
 

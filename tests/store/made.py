@@ -14,14 +14,14 @@ IDENTITY = Identity("made", "0" * 64, "hei_nw", CODEC)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = st.integers(-128, 127).filter(bool)
-keys = st.dictionaries(st.integers(0, DIMS - 1), values, min_size=1, max_size=WINNERS).map(lambda found: key_of(found))
+keys = st.dictionaries(st.integers(0, DIMS - 1), values, min_size=1, max_size=WINNERS).map(lambda entries: key_of(entries))
 saliences = st.floats(0, 1e9)
 
 
 def key_of(entries):
     """A key of a dict from index to value."""
-    places = sorted(entries)
-    return SparseKey(np.array(places), np.array([entries[place] for place in places]), DIMS)
+    dims = sorted(entries)
+    return SparseKey(np.array(dims), np.array([entries[dim] for dim in dims]), DIMS)
 
 
 def trace(source="f1", world="w1", **given):

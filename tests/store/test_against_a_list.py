@@ -27,47 +27,47 @@ class Events:
     """What each thing that can be done to a store does to a dict of traces by id."""
 
     @staticmethod
-    def append(traces, told):
-        traces |= {told.id: told}
+    def append(traces, appended):
+        traces |= {appended.id: appended}
 
     @staticmethod
-    def aggregate(traces, one):
-        traces[one] = replace(traces[one], evidence=traces[one].evidence + 1)
+    def aggregate(traces, number):
+        traces[number] = replace(traces[number], evidence=traces[number].evidence + 1)
 
     @staticmethod
     def use(traces, ids):
-        for one in ids:
-            traces[one] = replace(traces[one], uses=traces[one].uses + 1)
+        for number in ids:
+            traces[number] = replace(traces[number], uses=traces[number].uses + 1)
 
     @staticmethod
     def shift(traces, ids, by):
-        for one in set(ids):
-            traces[one] = replace(traces[one], salience=max(0.0, traces[one].salience + by))
+        for number in set(ids):
+            traces[number] = replace(traces[number], salience=max(0.0, traces[number].salience + by))
 
     @staticmethod
     def decay(traces, rate, ids):
-        for one in set(traces if ids is None else ids):
-            traces[one] = replace(traces[one], salience=(1 - rate) * traces[one].salience)
+        for number in set(traces if ids is None else ids):
+            traces[number] = replace(traces[number], salience=(1 - rate) * traces[number].salience)
 
     @staticmethod
     def rekey(traces, given):
-        for one, key in given.items():
-            traces[one] = replace(traces[one], payload=keyed(traces[one].payload, key))
+        for number, key in given.items():
+            traces[number] = replace(traces[number], payload=keyed(traces[number].payload, key))
 
     @staticmethod
     def delete(traces, ids):
-        for one in set(ids):
-            del traces[one]
+        for number in set(ids):
+            del traces[number]
 
     @staticmethod
     def delete_provenance(traces, provenance):
-        Events.delete(traces, [one for one in traces if traces[one].provenance == provenance])
+        Events.delete(traces, [number for number in traces if traces[number].provenance == provenance])
 
     @staticmethod
     def evict(traces, budget):
-        for world in {found.world for found in traces.values()}:
-            own = sorted((found.pinned, found.salience, one) for one, found in traces.items() if found.world == world)
-            Events.delete(traces, [one for *_, one in own[: max(0, len(own) - budget)]])
+        for world in {stored.world for stored in traces.values()}:
+            own = sorted((stored.pinned, stored.salience, number) for number, stored in traces.items() if stored.world == world)
+            Events.delete(traces, [number for *_, number in own[: max(0, len(own) - budget)]])
 
 
 class AgainstAList(RuleBasedStateMachine):
@@ -104,7 +104,7 @@ class AgainstAList(RuleBasedStateMachine):
     def append(self, traces):
         ids = self.store.append(traces)
         assert ids == list(range(self.next, self.next + len(traces)))
-        self.did(None, *(("append", replace(told, id=one)) for one, told in zip(ids, traces, strict=True)))
+        self.did(None, *(("append", replace(appended, id=number)) for number, appended in zip(ids, traces, strict=True)))
         self.next += len(traces)
 
     @rule(traces=st.lists(drawn, max_size=3))
@@ -115,9 +115,9 @@ class AgainstAList(RuleBasedStateMachine):
     @precondition(lambda self: self.expected())
     @rule(data=st.data())
     def aggregate(self, data):
-        [one] = self.pick(data, 1)[:1]
-        self.store.aggregate(one)
-        self.did(None, ("aggregate", one))
+        [number] = self.pick(data, 1)[:1]
+        self.store.aggregate(number)
+        self.did(None, ("aggregate", number))
 
     @rule(data=st.data())
     def use(self, data):
@@ -142,9 +142,9 @@ class AgainstAList(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def rekey(self, data):
-        given = {one: data.draw(keys) for one in self.pick(data)}
-        found = {one.id: one.payload for one in self.store.traces() if one.id in given}
-        self.store.update_payloads({one: keyed(found[one], key) for one, key in given.items()})
+        given = {number: data.draw(keys) for number in self.pick(data)}
+        stored = {number.id: number.payload for number in self.store.traces() if number.id in given}
+        self.store.update_payloads({number: keyed(stored[number], key) for number, key in given.items()})
         self.did("payloads", ("rekey", given))
 
     @rule(data=st.data())
@@ -155,16 +155,16 @@ class AgainstAList(RuleBasedStateMachine):
 
     @rule(provenance=st.sampled_from(["chat", "tool", "nothing"]))
     def delete_provenance(self, provenance):
-        count = sum(found.provenance == provenance for found in self.expected().values())
+        count = sum(stored.provenance == provenance for stored in self.expected().values())
         assert self.store.delete_provenance(provenance) == count
         self.did("delete", ("delete_provenance", provenance))
 
     @rule(budget=st.integers(0, 4))
     def evict(self, budget):
         before = len(self.expected())
-        gone = self.store.evict(budget)
+        removed = self.store.evict(budget)
         self.did("evict", ("evict", budget))
-        assert gone == before - len(self.expected())
+        assert removed == before - len(self.expected())
 
     @precondition(lambda self: self.expected())
     @rule(data=st.data(), rate=st.floats(0, 1))
@@ -181,10 +181,10 @@ class AgainstAList(RuleBasedStateMachine):
 
     @precondition(lambda self: self.expected())
     @rule(data=st.data(), told=drawn)
-    def nothing_of_a_block_that_fails(self, data, told):
+    def nothing_of_a_block_that_fails(self, data, block):
         ids = self.pick(data, 1)
         with pytest.raises(ZeroDivisionError), self.store.maintenance("never"):
-            self.store.append([told])
+            self.store.append([block])
             self.store.use(ids)
             self.store.delete(ids)
             raise ZeroDivisionError
@@ -192,10 +192,10 @@ class AgainstAList(RuleBasedStateMachine):
     @precondition(lambda self: any(kind for kind, _ in self.events))
     @rule(data=st.data())
     def rollback(self, data):
-        batches = [place for place, (kind, _) in enumerate(self.events) if kind]
+        batches = [position for position, (kind, _) in enumerate(self.events) if kind]
         count = data.draw(st.integers(1, len(batches)))
         self.store.rollback(count)
-        self.events = [event for place, event in enumerate(self.events) if place not in batches[-count:]]
+        self.events = [event for position, event in enumerate(self.events) if position not in batches[-count:]]
 
     @rule(more=st.integers(1, 3))
     def rollback_of_too_many(self, more):
@@ -205,12 +205,12 @@ class AgainstAList(RuleBasedStateMachine):
     @precondition(lambda self: self.next > 1)
     @rule(data=st.data())
     def touch_what_is_not_there(self, data):
-        one = data.draw(st.sampled_from(sorted({0, self.next, *range(1, self.next)} - set(self.expected()))))
+        number = data.draw(st.sampled_from(sorted({0, self.next, *range(1, self.next)} - set(self.expected()))))
         for change in (self.store.use, self.store.delete):
-            with pytest.raises(LabError, match=f"no trace {one} "):
-                change([one])
-        with pytest.raises(LabError, match=f"no trace {one} "):
-            self.store.aggregate(one)
+            with pytest.raises(LabError, match=f"no trace {number} "):
+                change([number])
+        with pytest.raises(LabError, match=f"no trace {number} "):
+            self.store.aggregate(number)
 
     @rule()
     def purge(self):
@@ -226,10 +226,10 @@ class AgainstAList(RuleBasedStateMachine):
     @invariant()
     def holds_what_it_should(self):
         traces = self.expected()
-        assert self.store.traces() == [traces[one] for one in sorted(traces)]
-        assert self.store.worlds() == sorted({found.world for found in traces.values()})
+        assert self.store.traces() == [traces[number] for number in sorted(traces)]
+        assert self.store.worlds() == sorted({stored.world for stored in traces.values()})
         assert self.store.size() == len(traces)
-        assert self.store.traces("w1") == [traces[one] for one in sorted(traces) if traces[one].world == "w1"]
+        assert self.store.traces("w1") == [traces[number] for number in sorted(traces) if traces[number].world == "w1"]
         assert self.store.size("w1") == len(self.store.traces("w1"))
         assert self.store.history() == [kind for kind, _ in self.events if kind]
 

@@ -28,14 +28,14 @@ def test_there_and_back_is_the_same(tmp_path_factory, traces, dense):
             assert back.traces() == store.traces()
             assert (back.identity, back.meta["session_id"]) == (IDENTITY, "s1")
             export_store(back, folder / "b", "teach", 0, TIME, dense)
-            assert back.append([trace()]) == [max((found.id for found in store.traces()), default=0) + 1]
+            assert back.append([trace()]) == [max((stored.id for stored in store.traces()), default=0) + 1]
     for name in ("episodic.jsonl", "store_meta.json"):
         assert (folder / "a" / name).read_bytes() == (folder / "b" / name).read_bytes()
 
 
 def test_a_line_and_the_meta_file_say_what_the_schema_asks_for(store, tmp_path):
-    told = trace(pinned=True, teller="Marta", confidence=0.6, time=4, salience=0.25, key=key_of({2: 5, 9: -3}), provenance="chat")
-    store.append([told])
+    marked = trace(pinned=True, teller="Marta", confidence=0.6, time=4, salience=0.25, key=key_of({2: 5, 9: -3}), provenance="chat")
+    store.append([marked])
     export_store(store, tmp_path, "replay", 3, TIME)
     [line] = (tmp_path / "episodic.jsonl").read_text().splitlines()
     assert json.loads(line) == {
@@ -81,7 +81,7 @@ def test_a_dense_key_has_all_its_dimensions(store, tmp_path):
     store.append([trace(key=key_of({2: 5, 9: -3}))])
     export_store(store, tmp_path, "teach", 0, TIME, dense=True)
     key = json.loads((tmp_path / "episodic.jsonl").read_text())["key"]
-    assert (len(key), {place: value for place, value in enumerate(key) if value}) == (32, {2: 5.0, 9: -3.0})
+    assert (len(key), {dim: value for dim, value in enumerate(key) if value}) == (32, {2: 5.0, 9: -3.0})
 
 
 @pytest.mark.parametrize(("source", "samples"), [("replay", 0), ("teach", 1), ("stub", 2), ("replay", -1), ("hand", 0)])

@@ -40,16 +40,16 @@ def size_with(killed, tmp_path):
     return opened
 
 
-def flipped(log, place):
+def flipped(log, offset):
     damaged = bytearray(log)
-    damaged[place] ^= 4
+    damaged[offset] ^= 4
     return bytes(damaged)
 
 
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_log_that_was_cut_anywhere_has_its_whole_commits(killed, size_with, read_only):
     _, log, lengths = killed
-    cuts = [0, HEADER, HEADER + FRAME, *lengths, *(one - 1 for one in lengths), *Random(1).choices(range(len(log)), k=20)]
+    cuts = [0, HEADER, HEADER + FRAME, *lengths, *(length - 1 for length in lengths), *Random(1).choices(range(len(log)), k=20)]
     for cut in cuts:
         assert size_with(log[:cut], read_only) == sum(length <= cut for length in lengths)
 
@@ -57,9 +57,9 @@ def test_a_log_that_was_cut_anywhere_has_its_whole_commits(killed, size_with, re
 @pytest.mark.parametrize("read_only", [True, False])
 def test_damage_behind_which_commits_stand_is_refused_and_the_log_stays(killed, size_with, tmp_path, read_only):
     _, log, lengths = killed
-    places = [*range(0, HEADER, 5), *range(HEADER, HEADER + FRAME, 5), HEADER + FRAME, *Random(2).choices(range(lengths[-3]), k=20)]
-    for place in places:
-        broken = flipped(log, place)
+    offsets = [*range(0, HEADER, 5), *range(HEADER, HEADER + FRAME, 5), HEADER + FRAME, *Random(2).choices(range(lengths[-3]), k=20)]
+    for offset in offsets:
+        broken = flipped(log, offset)
         with pytest.raises(LabError, match=r"its log is broken, and commits stand behind that.*; bring back a copy, or teach anew"):
             size_with(broken, read_only)
         assert (tmp_path / "hei_nw/s1/traces.sqlite-wal").read_bytes() == broken
@@ -67,8 +67,8 @@ def test_damage_behind_which_commits_stand_is_refused_and_the_log_stays(killed, 
 
 def test_a_last_commit_that_is_torn_in_any_way_is_none(killed, size_with):
     _, log, lengths = killed
-    for place in Random(3).choices(range(lengths[-2], lengths[-1]), k=12):
-        assert size_with(flipped(log, place), True) == COMMITS - 1
+    for offset in Random(3).choices(range(lengths[-2], lengths[-1]), k=12):
+        assert size_with(flipped(log, offset), True) == COMMITS - 1
     for begin in range(lengths[-2], lengths[-1], FRAME + PAGE):  # a power cut writes frames in any order
         assert size_with(log[:begin] + bytes(FRAME + PAGE) + log[begin + FRAME + PAGE :], True) == COMMITS - 1
 

@@ -79,6 +79,6 @@ def test_what_a_store_holds_is_said_beside_it(tmp_path):
     with TraceStore.create(tmp_path, "s1", OTHER) as store:
         store.append(traces())
         store.note("calibration", {"tau": 0.5})
-    said = json.loads((store.path.parent / "store_meta.json").read_text())
-    assert (said["kind"], said["codec"], said["traces"], said["worlds"]) == ("mine:Mine", {"width": 3}, 3, 1)
-    assert said["session_id"] == "s1" and said["calibration"] == {"tau": 0.5} and said["bytes"] == store.path.stat().st_size
+    meta = json.loads((store.path.parent / "store_meta.json").read_text())
+    assert (meta["kind"], meta["codec"], meta["traces"], meta["worlds"]) == ("mine:Mine", {"width": 3}, 3, 1)
+    assert meta["session_id"] == "s1" and meta["calibration"] == {"tau": 0.5} and meta["bytes"] == store.path.stat().st_size

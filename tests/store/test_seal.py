@@ -19,7 +19,7 @@ from tests.store.made import IDENTITY, trace
 NAMES = "Anna", "Ben", "Carla", "Dora"
 
 
-def told(number, name):
+def observation_of(number, name):
     return Observation(Statement(f"{number}", "w", f"{name} is at the station.", number), provenance=f"diary {name}")
 
 
@@ -30,8 +30,8 @@ def taught(tmp_path):
         ids = store.append([trace(f"{number}", text=f"{name} is at the station.") for number, name in enumerate(NAMES)])
         store.log(
             [
-                Decision(told(n, name).statement, 0.5, {}, {}, "insert", one, told(n, name).told)
-                for n, name, one in zip(range(4), NAMES, ids, strict=True)
+                Decision(observation_of(n, name).statement, 0.5, {}, {}, "insert", trace, observation_of(n, name).told)
+                for n, name, trace in zip(range(4), NAMES, ids, strict=True)
             ]
         )
         store.decay(0.5)
@@ -165,7 +165,7 @@ def plain(tmp_path):
     """A store that `Plain` has told four statements."""
     identity = replace(IDENTITY, codec=Plain().codec)
     with TraceStore.create(tmp_path, "s1", identity) as store:
-        Plain().teach([told(number, name) for number, name in enumerate(NAMES)], store)
+        Plain().teach([observation_of(number, name) for number, name in enumerate(NAMES)], store)
         yield store
 
 
@@ -200,8 +200,8 @@ def test_an_index_that_finds_other_rows_than_its_table_holds_is_refused(taught, 
         [[page]] = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'traces_of_world'")
         [[size]] = file.execute("PRAGMA page_size")
     content = taught.read_bytes()
-    places = [one.start() for one in re.finditer(b"w1", content) if (page - 1) * size <= one.start() < page * size]
-    taught.write_bytes(content[: places[number]] + world + content[places[number] + 2 :])
+    offsets = [match.start() for match in re.finditer(b"w1", content) if (page - 1) * size <= match.start() < page * size]
+    taught.write_bytes(content[: offsets[number]] + world + content[offsets[number] + 2 :])
     with pytest.raises(LabError, match="is damaged or no store"):
         TraceStore.open(tmp_path, "s1", IDENTITY, read_only=True)
 
@@ -226,7 +226,7 @@ def test_an_empty_provenance_removes_nothing(plain, empty):
 
 @pytest.mark.parametrize("chance", ["write", "close", "open"])
 def test_words_that_a_reader_holds_back_go_at_the_next_chance(plain, tmp_path, chance):
-    def held(folder="hei_nw"):
+    def content(folder="hei_nw"):
         return b"".join(path.read_bytes() for path in (tmp_path / folder).rglob("traces.sqlite*"))
 
     plain.file.rows("PRAGMA busy_timeout = 50")
@@ -235,9 +235,9 @@ def test_words_that_a_reader_holds_back_go_at_the_next_chance(plain, tmp_path, c
         reader.execute("SELECT * FROM traces").fetchall()
         with pytest.warns(UserWarning, match="its words stay in .* while another process reads there"):
             assert Plain().delete(plain, provenance="diary Anna") == 1
-        assert b"Anna" in held()
+        assert b"Anna" in content()
         plain.note("more", 1)  # a write while the reader is still there
-        assert b"Anna" in held()
+        assert b"Anna" in content()
         if chance == "open":
             shutil.copytree(tmp_path / "hei_nw", tmp_path / "killed/hei_nw")
     if chance == "write":
@@ -248,5 +248,5 @@ def test_words_that_a_reader_holds_back_go_at_the_next_chance(plain, tmp_path, c
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             TraceStore.open(tmp_path / "killed", "s1", plain.identity).close()
-    found = held("killed" if chance == "open" else "hei_nw")
-    assert b"Anna" not in found and b"Ben" in found
+    remaining = content("killed" if chance == "open" else "hei_nw")
+    assert b"Anna" not in remaining and b"Ben" in remaining

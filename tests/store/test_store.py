@@ -31,7 +31,7 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, traces, told):
         ids = store.append(traces)
         store.log(told)
     with TraceStore.open(folder, "s1", IDENTITY, read_only=True) as store:
-        assert store.traces() == [replace(given, id=one) for one, given in zip(ids, traces, strict=True)]
+        assert store.traces() == [replace(given, id=number) for number, given in zip(ids, traces, strict=True)]
         assert store.decisions() == told
         assert store.refused() == [Refused(given.statement, given.S) for given in told if given.action == "refuse"]
 
@@ -95,7 +95,7 @@ def test_one_bad_trace_keeps_all_of_them_out(store, said):
     with pytest.raises(LabError, match=said) as error:
         store.append([trace("good"), BAD[said]])
     assert "\n" not in str(error.value)
-    assert [found.source for found in store.traces()] == ["before"]
+    assert [stored.source for stored in store.traces()] == ["before"]
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_a_decision_that_is_not_finite_is_not_logged(store, broken):
 
 def test_a_block_is_written_whole(store):
     with store.together():
-        [one] = store.append([trace()])
-        store.log([Decision(Statement("f1", "w1", "words", 0), 1.0, {"pin": 1.0}, {"pin": 1.0}, "insert", one)])
-    assert store.decisions()[0].trace_id == one
+        [inserted] = store.append([trace()])
+        store.log([Decision(Statement("f1", "w1", "words", 0), 1.0, {"pin": 1.0}, {"pin": 1.0}, "insert", inserted)])
+    assert store.decisions()[0].trace_id == inserted
     with pytest.raises(LabError, match="dimensions"), store.together():
         store.append([trace("half")])
         store.append([BAD["dimensions"]])
-    assert [found.source for found in store.traces()] == ["f1"]
+    assert [stored.source for stored in store.traces()] == ["f1"]
 
 
 def test_a_store_that_is_closed_in_the_middle_of_a_block_has_nothing_of_it(store, tmp_path):
@@ -135,24 +135,24 @@ def test_the_weakest_goes_first_and_a_pinned_trace_only_when_no_other_is_left(st
     left = []
     for budget in (4, 3, 2, 1, 0):
         store.evict(budget)
-        left.append([found.id for found in store.traces()])
+        left.append([stored.id for stored in store.traces()])
     assert left == [[2, 3, 4, 5], [2, 4, 5], [2, 5], [2], []]
 
 
 def test_a_budget_is_a_worlds_own(store):
-    store.append([trace(world=world, salience=place) for world in "abc" for place in range(3)])
+    store.append([trace(world=world, salience=salience) for world in "abc" for salience in range(3)])
     assert store.evict({"a": 1, "b": 2, "nowhere": 0}) == 3
     assert [store.size(world) for world in "abc"] == [1, 2, 3]
     assert store.evict(1) == 3
-    assert [found.salience for found in store.traces()] == [2, 2, 2]
+    assert [stored.salience for stored in store.traces()] == [2, 2, 2]
 
 
 def test_what_was_told_long_ago_in_its_world_expires_unless_it_is_pinned(store):
     store.append([trace(world="a", time=time, pinned=time == 1) for time in range(6)] + [trace(world="b", time=0)])
     assert store.expire(3) == 1
-    assert [found.time for found in store.traces("a")] == [1, 2, 3, 4, 5]
+    assert [stored.time for stored in store.traces("a")] == [1, 2, 3, 4, 5]
     assert store.expire(0) == 3
-    assert [found.time for found in store.traces()] == [1, 5, 0]
+    assert [stored.time for stored in store.traces()] == [1, 5, 0]
     store.rollback(2)
     assert store.size() == 7
 
@@ -184,12 +184,14 @@ def test_rollback_brings_back_keys_one_batch_after_the_other(store):
     ids = store.append([trace("f1"), trace("f2", key=key_of({1: 2}))])
     states = [store.traces()]
     for number in (1, 2):
-        store.update_payloads({one: Payload((1,), (key_of(dict.fromkeys(range(one, one + number), number)),)) for one in ids})
+        store.update_payloads(
+            {trace_id: Payload((1,), (key_of(dict.fromkeys(range(trace_id, trace_id + number), number)),)) for trace_id in ids}
+        )
         states.append(store.traces())
     with store.maintenance("replay"):
         store.update_payloads({ids[0]: Payload((1,), (key_of({9: -9}),))})
         store.delete(ids)
-    assert [[found.payload.keys[0] for found in state] for state in states[1:]] == [
+    assert [[stored.payload.keys[0] for stored in state] for state in states[1:]] == [
         [key_of({1: 1}), key_of({2: 1})],
         [key_of({1: 2, 2: 2}), key_of({2: 2, 3: 2})],
     ]
@@ -224,48 +226,50 @@ def test_what_is_purged_is_in_the_file_no_more(tmp_path):
 
 
 def test_what_was_erased_and_not_compacted_is_in_no_file_when_a_writer_has_opened_it(tmp_path):
-    def held():
+    def content():
         return b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
     with TraceStore.create(tmp_path, "s1", IDENTITY) as store:
         store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
         store.append([trace(text="a secret of Marta's"), trace(text="the weather"), trace(text="a key of Otto's")])
         store.erase([1])
-    assert b"Marta" in held()
+    assert b"Marta" in content()
     with TraceStore.open(tmp_path, "s1") as store:
-        assert b"Marta" not in held()
+        assert b"Marta" not in content()
         store.file.rows("PRAGMA secure_delete = OFF")
         store.erase([3])
         store.compact()
-        assert b"Otto" not in held()
-        assert [found.text for found in store.traces()] == ["the weather"]
+        assert b"Otto" not in content()
+        assert [stored.text for stored in store.traces()] == ["the weather"]
         assert "compact" not in store.meta
 
 
 def test_tombstones_are_erased_too_and_what_was_decided_about_purged_traces(store):
     first, second, third = store.append([trace(), trace(), trace()])
-    store.log([Decision(Statement("f1", "w1", "words", 0), 1.0, {}, {}, "insert", one) for one in (first, second, third)])
+    store.log([Decision(Statement("f1", "w1", "words", 0), 1.0, {}, {}, "insert", number) for number in (first, second, third)])
     store.delete([first])
     store.purge()
     store.delete([second])
     store.erase([first, second])
-    assert [decision.trace_id for decision in store.decisions()] == [found.id for found in store.traces()] == [third]
+    assert [decision.trace_id for decision in store.decisions()] == [stored.id for stored in store.traces()] == [third]
     with pytest.raises(LabError, match="has no trace 1 "):
         store.erase([first])
 
 
-@pytest.mark.parametrize("erase", [lambda store, one: store.erase([one]), lambda store, _: store.erase_world("w2")], ids=["trace", "world"])
+@pytest.mark.parametrize(
+    "erase", [lambda store, number: store.erase([number]), lambda store, _: store.erase_world("w2")], ids=["trace", "world"]
+)
 def test_what_could_be_undone_of_what_is_erased_goes_with_it(store, erase):
     """A change of the erased trace alone is no batch any more; a change of another one, and what stays of a common one, can be undone."""
-    kept, gone = store.append([trace(), trace(world="w2")])
-    store.raise_salience([gone], 0.5)
+    kept, erased = store.append([trace(), trace(world="w2")])
+    store.raise_salience([erased], 0.5)
     store.raise_salience([kept], 0.25)
-    store.raise_salience([kept, gone], 0.5)
-    erase(store, gone)
+    store.raise_salience([kept, erased], 0.5)
+    erase(store, erased)
     assert len(store.history()) == 2
-    assert {one for (one,) in store.file.rows("SELECT trace FROM undo")} == {kept}
+    assert {number for (number,) in store.file.rows("SELECT trace FROM undo")} == {kept}
     store.rollback(2)
-    assert [(one.id, one.salience) for one in store.traces()] == [(kept, 1.0)]
+    assert [(kept_trace.id, kept_trace.salience) for kept_trace in store.traces()] == [(kept, 1.0)]
 
 
 def test_ids_may_come_as_a_recall_returns_them(store):
@@ -275,7 +279,7 @@ def test_ids_may_come_as_a_recall_returns_them(store):
     store.decay(0.5, ids[1:2])
     store.aggregate(ids[1])
     store.delete(ids[2:])
-    assert [(found.uses, found.salience, found.evidence) for found in store.traces()] == [(2, 1.5, 1), (0, 0.5, 2)]
+    assert [(stored.uses, stored.salience, stored.evidence) for stored in store.traces()] == [(2, 1.5, 1), (0, 0.5, 2)]
 
 
 def test_notes_are_kept_and_replaced(tmp_path):
@@ -306,7 +310,7 @@ def test_a_copy_has_all_and_goes_its_own_way(tmp_path):
         assert second.traces() == first.traces()
         second.rollback()
         second.append([trace("f3")])
-        assert [found.source for found in second.traces()] == ["f1", "f2", "f3"]
+        assert [stored.source for stored in second.traces()] == ["f1", "f2", "f3"]
     with TraceStore.open(tmp_path / "a", "s1", read_only=True) as first, pytest.raises(LabError, match="already"):
         first.copy(tmp_path / "b")
     assert first.path.read_bytes() == before
@@ -351,12 +355,12 @@ def test_what_has_changed_since_it_was_read_is_not_told_again(store):
 
 
 def test_of_what_a_block_changed_twice_the_first_value_comes_back(store):
-    [one] = store.append([trace()])
+    [number] = store.append([trace()])
     before = store.traces()
     with store.maintenance("replay"):
-        store.raise_salience([one], 1.0)
-        store.raise_salience([one], 2.0)
-        store.update_payloads({one: Payload((1,), (key_of({1: 1}),))})
-        store.update_payloads({one: Payload((1,), (key_of({2: 2}),))})
+        store.raise_salience([number], 1.0)
+        store.raise_salience([number], 2.0)
+        store.update_payloads({number: Payload((1,), (key_of({1: 1}),))})
+        store.update_payloads({number: Payload((1,), (key_of({2: 2}),))})
     store.rollback()
     assert store.traces() == before

@@ -120,18 +120,18 @@ def test_what_was_altered_behind_the_stores_back_is_noticed(taught, tmp_path, ch
 
 
 def test_a_byte_that_flips_is_noticed_or_changes_nothing_that_was_told(taught, tmp_path):
-    content, draw, noticed = taught.read_bytes(), Random(3), 0
-    told = [told_of(found) for found in read(tmp_path)]
+    content, draw, detected = taught.read_bytes(), Random(3), 0
+    contents = [content_of(stored) for stored in read(tmp_path)]
     for _ in range(150):
-        place = draw.randrange(len(content))
+        offset = draw.randrange(len(content))
         flipped = bytearray(content)
-        flipped[place] ^= 1 << draw.randrange(8)
+        flipped[offset] ^= 1 << draw.randrange(8)
         taught.write_bytes(flipped)
         try:
-            assert [told_of(found) for found in read(tmp_path)] == told
+            assert [content_of(stored) for stored in read(tmp_path)] == contents
         except LabError:
-            noticed += 1
-    assert noticed > 50
+            detected += 1
+    assert detected > 50
 
 
 def read(folder):
@@ -140,6 +140,6 @@ def read(folder):
         return store.traces()
 
 
-def told_of(found):
+def content_of(stored):
     """What is fixed when a trace is written; salience and counts change later and have no checksum."""
-    return replace(found, salience=0.0, uses=0, evidence=1)
+    return replace(stored, salience=0.0, uses=0, evidence=1)

@@ -20,15 +20,15 @@ __all__ = ["folders", "lm", "loaded"]
 @pytest.fixture(scope="session")
 def made_up_lab(tmp_path_factory):
     """A lab whose texts of others are made up, of the same forms: its root, with the texts below `texts`."""
-    place, random, files = tmp_path_factory.mktemp("lab"), Random(5), {}
-    names, things, rooms = lexicon.names(held_out=False), story.OBJECTS, story.ROOMS
+    lab_path, random, files = tmp_path_factory.mktemp("lab"), Random(5), {}
+    names, objects, locations = lexicon.names(held_out=False), story.OBJECTS, story.ROOMS
 
     def prose(n: int) -> str:
-        return " ".join(f"{random.choice(names)} saw the {random.choice(things)} at the {random.choice(rooms)}." for _ in range(n))
+        return " ".join(f"{random.choice(names)} saw the {random.choice(objects)} at the {random.choice(locations)}." for _ in range(n))
 
     files["tinystories"] = "\n<|endoftext|>\n".join(prose(30) for _ in range(300))
     for part in ("train", "valid"):
-        files[f"wikitext2-{part}"] = "".join(f" = The {part} {thing} = \n\n {prose(30)} \n\n" for thing in things[:19])
+        files[f"wikitext2-{part}"] = "".join(f" = The {part} {object_name} = \n\n {prose(30)} \n\n" for object_name in objects[:19])
     reviews = {f"{prose(1).lower()}\t{number % 2}" for number in range(800)}
     files["sst2"] = "\n".join(sorted(reviews)) + "\n"
     files["squad"] = json.dumps([passage_of(title, prose, number) for title in names[:48] for number in range(4)])
@@ -38,17 +38,17 @@ def made_up_lab(tmp_path_factory):
             files[f"babi-{task}-{part}"] = "\n".join(line for world in stories for line in public_lines(world)) + "\n"
     entries = {name: listed().files[name].model_dump() for name in files}
     for name, text in files.items():
-        path = place / "texts" / entries[name]["path"]
+        path = lab_path / "texts" / entries[name]["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         entries[name] |= {"sha256": sha256(path), "bytes": path.stat().st_size}
-    (place / "params").mkdir()
+    (lab_path / "params").mkdir()
     for path in (*(root() / "params").iterdir(), *root().iterdir()):
-        target = place / path.relative_to(root())
+        target = lab_path / path.relative_to(root())
         if not target.exists() and path.name != "data.yaml":
             target.symlink_to(path)
-    (place / "params/data.yaml").write_text(yaml.safe_dump({"folder": "texts", "files": entries}))
-    return place
+    (lab_path / "params/data.yaml").write_text(yaml.safe_dump({"folder": "texts", "files": entries}))
+    return lab_path
 
 
 def passage_of(title: str, prose, number: int) -> dict:

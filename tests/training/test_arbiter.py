@@ -23,8 +23,8 @@ def planted(n, suite="mixed", trust=PLANTED, seed=0):
 
 
 def test_the_fit_finds_how_often_a_memory_is_right_that_is_so_sure():
-    found = arbiter.fitted(planted(20_000))
-    assert found.model_dump() == pytest.approx(PLANTED.model_dump(), abs=0.25)
+    function = arbiter.fitted(planted(20_000))
+    assert function.model_dump() == pytest.approx(PLANTED.model_dump(), abs=0.25)
 
 
 def test_each_kind_of_world_counts_the_same_however_many_answers_it_has():
@@ -38,7 +38,9 @@ def test_what_is_said_of_each_part_can_stand_in_the_preset(monkeypatch, capsys):
     monkeypatch.setattr(arbiter, "judged", lambda preset: pd.concat(parts).to_dict("records"))
     arbiter.main()
     first, *_, last = capsys.readouterr().out.splitlines()
-    assert {part: ConfidenceCalibration(**said) for part, said in yaml.safe_load(first).items()} == {"episodic": arbiter.fitted(parts[0])}
+    assert {part: ConfidenceCalibration(**values) for part, values in yaml.safe_load(first).items()} == {
+        "episodic": arbiter.fitted(parts[0])
+    }
     assert last.strip() == "spatial: always right or always wrong where it says something; nothing to fit"
 
 

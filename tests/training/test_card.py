@@ -35,7 +35,7 @@ def lm():
 
 
 @pytest.fixture
-def found():
+def measured():
     row = {"n": 200, "worlds": 60, "low": 0.8, "high": 0.9, "chance": 0.1, "goal": 0.9, "seconds": 0.02}
     rows = [
         {"skill": "two hops, 8 facts", "accuracy": 0.85, **row},
@@ -62,10 +62,10 @@ def test_a_skill_whose_file_is_not_there_is_skipped_with_the_reason(lm, monkeypa
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
     needy = [skill for skill in skills.SKILLS if skills.files_of(skill)]
     assert {skill.source for skill in needy} == {"needle", "babi"}
-    said = []
-    table = skills.measure(lm, [skills.Skill("facts", "episodic", 2, ("exact",)), *needy], 2, 2, said.append)
+    lines = []
+    table = skills.measure(lm, [skills.Skill("facts", "episodic", 2, ("exact",)), *needy], 2, 2, lines.append)
     assert table["skill"].tolist() == ["facts"]
-    assert all(": skipped, " in line and "set HIPPO_DATA" in line for line in said[1:])
+    assert all(": skipped, " in line and "set HIPPO_DATA" in line for line in lines[1:])
     assert skills.story_loss(lm) is None
 
 
@@ -88,21 +88,21 @@ def test_a_skill_is_measured_as_text_and_as_blocks(lm, blocks):
     assert row["accuracy"] > 0.5
 
 
-def test_the_card_says_met_missed_and_how_it_was_made(lm, found, tmp_path):
+def test_the_card_says_met_missed_and_how_it_was_made(lm, measured, tmp_path):
     made = {"recipe": {"steps": 5, "lessons": 2, "stories": 1, "seed": 7}, "command": "make base-model", "seconds": 90, "threads": 2}
     (tmp_path / "training.json").write_text(json.dumps(made | {"torch": "2", "machine": "x", "curve": CURVE}))
-    text = card.write_card(lm, found, tmp_path).read_text()
+    text = card.write_card(lm, measured, tmp_path).read_text()
     assert "| two hops, 8 facts | 0.85 | 0.80 to 0.90 | 0.10 | 0.90 not met | 200 | 60 |" in text
     assert "| two hops, 8 facts | 0.85 | 0.75 |" in text
     assert "5 steps of 2 lessons" in text
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert card.differences(found.skills, tmp_path) == []
-    changed = found.skills.assign(accuracy=found.skills["accuracy"] + [0.0, 0.1, 0.0])
+    assert card.differences(measured.skills, tmp_path) == []
+    changed = measured.skills.assign(accuracy=measured.skills["accuracy"] + [0.0, 0.1, 0.0])
     assert card.differences(changed, tmp_path) == ["two hops, 8 facts as blocks: 0.750 in the card, 0.850 now"]
 
 
-def test_a_reader_is_compared_with_its_base(lm, found):
-    worse = card.Measured(found.skills, found.stories, {**LANGUAGE, "wikitext2": LANGUAGE["wikitext2"] | {"perplexity": 20.0}})
+def test_a_reader_is_compared_with_its_base(lm, measured):
+    worse = card.Measured(measured.skills, measured.stories, {**LANGUAGE, "wikitext2": LANGUAGE["wikitext2"] | {"perplexity": 20.0}})
     text = "\n".join(card._language(worse, {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}))
     assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | not met |" in text
     assert "| SST-2, raw | 0.700 | 0.700 | 0.680 | holds |" in text
@@ -127,11 +127,11 @@ def test_a_measurement_is_of_skills_and_of_language_and_is_drawn(lm, monkeypatch
     monkeypatch.delenv("HIPPO_DATA", raising=False)
     monkeypatch.setattr(skills, "measure", partial(skills.measure, skills=skills.SKILLS[:2]))
     monkeypatch.setattr(language, "manual", lambda: ["Python is an easy to learn, powerful programming language."])
-    found = base_model.measure_if(1, lm)
+    measured = base_model.measure_if(1, lm)
     names = [skill.name for skill in skills.SKILLS[:2]]
-    assert found.skills["n"].tolist() == [1, 1] and found.stories is None and set(found.language) == {"python_manual"}
-    assert [row["skill"] for row in base_model.records(base_model.skills_of(found))] == names
-    [axes] = base_model.skills_figure(found.skills).axes
+    assert measured.skills["n"].tolist() == [1, 1] and measured.stories is None and set(measured.language) == {"python_manual"}
+    assert [row["skill"] for row in base_model.records(base_model.skills_of(measured))] == names
+    [axes] = base_model.skills_figure(measured.skills).axes
     assert sorted(label.get_text() for label in axes.get_yticklabels()) == sorted(names)
 
 

@@ -72,11 +72,11 @@ def test_yes_and_no_are_true_of_the_facts():
 
 
 def test_what_is_forgotten_is_unknown_and_the_rest_stands():
-    whole = tasks.slots(Random(1), 6, "train")
-    gone = {whole.branches[0].gold[0]}
-    left = lessons.forget(whole, gone)
-    assert len(left.facts) == len(whole.facts) - 1
-    assert [branch.answer for branch in left.branches if branch.question == whole.branches[0].question] == [UNKNOWN]
+    lesson = tasks.slots(Random(1), 6, "train")
+    removed = {lesson.branches[0].gold[0]}
+    left = lessons.forget(lesson, removed)
+    assert len(left.facts) == len(lesson.facts) - 1
+    assert [branch.answer for branch in left.branches if branch.question == lesson.branches[0].question] == [UNKNOWN]
     for branch in left.branches:
         assert branch.answer == UNKNOWN or branch.gold
 
@@ -102,8 +102,8 @@ def test_half_of_the_lessons_come_as_blocks_and_none_whose_order_matters():
 def test_in_a_lesson_of_blocks_nothing_is_corrected_twice():
     for number in range(40):
         lesson = tasks.corrected_once(Random(number), 12, "train")
-        told = [words[:2] for _, words in lesson.facts]
-        assert max(map(told.count, told)) <= 2
+        subjects = [words[:2] for _, words in lesson.facts]
+        assert max(map(subjects.count, subjects)) <= 2
 
 
 def words_of(pools: lexicon.Pools) -> list[str]:
@@ -129,7 +129,7 @@ def test_only_plain_questions_are_left_without_an_answer():
         assert all(branch.question.startswith(("Who", "What", "Where", "When")) for branch in unsaid)
 
 
-SAID = """
+DRAW_SCRIPT = """
 import sys, types
 from importlib import import_module
 from random import Random
@@ -145,10 +145,13 @@ print([(name, number, getattr(tasks, name)(Random(number), 8, "train")) for name
 def test_a_drill_hangs_on_its_seed_and_not_on_how_python_hashes_words():
     folder = str(root() / "hippo_core/training")
     environments = [{**os.environ, "PYTHONHASHSEED": str(number)} for number in (1, 2)]
-    running = [subprocess.Popen([sys.executable, "-c", SAID, folder], env=one, stdout=subprocess.PIPE, text=True) for one in environments]
-    one, other = (process.communicate()[0] for process in running)
-    assert "yes or no" in one and all(process.returncode == 0 for process in running)
-    assert one == other
+    running = [
+        subprocess.Popen([sys.executable, "-c", DRAW_SCRIPT, folder], env=environment, stdout=subprocess.PIPE, text=True)
+        for environment in environments
+    ]
+    first, second = (process.communicate()[0] for process in running)
+    assert "yes or no" in first and all(process.returncode == 0 for process in running)
+    assert first == second
 
 
 def related(count, split="train", n_facts=8):
@@ -159,9 +162,9 @@ def test_a_chain_leads_from_fact_to_fact_to_its_answer():
     for lesson in related(40):
         for branch in lesson.branches:
             if branch.skill in ("hops_2", "hops_3"):
-                told = [set(lesson.facts[index][1]) for index in branch.gold]
-                assert branch.answer in told[-1]
-                assert all(any(one & other for other in told if other is not one) for one in told)
+                fact_words = [set(lesson.facts[index][1]) for index in branch.gold]
+                assert branch.answer in fact_words[-1]
+                assert all(any(words & others for others in fact_words if others is not words) for words in fact_words)
 
 
 @pytest.mark.parametrize(("missing", "least", "most"), [(0.0, 0, 0), (1.0, 40, 80)])

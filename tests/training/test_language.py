@@ -46,13 +46,13 @@ def test_the_margin_is_the_difference_of_the_labels(lm, made_up_texts):
 
 
 def test_scores_follow_from_margins(lm, made_up_texts):
-    found = sst2(lm, 60)
-    positive = found.rows["answer"] == "positive"
-    assert (found.rows["raw"] == ((found.rows["margin"] > 0) == positive)).all()
-    assert (found.rows["centred"] == ((found.rows["margin"] > found.threshold) == positive)).all()
-    assert found.raw.mean == pytest.approx(found.rows["raw"].mean())
-    assert found.raw.low <= found.raw.mean <= found.raw.high
-    assert (found.raw.n, found.raw.n_worlds) == (60, 60)
+    measured = sst2(lm, 60)
+    positive = measured.rows["answer"] == "positive"
+    assert (measured.rows["raw"] == ((measured.rows["margin"] > 0) == positive)).all()
+    assert (measured.rows["centred"] == ((measured.rows["margin"] > measured.threshold) == positive)).all()
+    assert measured.raw.mean == pytest.approx(measured.rows["raw"].mean())
+    assert measured.raw.low <= measured.raw.mean <= measured.raw.high
+    assert (measured.raw.n, measured.raw.n_worlds) == (60, 60)
 
 
 def test_a_liking_for_one_label_changes_raw_scores_only():
@@ -85,20 +85,20 @@ def test_as_many_articles_as_there_are(loaded, made_up_texts, articles):
 
 
 def test_plain_numbers_for_a_card(loaded, made_up_texts):
-    found = measure(loaded["llama"], 20, 1, 3)
-    assert 0 <= found["sst2"]["raw"]["low"] <= found["sst2"]["raw"]["accuracy"] <= found["sst2"]["raw"]["high"] <= 1
-    assert found["sst2"]["n"] == 20
-    assert found["wikitext2"]["perplexity"] == pytest.approx(math.exp(found["wikitext2"]["nats_per_token"]))
-    assert found["wikitext2"]["nats_per_byte"] > 0
-    assert found["python_manual"]["tokens"] == language.python_manual(loaded["llama"], 3).tokens
+    measured = measure(loaded["llama"], 20, 1, 3)
+    assert 0 <= measured["sst2"]["raw"]["low"] <= measured["sst2"]["raw"]["accuracy"] <= measured["sst2"]["raw"]["high"] <= 1
+    assert measured["sst2"]["n"] == 20
+    assert measured["wikitext2"]["perplexity"] == pytest.approx(math.exp(measured["wikitext2"]["nats_per_token"]))
+    assert measured["wikitext2"]["nats_per_byte"] > 0
+    assert measured["python_manual"]["tokens"] == language.python_manual(loaded["llama"], 3).tokens
 
 
 def test_what_is_not_there_is_skipped_with_the_reason_and_the_manual_is_measured(loaded, monkeypatch, tmp_path):
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
-    said: list[str] = []
-    found = measure(loaded["llama"], 20, 1, 3, said.append)
-    assert set(found) == {"python_manual"}
-    assert [line.split()[0] for line in said if "skipped: " in line and "set HIPPO_DATA" in line] == ["SST-2", "WikiText-2"]
+    lines: list[str] = []
+    measured = measure(loaded["llama"], 20, 1, 3, lines.append)
+    assert set(measured) == {"python_manual"}
+    assert [line.split()[0] for line in lines if "skipped: " in line and "set HIPPO_DATA" in line] == ["SST-2", "WikiText-2"]
 
 
 def test_the_manual_is_prose_each_paragraph_once():
@@ -109,14 +109,14 @@ def test_the_manual_is_prose_each_paragraph_once():
 
 def test_another_pythons_manual_is_another_measure_and_says_so(loaded, monkeypatch, tmp_path):
     monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
-    said: list[str] = []
+    lines: list[str] = []
     monkeypatch.setattr(
         language, "topics", {"a": "One sentence. Another one.\n\n   code = 1\n\nOne more\nof two lines.", "b": "One more\nof two lines."}
     )
     assert language.manual() == ["One sentence. Another one.", "One more of two lines."]
-    found = measure(loaded["llama"], 20, 1, None, said.append)
-    assert found["python_manual"]["sha256"] == checksum(["One sentence. Another one.\nOne more of two lines."])
-    assert "is another text than that of 3.11.7" in said[0]
+    measured = measure(loaded["llama"], 20, 1, None, lines.append)
+    assert measured["python_manual"]["sha256"] == checksum(["One sentence. Another one.\nOne more of two lines."])
+    assert "is another text than that of 3.11.7" in lines[0]
 
 
 def test_the_loss_on_the_manual_is_that_of_its_paragraphs(lm):
@@ -146,11 +146,11 @@ def numbers():
 )
 def test_worse_is_two_points_or_five_percent(numbers, path, value, holds):
     now = copy.deepcopy(numbers)
-    *way, last = path
-    place = now
-    for key in way:
-        place = place[key]
-    place[last] = value
+    *parents, last = path
+    node = now
+    for key in parents:
+        node = node[key]
+    node[last] = value
     assert against(now, numbers)["holds"].tolist() == holds
 
 

@@ -12,7 +12,7 @@ from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder, KeysAndVectors, VectorEncoder
 from hippo_core.suites import episodic, lexicon, multi
 from recipes import recall_weights
-from recipes.key import KeyRecipe, draw_room
+from recipes.key import KeyRecipe, draw_batch
 
 HELD_OUT = {word.lower() for name in lexicon.names(held_out=True) for word in name.split()}
 FORMS = ("Tell me", "Do you recall", "Can one say")
@@ -34,11 +34,11 @@ def splits(monkeypatch):
 
 def test_a_key_learns_from_train_worlds_alone(splits):
     recipe, random = KeyRecipe(facts=16, cues=8), Random(3)
-    rooms = [draw_room(random, recipe) for _ in range(40)]
+    batches = [draw_batch(random, recipe) for _ in range(40)]
     assert splits == {"episodic": {"train"}, "episodic_multi": {"train"}}
-    cues = [cue for room in rooms for cue, _ in room.cues]
+    cues = [cue for batch in batches for cue, _ in batch.cues]
     assert len(cues) > 200 and not [cue for cue in cues if cue.startswith(FORMS)]
-    assert not {word for room in rooms for text in room.facts for word in words(text)} & HELD_OUT
+    assert not {word for batch in batches for text in batch.facts for word in words(text)} & HELD_OUT
 
 
 def key_of(lm):
@@ -64,10 +64,10 @@ def test_the_weights_of_channels_are_fitted_on_validation_worlds_alone(splits, l
     encoder = key_of(lm)
     some = [(suite, settings, 12) for suite, settings, _ in recall_weights.WORLDS if settings.get("n_facts", 0) < 1000]
     monkeypatch.setattr(recall_weights, "WORLDS", some)
-    found = list(recall_weights.indexes(lm, encoder, ("words", "grams", "key")))
+    indexed = list(recall_weights.indexes(lm, encoder, ("words", "grams", "key")))
     assert splits == {"episodic": {"val"}, "episodic_multi": {"val"}}
-    assert {suite for suite, *_ in found} == {suite for suite, *_ in some}
-    for _, world, index in found:
+    assert {suite for suite, *_ in indexed} == {suite for suite, *_ in some}
+    for _, world, index in indexed:
         assert world.id.startswith("val-")
         assert [trace.source for trace in index.traces] == [fact.id for fact in world.facts]
         assert not {word for fact in world.facts for word in words(fact.text)} & HELD_OUT

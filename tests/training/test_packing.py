@@ -50,8 +50,8 @@ def prompt_of(tokenizer, branch: Branch, plain: bool = False) -> str:
 def seen_by(batch, encoder, lesson: Lesson, branch: int) -> list[int]:
     """The places that the last token of a branch sees, in order."""
     part = encoder.row(lesson).part
-    last = max(place for place, owner in enumerate(part) if owner == branch)
-    return [place for place, seen in enumerate(batch.mask[0, last].tolist()) if seen]
+    last = max(position for position, owner in enumerate(part) if owner == branch)
+    return [position for position, seen in enumerate(batch.mask[0, last].tolist()) if seen]
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -76,8 +76,8 @@ def test_packed_branches_give_the_logits_of_single_prompts(tokenizer, encoder):
             ids = tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
             causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()[None, None]
             alone = model(ids, attention_mask=causal).logits[0]
-            places = [place for place, owner in enumerate(part) if owner == number]
-            torch.testing.assert_close(packed[places], alone[-len(places) :], atol=1e-5, rtol=1e-4)
+            positions = [position for position, owner in enumerate(part) if owner == number]
+            torch.testing.assert_close(packed[positions], alone[-len(positions) :], atol=1e-5, rtol=1e-4)
 
 
 def test_a_block_sees_the_beginning_and_itself_and_all_blocks_start_together(encoder):
@@ -87,15 +87,18 @@ def test_a_block_sees_the_beginning_and_itself_and_all_blocks_start_together(enc
     start = len(encoder.head)
     longest = max(sum(part == block for part in row.part) for block in (-1, -2))
     for block in (-1, -2):
-        places = [place for place, part in enumerate(row.part) if part == block]
-        assert [row.positions[place] for place in places] == list(range(start, start + len(places)))
-        assert batch.mask[0, places[-1]].nonzero().flatten().tolist() == [*range(start), *places]
+        positions = [position for position, part in enumerate(row.part) if part == block]
+        assert [row.positions[position] for position in positions] == list(range(start, start + len(positions)))
+        assert batch.mask[0, positions[-1]].nonzero().flatten().tolist() == [*range(start), *positions]
     assert row.positions[row.part.index(1)] == start + longest
 
 
 def test_the_answers_that_are_judged_are_the_labels(tokenizer, encoder):
     [batch] = encoder.batches([LESSON], [], 1)
-    assert [tokenizer.decode(batch.labels[row, places]).strip() for row, places, _ in batch.skills] == ["Carla<|end|>", "Friday<|end|>"]
+    assert [tokenizer.decode(batch.labels[row, positions]).strip() for row, positions, _ in batch.skills] == [
+        "Carla<|end|>",
+        "Friday<|end|>",
+    ]
     assert len(right_answers(tiny.new_model(RECIPE, tokenizer).eval(), batch)) == 2
 
 
@@ -111,12 +114,14 @@ def test_copy_guidance_points_at_the_token_to_be_copied(encoder):
 def test_guidance_starts_at_the_token_that_answers_and_ends_in_the_facts_that_it_needs(encoder):
     lesson = replace(LESSON, branches=(Branch("What did the seller of the guitar buy?", "hat", (0, 1)),), blocks=True)
     row = encoder.row(lesson)
-    places = {fact: [place for place, part in enumerate(row.part) if part == -1 - fact][:-1] for fact in (0, 1)}  # without the newline
+    positions = {
+        fact: [position for position, part in enumerate(row.part) if part == -1 - fact][:-1] for fact in (0, 1)
+    }  # without the newline
     aims = {kind: (query, keys) for kind, query, keys in row.targets if kind in ("hop", "locate", "fact")}
-    answers = next(place for place, label in enumerate(row.labels) if label != IGNORE)
+    answers = next(position for position, label in enumerate(row.labels) if label != IGNORE)
     assert {query for query, _ in aims.values()} == {answers}
-    assert aims["fact"][1] == tuple(places[1])
-    assert set(aims["hop"][1]) < set(places[0])  # its end; the other fact has no slots, so it has no end to look at
+    assert aims["fact"][1] == tuple(positions[1])
+    assert set(aims["hop"][1]) < set(positions[0])  # its end; the other fact has no slots, so it has no end to look at
     assert "locate" not in aims
 
 
@@ -136,10 +141,10 @@ def test_guidance_is_lowest_where_the_heads_look_at_their_targets():
 def test_guided_attention_is_causal_attention_where_no_mask_is_given(length):
     query, key, value = torch.randn(3, 2, 4, length, 8, generator=torch.Generator().manual_seed(0))
     mask = torch.ones(length, length, dtype=torch.bool).tril()
-    found = [guidance.attend(None, query, key[:, :2], value[:, :2], seen, 0.3)[0] for seen in (None, mask)]
+    attended = [guidance.attend(None, query, key[:, :2], value[:, :2], seen, 0.3)[0] for seen in (None, mask)]
     shared = (key[:, :2].repeat_interleave(2, 1), value[:, :2].repeat_interleave(2, 1))
     wanted = torch.nn.functional.scaled_dot_product_attention(query, *shared, is_causal=True, scale=0.3).transpose(1, 2)
-    assert all(torch.allclose(one, wanted, atol=1e-5) for one in found)
+    assert all(torch.allclose(attention, wanted, atol=1e-5) for attention in attended)
 
 
 def test_a_template_that_ends_an_answer_by_no_token_of_its_own_is_refused(tokenizer):

@@ -24,12 +24,12 @@ def splits(monkeypatch):
 def test_paths_are_judged_on_validation_worlds_with_and_without_an_answer(splits):
     judged = list(path_confidence.judged("own", FEW))
     assert splits == ["val"] * 2
-    assert {("semantic", True), ("semantic", False), ("relations", True)} <= {(one.kind, one.answerable) for one in judged}
-    assert not any(one.right for one in judged if not one.answerable)
+    assert {("semantic", True), ("semantic", False), ("relations", True)} <= {(path.kind, path.answerable) for path in judged}
+    assert not any(path.right for path in judged if not path.answerable)
 
 
 @needs_reader
 def test_statements_of_one_matter_are_those_of_validation_worlds(splits):
     pairs = list(path_confidence.pairs(1))
     assert set(splits) == {"val"}
-    assert {one.right for one in pairs} == {True, False}
+    assert {pair.right for pair in pairs} == {True, False}

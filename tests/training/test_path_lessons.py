@@ -60,8 +60,8 @@ def test_a_correction_tells_what_has_become_so():
 @pytest.mark.parametrize(("corrected", "left"), [(0.0, {"plain", "update"}), (1.0, {"update"})])
 def test_a_share_of_the_plain_statements_is_told_as_corrections(marker, corrected, left):
     world = path_lessons._world(Random(1), "train", 1, 1)
-    told = path_lessons.unmarked(world, marker, Random(1), 20, path_lessons.made_name, corrected)
-    assert {KINDS[raw.kind] for raw in told if raw.kind >= 0} & {"plain", "update"} == left
+    unmarked = path_lessons.unmarked(world, marker, Random(1), 20, path_lessons.made_name, corrected)
+    assert {KINDS[raw.kind] for raw in unmarked if raw.kind >= 0} & {"plain", "update"} == left
 
 
 def test_validation_has_no_name_for_training_alone(marker, monkeypatch):

@@ -12,7 +12,7 @@ from recipes.place_lessons import PlaceLessons, Text, listed, place, turn, word
 needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="`make models` brings MiniLM")
 
 
-def told(frame, says, a="the mill", b="the barn"):
+def statement_text(frame, says, a="the mill", b="the barn"):
     text = Text(says={(a, b): says})
     text.add(frame, {"a": place(a), "b": place(b), "direction": turn("north", "gone")})
     return text
@@ -28,18 +28,18 @@ def told(frame, says, a="the mill", b="the barn"):
     ],
 )
 def test_what_leads_one_way_is_labelled_by_the_order_of_the_places(frame, says, label):
-    assert says_of(told(frame, says)) == [(0, 1, SAYS.index(label))]
+    assert says_of(statement_text(frame, says)) == [(0, 1, SAYS.index(label))]
 
 
 def test_where_one_stands_is_labelled_by_the_order_of_the_places():
     for frame, first in (("{direction} of {a} is {b}.", 1.0), ("{b} is {direction} of {a}.", 0.0)):
-        text = told(frame, "link")
+        text = statement_text(frame, "link")
         text.stands[frozenset(("the mill", "the barn"))] = "the mill"
         assert stands_of(text) == [(0, 1, first)]
 
 
 def test_places_that_a_text_does_not_join_are_labelled_as_apart():
-    text = told("From {a} to {b}.", "link")
+    text = statement_text("From {a} to {b}.", "link")
     text.add(" {a} is old.", {"a": place("Kiln Lane")})
     assert [SAYS[says] for _, _, says in says_of(text)] == ["link", "none", "none"]
     assert text.text == "From the mill to the barn. Kiln Lane is old."
@@ -58,13 +58,13 @@ def test_what_is_taken_for_a_place_leads_nowhere():
 @needs_minilm
 def test_pieces_are_labelled_where_a_name_or_a_direction_stands():
     marker = Marker(minilm.copied()[0])
-    text = told("{direction} of {a} lies {b}.", "link", a="Saint Olave's", b="the old mill")
+    text = statement_text("{direction} of {a} lies {b}.", "link", a="Saint Olave's", b="the old mill")
     text.add(" Exits: {open}.", {"open": listed(["east", "west"], "open")})
     [plain] = marker.unmarked([text.text])
     names = [text.text[at : at + 5] for at, label in zip(plain.places, named(text, plain), strict=True) if label == 1]
     assert names == ["Saint", "old m"]
-    [one], [turns] = marked([text], marker)
-    assert [text.text[one.places[at] :][:4] for at in turns] == ["Nort", "east", "west"]
+    [pieces], [turns] = marked([text], marker)
+    assert [text.text[pieces.places[at] :][:4] for at in turns] == ["Nort", "east", "west"]
     assert [TURNS[label] for _, label in text.turns] == ["gone", "open", "open"]
 
 

@@ -66,8 +66,10 @@ def test_lessons_ask_as_an_experiment_does():
     cues = [cue for step in range(6) for cue in trainee.cues(step)]
     with torch.no_grad():
         _, marks = trainee._loss(cues)
-    way = AdapterDelivery(lm, adapter, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model"), blocks=adapter.settings.blocks))
-    answers = way.ask([Question.of_texts(cue.question, cue.traces) for cue in cues], 24)
+    delivery = AdapterDelivery(
+        lm, adapter, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision="model"), blocks=adapter.settings.blocks)
+    )
+    answers = delivery.ask([Question.of_texts(cue.question, cue.traces) for cue in cues], 24)
     ended = [(*trainee.encoder.ids(cue.answer), trainee.encoder.stop) for cue in cues]
     right = [answer.tokens == due for answer, due in zip(answers, ended, strict=True)]
     assert len(right) / 2 < sum(right) < len(right)

@@ -43,15 +43,15 @@ def silent(line: str) -> None:
 
 
 def test_batches_follow_from_seed_and_step_alone(tokenizer):
-    one, other = Tiny(RECIPE, tokenizer), Tiny(RECIPE, tokenizer)
-    one.batch(2)
-    for a, b in zip(one.batch(3), other.batch(3), strict=True):
+    trainee, same = Tiny(RECIPE, tokenizer), Tiny(RECIPE, tokenizer)
+    trainee.batch(2)
+    for a, b in zip(trainee.batch(3), same.batch(3), strict=True):
         assert torch.equal(a.ids, b.ids)
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(tokenizer, tmp_path):
-    whole = Tiny(RECIPE, tokenizer)
-    train(whole, tmp_path / "whole", silent, every=2)
+    uninterrupted = Tiny(RECIPE, tokenizer)
+    train(uninterrupted, tmp_path / "whole", silent, every=2)
 
     def stop_at_four(line):
         if line.startswith("step 5/"):
@@ -61,7 +61,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tokenizer, tmp_path):
         train(Tiny(RECIPE, tokenizer), tmp_path / "cut", stop_at_four, every=2)
     resumed = Tiny(RECIPE, tokenizer)
     train(resumed, tmp_path / "cut", silent, every=2)
-    for name, weight in whole.weights().items():
+    for name, weight in uninterrupted.weights().items():
         assert torch.equal(weight, resumed.weights()[name]), name
 
 
@@ -102,16 +102,16 @@ def test_a_reader_learns_in_its_adapter_alone(tmp_path):
 @pytest.fixture
 def made_reader(tmp_path, monkeypatch):
     """What makes a reader of a few steps below a folder of the test's own."""
-    monkeypatch.setattr(weights, "ReaderRecipe", lambda **told: READER.model_copy(update=told))
+    monkeypatch.setattr(weights, "ReaderRecipe", lambda **values: READER.model_copy(update=values))
     monkeypatch.setattr(weights, "SAVED_EVERY", 2)
-    for name in ("WORKSHOP", "WEIGHTS"):
+    for name in ("CHECKPOINT_DIR", "WEIGHTS"):
         monkeypatch.setattr(weights, name, str(tmp_path / name))
     return lambda seed=1337, steps=2: weights.make_reader("hippo-tiny", seed, steps, silent)
 
 
 def test_a_reader_that_is_made_is_what_its_training_ended_with(made_reader, tmp_path):
     folder = made_reader()
-    ended = load_file(tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT)
+    ended = load_file(tmp_path / "CHECKPOINT_DIR/hippo-tiny-reader" / CHECKPOINT)
     for name, weight in load_file(folder / "adapter_model.safetensors").items():
         assert torch.equal(ended[f"model.{name.replace('.weight', '.default.weight')}"].bfloat16(), weight), name
     made = read_object(folder / "training.json")
@@ -123,7 +123,7 @@ def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_p
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0),))
     monkeypatch.setattr(reader_training, "STEPS", 2)
     shipped = load_file(made_reader() / "adapter_model.safetensors")
-    shutil.rmtree(tmp_path / "WORKSHOP")
+    shutil.rmtree(tmp_path / "CHECKPOINT_DIR")
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
     monkeypatch.setattr(reader_training, "STEPS", 3)
     begun = []
@@ -139,7 +139,7 @@ def test_a_reader_goes_on_from_where_an_earlier_descent_ended(made_reader, tmp_p
 @pytest.mark.parametrize("change", [{"seed": 7, "steps": 3}, {"steps": 4}])
 def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_path, monkeypatch, change):
     made_reader()
-    shutil.rmtree(tmp_path / "WORKSHOP")
+    shutil.rmtree(tmp_path / "CHECKPOINT_DIR")
     monkeypatch.setattr(reader_training, "DESCENTS", ((2, 1.0), (1, 0.5)))
     monkeypatch.setattr(reader_training, "STEPS", 3)
     begun = []
@@ -150,7 +150,7 @@ def test_a_reader_of_another_recipe_begins_at_the_first_step(made_reader, tmp_pa
 
 def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):
     folder = made_reader()
-    (tmp_path / "WORKSHOP/hippo-tiny-reader" / CHECKPOINT).unlink()
+    (tmp_path / "CHECKPOINT_DIR/hippo-tiny-reader" / CHECKPOINT).unlink()
     before = read_object(folder / "training.json")
     assert made_reader(7) == folder and read_object(folder / "training.json") != before
     assert is_marked(folder) and [path.name for path in folder.parent.iterdir()] == [folder.name]
@@ -159,21 +159,21 @@ def test_weights_replace_none_but_the_labs_own(made_reader, tmp_path):
 @pytest.mark.parametrize("kind", ["folder", "file", "link", "dangling"])
 @pytest.mark.parametrize("name", ["hippo-tiny-reader", "hippo-tiny-reader.new", ".hippo-tiny-reader.old"])
 def test_what_the_lab_did_not_make_is_refused_and_left(tmp_path, kind, name):
-    own, place = tmp_path / "own", tmp_path / "weights" / name
+    own, target = tmp_path / "own", tmp_path / "weights" / name
     own.mkdir()
     (own / "diary.txt").write_text("mine")
-    place.parent.mkdir()
+    target.parent.mkdir()
     if kind == "folder":
-        own.rename(place)
+        own.rename(target)
     elif kind == "file":
-        place.write_text("mine")
+        target.write_text("mine")
     else:
-        place.symlink_to(own if kind == "link" else tmp_path / "nowhere")
+        target.symlink_to(own if kind == "link" else tmp_path / "nowhere")
     (tmp_path / "log.jsonl").write_text('{"step": 1, "seconds": 2}\n')
     with pytest.raises(LabError, match=rf"{name} would be replaced, and was not made by the lab .*; move it away"):
         weights.ship(Tiny.__new__(Tiny), "make", lambda new: None, tmp_path / "log.jsonl", tmp_path / "weights/hippo-tiny-reader")
-    left = place if kind == "folder" else own
-    assert (left / "diary.txt").read_text() == "mine" and [path.name for path in place.parent.iterdir()] == [name]
+    left = target if kind == "folder" else own
+    assert (left / "diary.txt").read_text() == "mine" and [path.name for path in target.parent.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("make", [lambda: weights.make_tiny(RECIPE, silent), lambda: weights.make_reader("hippo-tiny", 1, 2, silent)])

@@ -24,9 +24,11 @@ def test_a_question_has_its_gold_facts_and_so_many_traces_in_order_of_telling():
 
 def test_masked_all_ways_answer_alike_and_seen_they_answer_better():
     lm = load(load_spec("hippo-tiny"), "cpu")
-    found = compare_deliveries({"text": TextDelivery(lm), "kv": KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3))
-    assert list(found["masked"]) == [False] * 4 + [True] * 2
-    masked = found[found["masked"]]
+    compared = compare_deliveries(
+        {"text": TextDelivery(lm), "kv": KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short")))}, n=20, traces=(1, 3)
+    )
+    assert list(compared["masked"]) == [False] * 4 + [True] * 2
+    masked = compared[compared["masked"]]
     assert masked["em"].nunique() == masked["prompt_tokens"].nunique() == masked["trace_tokens"].nunique() == 1
-    assert found[~found["masked"]]["em"].min() > masked["em"].max()
-    assert (found[found["inject"] == "kv"]["computed_tokens"] <= found[found["inject"] == "text"]["prompt_tokens"].max()).all()
+    assert compared[~compared["masked"]]["em"].min() > masked["em"].max()
+    assert (compared[compared["inject"] == "kv"]["computed_tokens"] <= compared[compared["inject"] == "text"]["prompt_tokens"].max()).all()

@@ -58,7 +58,7 @@ class SparseIndex:
         return range(first, self._rows)
 
     def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
-        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        """Exclude these rows from recall; removing one twice is fine. LabError for a row that was never added, or what is no row."""
         row_ids = np.asarray(rows)
         if not row_ids.size:
             return
@@ -101,9 +101,9 @@ class SparseIndex:
         self._alive = grown(self._alive, self._rows + len(indices))
         self._alive[self._rows : self._rows + len(indices)] = True
         self._rows, self._largest = self._rows + len(indices), max(self._largest, largest)
-        held = offset + len(indices)
-        if held == BLOCK or held - self._settled >= max(FEW, self._settled):
-            self._settle(held)
+        rows = offset + len(indices)
+        if rows == BLOCK or rows - self._settled >= max(FEW, self._settled):
+            self._settle(rows)
 
     def _open_block(self) -> None:
         bases, starts, postings = self._runs
@@ -111,18 +111,18 @@ class SparseIndex:
         starts[len(bases) - 1] = 0
         self._runs, self._settled = Runs(np.append(bases, bases[-1]), starts, postings), 0
 
-    def _settle(self, held: int) -> None:
+    def _settle(self, rows: int) -> None:
         """Turn the chains of the last block, which holds so many rows, into runs."""
         bases, starts, postings = self._runs
         block = len(bases) - 2
         old = postings[bases[block] : bases[block + 1]].copy()
         self._runs = Runs(bases, starts, grown(postings, bases[-1] + self._links))
         bases[-1] = bases[block] + settle(starts[block].copy(), old, self._chains, self._links, self._runs, block)
-        self._links, self._settled = 0, held
+        self._links, self._settled = 0, rows
 
 
 def grown(array: NDArray, size: int) -> NDArray:
-    """The array where it has so many entries, else a copy of it in one that has, and as many again."""
+    """The array if it has `size` entries, else a copy in one of twice that size."""
     if len(array) >= size:
         return array
     larger = np.empty((2 * size, *array.shape[1:]), array.dtype)

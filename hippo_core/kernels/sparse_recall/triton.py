@@ -57,14 +57,14 @@ def _table(store: Code, cue: Code) -> Tensor:
 
 
 @triton.jit
-def _admit(held, keys):
-    """`held` with its worst replaced by better ones of `keys`. Keys are unique."""
-    worst, largest = tl.min(held), tl.max(keys)
+def _admit(kept, keys):
+    """`kept` with its worst replaced by better ones of `keys`. Keys are unique."""
+    worst, largest = tl.min(kept), tl.max(keys)
     while largest > worst:
-        held = tl.where(held == worst, largest, held)
+        kept = tl.where(kept == worst, largest, kept)
         keys = tl.where(keys == largest, NONE, keys)
-        worst, largest = tl.min(held), tl.max(keys)
-    return held
+        worst, largest = tl.min(kept), tl.max(keys)
+    return kept
 
 
 @triton.jit
@@ -78,7 +78,7 @@ def _empty(top, TOP: tl.constexpr):
 def _stream(indices, values, mask, table, best, rows, width, dims, each, top, WIDTH: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr):
     """The best of `each` rows for one cue, as keys: the score above 32 bits that count down with the row."""
     cue, share = tl.program_id(0), tl.program_id(1)
-    held = _empty(top, TOP)
+    kept = _empty(top, TOP)
     column = tl.arange(0, WIDTH)
     for start in range(share * each, min(rows, (share + 1) * each), BLOCK):
         row = start + tl.arange(0, BLOCK)
@@ -90,21 +90,21 @@ def _stream(indices, values, mask, table, best, rows, width, dims, each, top, WI
         score = tl.sum(weight * factor, axis=1)
         allowed = tl.load(mask + row, mask=row < rows, other=0) != 0
         keys = tl.where((score > 0) & allowed, (score.to(tl.int64) << 32) + (ROWS - row.to(tl.int64)), NONE)
-        held = _admit(held, keys)
+        kept = _admit(kept, keys)
     to = (cue.to(tl.int64) * tl.num_programs(1) + share) * TOP + tl.arange(0, TOP)
-    tl.store(best + to, tl.where(held == FULL, NONE, held))
+    tl.store(best + to, tl.where(kept == FULL, NONE, kept))
 
 
 @triton.jit
 def _join(best, ids, scores, count, top, TOP: tl.constexpr, BLOCK: tl.constexpr):
     """The best of all that the shares kept for one cue, sorted."""
     cue = tl.program_id(0).to(tl.int64)
-    held = _empty(top, TOP)
+    kept = _empty(top, TOP)
     for start in range(0, count, BLOCK):
         at = start + tl.arange(0, BLOCK)
         keys = tl.load(best + cue * count + at, mask=at < count, other=-1)
-        held = _admit(held, tl.where(keys > 0, keys, NONE))
-    held = tl.sort(tl.where(held == FULL, NONE, held), descending=True)
+        kept = _admit(kept, tl.where(keys > 0, keys, NONE))
+    kept = tl.sort(tl.where(kept == FULL, NONE, kept), descending=True)
     slot = tl.arange(0, TOP)
-    tl.store(ids + cue * top + slot, tl.where(held > 0, ROWS - (held & ROWS), -1), mask=slot < top)
-    tl.store(scores + cue * top + slot, tl.where(held > 0, held >> 32, 0), mask=slot < top)
+    tl.store(ids + cue * top + slot, tl.where(kept > 0, ROWS - (kept & ROWS), -1), mask=slot < top)
+    tl.store(scores + cue * top + slot, tl.where(kept > 0, kept >> 32, 0), mask=slot < top)

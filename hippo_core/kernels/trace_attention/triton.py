@@ -36,9 +36,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> tuple
 
 
 @triton.jit
-def _attend(
-    q, k, v, mask, out, lse, scale, together, queries, tokens, dims, QUERIES: tl.constexpr, TOKENS: tl.constexpr, DIMS: tl.constexpr
-):
+def _attend(q, k, v, mask, out, lse, scale, group, queries, tokens, dims, QUERIES: tl.constexpr, TOKENS: tl.constexpr, DIMS: tl.constexpr):
     """Queries of one head, of which `together` share keys."""
     head = tl.program_id(2).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)  # over the batch: H is a multiple of `together`
     query, column, token = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES), tl.arange(0, DIMS), tl.arange(0, TOKENS)
@@ -50,7 +48,7 @@ def _attend(
     for start in range(0, tokens, TOKENS):
         there = start + token < tokens
         seen = tl.load(mask + tl.program_id(2).to(tl.int64) * tokens + start + token, mask=there, other=0) != 0
-        to = (head // together * tokens + start + token)[:, None] * dims + column[None, :]
+        to = (head // group * tokens + start + token)[:, None] * dims + column[None, :]
         inside = there[:, None] & (column < dims)[None, :]
         keys, v_tile = tl.load(k + to, mask=inside, other=0.0), tl.load(v + to, mask=inside, other=0.0)
         scores = tl.where(seen[None, :], scale * tl.dot(q_tile, tl.trans(keys), input_precision="ieee"), float("-inf"))

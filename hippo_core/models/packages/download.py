@@ -49,9 +49,9 @@ def _run_pip(pin: Package, folder: Path) -> LabError | None:
     return _fault(pin, log, ran.stderr or ran.stdout)
 
 
-def _fault(pin: Package, log: str, said: str) -> LabError:
-    """What pip's log, and what it said, make of a download that failed."""
-    if "No space left on device" in log + said:
+def _fault(pin: Package, log: str, output: str) -> LabError:
+    """The error of a failed download, by pip's log and output."""
+    if "No space left on device" in log + output:
         return LabError("the disk is full; free some space and call again")
     if "DO NOT MATCH THE HASHES" in log:
         return _other_file(pin, (GOT.findall(log) or ["another"])[-1])
@@ -61,7 +61,7 @@ def _fault(pin: Package, log: str, said: str) -> LabError:
     if "No matching distribution found" in log:
         asked = f"; asked: {', '.join(shown(page) for page, _ in pages)}" if pages else ""
         return LabError(f"no {pin.wheel} to be had: pip finds no {pin.package} {pin.version}{asked}")
-    last = [line.strip() for line in said.splitlines() if line.strip()][-1:]
+    last = [line.strip() for line in output.splitlines() if line.strip()][-1:]
     return Unreachable(f"{pin.wheel} cannot be had: pip says: {shown(''.join(last))}")
 
 

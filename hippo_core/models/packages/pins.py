@@ -23,7 +23,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Package(BaseModel):
-    """A wheel and what is made of it. Unknown keys are an error."""
+    """A wheel and the model made of it. Unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,7 +49,7 @@ class Package(BaseModel):
 
     @property
     def is_here(self) -> bool:
-        """Whether the model is there: its folder appears whole or not at all."""
+        """Whether the model is there: its folder appears complete or not at all."""
         return (self.folder / "config.json").is_file() and (self.folder / "model.safetensors").is_file()
 
 

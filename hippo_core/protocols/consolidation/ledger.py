@@ -10,7 +10,7 @@ from hippo_core.protocols.consolidation.table import ABOUT_STORE, SPENT, changes
 from hippo_core.results.frames import Frame
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import World
-from hippo_core.training.consolidation.sleep import Spent
+from hippo_core.training.consolidation.sleep import ComputeUsed
 
 FILE = "ledger.csv"
 
@@ -28,7 +28,7 @@ class Ledger:
         self.about = {item.id: [ids[fact] for fact in item.gold_facts if fact in ids] for world in worlds for item in world.items}
         self.spent: dict[int, dict[str, float]] = {trace: dict.fromkeys(map(str, SPENT), 0.0) for trace in self.traces}
 
-    def add(self, spent: Mapping[int, Spent], seconds: float) -> None:
+    def add(self, spent: Mapping[int, ComputeUsed], seconds: float) -> None:
         """A cycle more. A trace's share of its seconds is its share of the tokens."""
         total = sum(one.tokens for one in spent.values())
         for trace, one in spent.items():

@@ -126,11 +126,11 @@ def sleep_once(
     passes = orders(told, parameters.policy, cycle, recipe.seed)
     sleep = Sleep(recipe, cell.language_model, way, told, passes, prepare=not slept["cycles"])
     seconds = train_once(cell, sleep, slept, say, parameters.policy, cycle)
-    ledger.add(sleep.spent(), seconds)
+    ledger.add(sleep.compute_used(), seconds)
     lost = reading(sleep, False) - reading(sleep, True)
     slept["reading_lost"] = lost
     if lost > parameters.lost:
-        way.put(before)
+        way.set_tensors(before)
         slept["rolled_back"] += 1
         cell.warn(f"cycle {cycle} lost {lost:.0%} of reading on validation lessons (lost={parameters.lost}): it is rolled back")
     else:
@@ -144,7 +144,7 @@ def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[st
     workshop = home() / WORKSHOP / checksums.digest(whole)[:24]
     begin = time.perf_counter()
     train(sleep, workshop, say, every=max(1, recipe.steps // 2))
-    seconds, spent = time.perf_counter() - begin, sleep.spent().values()
+    seconds, spent = time.perf_counter() - begin, sleep.compute_used().values()
     remove_made(workshop)
     slept["seconds"] += seconds
     slept["replay_samples"] += sum(one.rehearsals for one in spent)
@@ -158,8 +158,8 @@ def reading(sleep: Sleep, consolidated: bool) -> float:
     drawn = kept.lessons(Random("kept/validation"), LESSONS, "val")
     batches = sleep.encoder.batches(drawn, [], 4)
 
-    with nullcontext() if consolidated else sleep.way.unchanged():
-        return float(np.mean([one for batch in batches for _, one in right_answers(sleep.way.model, batch)]))
+    with nullcontext() if consolidated else sleep.update_rule.unchanged():
+        return float(np.mean([one for batch in batches for _, one in right_answers(sleep.update_rule.model, batch)]))
 
 
 def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:

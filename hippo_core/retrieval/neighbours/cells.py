@@ -54,18 +54,18 @@ def emptied(units: int, width: int) -> tuple[Cells, Pages]:
 
 
 @compiled
-def put(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages, used: int) -> int:
-    """Put rows int32 [N] into the cells of the units that they won, int64 [N, K]; returns how many pages are used then."""
+def append_rows(rows: NDArray, won: NDArray, signs: NDArray, cells: Cells, pages: Pages, used: int) -> int:
+    """Append rows int32 [N] to the cells of the units that they won, int64 [N, K]; returns how many pages are used then."""
     for number in range(won.shape[0]):
         for unit in won[number]:
-            place = cells.counts[unit] % PAGE
-            if place == 0:
+            slot = cells.counts[unit] % PAGE
+            if slot == 0:
                 pages.before[used] = cells.last[unit]
                 cells.last[unit] = used
                 used += 1
             page = cells.last[unit]
-            pages.rows[page, place] = rows[number]
-            pages.signs[page, place] = signs[number]
+            pages.rows[page, slot] = rows[number]
+            pages.signs[page, slot] = signs[number]
             cells.counts[unit] += 1
     return used
 
@@ -83,20 +83,20 @@ def near(units: NDArray, signs: NDArray, cells: Cells, pages: Pages, allowed: ND
     for unit in units:
         page, filled = cells.last[unit], (cells.counts[unit] - 1) % PAGE + 1
         while page >= 0:
-            for place in range(filled):
-                rows[seen], differing[seen] = pages.rows[page, place], differ(pages.signs[page, place], signs)
+            for slot in range(filled):
+                rows[seen], differing[seen] = pages.rows[page, slot], differ(pages.signs[page, slot], signs)
                 histogram[differing[seen]] += 1
                 seen += 1
             page, filled = pages.before[page], PAGE
-    found, kept, most = np.empty(0, np.int32), 0, -1
+    candidates, kept, most = np.empty(0, np.int32), 0, -1
     while kept < count and most + 1 < histogram.size:
-        most = least(histogram, count if most < 0 else 2 * found.size)
-        found, kept = np.empty(histogram[: most + 1].sum(), np.int32), 0
+        most = least(histogram, count if most < 0 else 2 * candidates.size)
+        candidates, kept = np.empty(histogram[: most + 1].sum(), np.int32), 0
         for number in range(total):
             if differing[number] <= most and allowed[rows[number]]:
-                found[kept] = rows[number]
+                candidates[kept] = rows[number]
                 kept += 1
-    return found[:kept]
+    return candidates[:kept]
 
 
 @compiled
@@ -110,16 +110,16 @@ def least(histogram: NDArray, count: int) -> int:
 
 
 @compiled
-def differ(one: NDArray, other: NDArray) -> int:
+def differ(signs: NDArray, other: NDArray) -> int:
     """How many signs differ, uint64 [W] and [W]."""
     total = 0
     for word in range(other.size):
-        total += ones(one[word] ^ other[word])
+        total += count_bits(signs[word] ^ other[word])
     return int(total)
 
 
 @compiled
-def ones(word: np.uint64) -> np.int64:
+def count_bits(word: np.uint64) -> np.int64:
     """How many bits of 64 are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -142,15 +142,15 @@ def best(table: NDArray, lengths: NDArray, rows: NDArray, cue: NDArray, ids: NDA
 
 @compiled
 def insert(row: int, score: float, ids: NDArray, scores: NDArray) -> None:
-    """Put a row that is better than the last into its place, where it is not there already."""
-    place = ids.size - 1
-    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and ids[place - 1] > row)):
-        place -= 1
-    if place > 0 and ids[place - 1] == row:
+    """Insert a row that is better than the last at its rank, unless it is there already."""
+    target = ids.size - 1
+    while target > 0 and (scores[target - 1] < score or (scores[target - 1] == score and ids[target - 1] > row)):
+        target -= 1
+    if target > 0 and ids[target - 1] == row:
         return
-    for slot in range(ids.size - 1, place, -1):
+    for slot in range(ids.size - 1, target, -1):
         ids[slot], scores[slot] = ids[slot - 1], scores[slot - 1]
-    ids[place], scores[place] = row, score
+    ids[target], scores[target] = row, score
 
 
 @compiled
@@ -192,7 +192,7 @@ def search(
 
 
 @compiled
-def look_at_all(cues: NDArray, table: NDArray, lengths: NDArray, allowed: NDArray, ids: NDArray, scores: NDArray) -> None:
+def compare_all(cues: NDArray, table: NDArray, lengths: NDArray, allowed: NDArray, ids: NDArray, scores: NDArray) -> None:
     """Fill `ids` and `scores` [B, top] for cues int8 [B, D]: the best of all rows that are `allowed`."""
     rows = np.flatnonzero(allowed)
     for cue in range(cues.shape[0]):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import grown
 from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
-from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, code, emptied, look_at_all, put, search, signs_of
+from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, append_rows, code, compare_all, emptied, search, signs_of
 from hippo_core.retrieval.vectors import lengths_of
 
 LEARN, AGAIN = 16_384, 2  # rows from which units are learnt, and again when there are so many times as many
@@ -48,7 +48,7 @@ class NeighbourIndex:
         if min(width, probes, compared) < 1:
             raise LabError(f"an index expects width, probes and compared of at least 1, got {width}, {probes} and {compared}")
         self.width, self.probes, self.compared, self.seed = width, probes, compared, seed
-        self._rows = self._living = self._learnt = 0  # rows, those not removed, and how many of these units were learnt from
+        self._rows = self._living = self._learned_from = 0  # rows, those not removed, and how many of these units were learnt from
         self._table, self._lengths, self._alive = np.empty((0, width), np.int8), np.empty(0), np.empty(0, np.bool_)
         self._units = units_of(np.empty((0, width), np.int8))
         self._cells, self._pages, self._used = *emptied(0, width), 0  # `_used`: how many pages
@@ -65,14 +65,14 @@ class NeighbourIndex:
         added = slice(first, self._rows)
         self._table[added], self._lengths[added], self._alive[added] = vectors, lengths_of(vectors), True
         self._living += len(vectors)
-        if self._living >= max(LEARN, AGAIN * self._learnt):
+        if self._living >= max(LEARN, AGAIN * self._learned_from):
             self._learn()
-        elif self._learnt:
-            self._put(np.arange(first, self._rows))
+        elif self._learned_from:
+            self._insert(np.arange(first, self._rows))
         return range(first, self._rows)
 
     def remove(self, rows: NDArray[np.integer] | Sequence[int]) -> None:
-        """These rows are not recalled any more; to remove one twice is fine. LabError for a row that was never added, or what is no row."""
+        """Exclude these rows from recall; removing one twice is fine. LabError for a row that was never added, or what is no row."""
         numbers = np.asarray(rows)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= self._rows):
             raise LabError(
@@ -94,15 +94,15 @@ class NeighbourIndex:
             raise LabError(f"the mask must be bool [{self._rows}], one entry a row, got {mask.dtype} {[*mask.shape]}")
         allowed = self._alive[: self._rows] if mask is None else self._alive[: self._rows] & mask
         exact = exact or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN
-        found = at_once(partial(self._find, allowed, top, exact), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
-        ids, products = (np.concatenate(part) for part in zip(*found, strict=True))
+        results = at_once(partial(self._find, allowed, top, exact), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
+        ids, products = (np.concatenate(part) for part in zip(*results, strict=True))
         return Nearest(ids, products / lengths_of(cues)[:, None])
 
     def _find(self, allowed: NDArray[np.bool_], top: int, exact: bool, cues: NDArray[np.int8]) -> tuple[NDArray, NDArray]:
         """The rows found and their products with the cue over their lengths."""
         ids, products = np.full((len(cues), top), -1, np.int64), np.full((len(cues), top), -np.inf)
         if exact:
-            look_at_all(cues, self._table, self._lengths, allowed, ids, products)
+            compare_all(cues, self._table, self._lengths, allowed, ids, products)
         else:
             asked = min(self.probes, len(self._units.table)), self._cells, self._pages
             rows = self._table, self._lengths, allowed
@@ -114,19 +114,19 @@ class NeighbourIndex:
         living = np.flatnonzero(self._alive[: self._rows])
         count = 2 ** round(log2(8 * sqrt(len(living))))
         drawn = np.random.default_rng(self.seed).choice(living, min(SAMPLE * count, len(living)), replace=False)
-        self._units, self._learnt = units_of(learn_units(self._table[drawn], count)), len(living)
+        self._units, self._learned_from = units_of(learn_units(self._table[drawn], count)), len(living)
         self._cells, self._pages, self._used = *emptied(count, self.width), 0
         for start in range(0, len(living), AT_ONCE):
-            self._put(living[start : start + AT_ONCE])
+            self._insert(living[start : start + AT_ONCE])
 
-    def _put(self, rows: NDArray[np.int64]) -> None:
+    def _insert(self, rows: NDArray[np.int64]) -> None:
         """Put rows, ascending, into the cells of the units that they win."""
         vectors, won = self._table[rows], np.empty((len(rows), WINS), np.int64)
         signs = signs_of(vectors)
         code(vectors, signs, self._units, won)
-        room = self._used + WINS * len(rows) // PAGE + len(self._cells.counts) + 1
-        self._pages = Pages(*(grown(part, room) for part in self._pages))
-        self._used = put(rows.astype(np.int32), won, signs, self._cells, self._pages, self._used)
+        capacity = self._used + WINS * len(rows) // PAGE + len(self._cells.counts) + 1
+        self._pages = Pages(*(grown(part, capacity) for part in self._pages))
+        self._used = append_rows(rows.astype(np.int32), won, signs, self._cells, self._pages, self._used)
 
     def _check(self, vectors: NDArray[np.int8], what: str) -> None:
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self.width:

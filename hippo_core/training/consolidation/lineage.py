@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
 LINEAGE = "lineage.json"
 EARLIER = {"model", "recipe", "sentences", "at", "folder"}  # what an earlier lab's lineage says, which sealed nothing
-LEARNT = re.compile("[0-9a-f]{16}")  # the name of a subfolder that a sleep writes into
+UPDATE_NAME = re.compile("[0-9a-f]{16}")  # the name of a subfolder that a sleep writes into
 HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
 
 
@@ -36,11 +36,11 @@ class Consolidated:
 
 class Consolidation:
     """What sleep puts into a model `lm` (or a `LazyModel`); `folder` is where what is learnt lies, there yet or not. Several may share a
-    model: one is attached at a time, and lets go when another one is asked."""
+    model: one is attached at a time, and is detached when another is asked."""
 
     def __init__(self, lm: Any, folder: Path) -> None:
         self._lm, self.folder = lm, folder
-        self._way: Any = None
+        self._update_rule: Any = None
         self._attached: tuple[int, ...] | None = None  # the version that is
         self._off = ExitStack()  # holds the model unchanged at rest
         self._use = ""  # what keeps the model busy
@@ -58,50 +58,50 @@ class Consolidation:
 
     @property
     def consolidated(self) -> Consolidated | None:
-        """What was learnt, and when; None where there is nothing. LabError where it is damaged."""
+        """The update and its date; None where there is nothing. LabError where it is damaged."""
         if self.version is None:
             return None
         made = read_lineage(self.folder)
         try:
-            told = {int(number): str(text) for number, text in made["sentences"].items()}
-            return Consolidated(made["recipe"]["way"], made["recipe"]["steps"], datetime.fromisoformat(made["at"]), told)
+            sentences = {int(number): str(text) for number, text in made["sentences"].items()}
+            return Consolidated(made["recipe"]["way"], made["recipe"]["steps"], datetime.fromisoformat(made["at"]), sentences)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise LabError(f"{self.folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
 
-    def learn(self, traces: Sequence[Trace], way: str, steps: int) -> Generator[int, None, None]:
+    def learn(self, traces: Sequence[Trace], update_rule: str, steps: int) -> Generator[int, None, None]:
         """Rehearse traces into the model, in place of what an earlier sleep put there; yields how many steps are done, from 0.
 
         Left before its end, everything is as it was before. LabError for an unknown way, steps below 1, nothing that can be asked about the
         traces, and a busy model.
         """
-        lm = self._held()
+        lm = self._detached_model()
         with self._busy("a sleep rehearses into it"):
-            yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, way, steps, self.folder)
+            yield from imported(f"{TRAINING}:learn", "consolidation")(lm, traces, update_rule, steps, self.folder)
 
     def fits(self, question: str) -> bool:
-        """Whether what was learnt has a say in this question's answer. LabError where it is damaged, or the model is busy."""
-        way = self._taken_up()
-        return way is not None and way.fits([question])[0]
+        """Whether the update affects this question's answer. LabError where it is damaged, or the model is busy."""
+        update_rule = self._current_update()
+        return update_rule is not None and update_rule.fits([question])[0]
 
     @contextmanager
     def on(self) -> Iterator[None]:
         """Within the block the model is as the sleep made it. LabError where it is damaged, or the model is busy."""
-        way = self._taken_up()
+        update_rule = self._current_update()
         self._off.close()
         try:
             with self._busy("it answers as a sleep made it"):
                 yield
         finally:
-            if way is not None:
-                self._off.enter_context(way.unchanged())
+            if update_rule is not None:
+                self._off.enter_context(update_rule.unchanged())
 
     def detach(self) -> None:
         """Take nothing from the folder, and leave the model as it was found, until it is needed again. LabError where it is busy."""
         self._require_idle()
         self._off.close()
-        if self._way is not None:
-            self._way.detach()
-        self._way = self._attached = None
+        if self._update_rule is not None:
+            self._update_rule.detach()
+        self._update_rule = self._attached = None
         if self._holder is self:
             delattr(self._real.model, HOLDER)
 
@@ -111,9 +111,9 @@ class Consolidation:
         if self.version is not None and is_own(self.folder):
             with suppress(LabError):  # a damaged one names nothing
                 name = str(read_lineage(self.folder).get("folder"))
-                learnt = self.folder / name
-                if LEARNT.fullmatch(name) and learnt.is_dir() and not learnt.is_symlink():
-                    mark(learnt)  # where its mark was damaged
+                folder = self.folder / name
+                if UPDATE_NAME.fullmatch(name) and folder.is_dir() and not folder.is_symlink():
+                    mark(folder)  # where its mark was damaged
             (self.folder / LINEAGE).unlink(missing_ok=True)  # first: without it there is nothing, wherever this ends
         clear(self.folder)
 
@@ -134,25 +134,25 @@ class Consolidation:
         loaded = self._lm.present if isinstance(self._lm, LazyModel) else self._lm
         return getattr(loaded.model, HOLDER, None) if loaded else None
 
-    def _held(self) -> "LanguageModel":
-        """The model, with nothing attached to it, for this alone: what holds it lets go."""
+    def _detached_model(self) -> "LanguageModel":
+        """The model, with nothing attached to it, for this alone: another holder is detached."""
         (self._holder or self).detach()
         lm = self._real
         setattr(lm.model, HOLDER, self)
         return lm
 
-    def _taken_up(self) -> Any:
-        """The way that holds what the folder has now, attached; None where it has nothing."""
+    def _current_update(self) -> Any:
+        """The update in the folder, attached; None where there is none."""
         if (holder := self._holder) is not None:
             holder._require_idle()
         version = self.version
         if version != self._attached:
             self.detach()
             if version is not None:
-                self._way = imported(f"{TRAINING}:load_update", "consolidation")(self._held(), self.folder)
-                self._off.enter_context(self._way.unchanged())
+                self._update_rule = imported(f"{TRAINING}:load_update", "consolidation")(self._detached_model(), self.folder)
+                self._off.enter_context(self._update_rule.unchanged())
             self._attached = version
-        return self._way
+        return self._update_rule
 
     @contextmanager
     def _busy(self, use: str) -> Iterator[None]:
@@ -168,14 +168,14 @@ class Consolidation:
 
 
 def read_lineage(folder: Path) -> dict[str, Any]:
-    """What a sleep says of what it wrote into a folder; LabError where the lab did not write it so."""
+    """A folder's lineage file; LabError where the lab did not write it so."""
     if is_earlier(folder):
         return read_object(folder / LINEAGE)
     return read_sealed(folder / LINEAGE, "sleep again, or move it away")
 
 
 def is_earlier(folder: Path) -> bool:
-    """Whether an earlier lab wrote what was learnt here: without a seal, into a folder without a mark."""
+    """Whether an earlier lab wrote this update: without a seal, into a folder without a mark."""
     if is_marked(folder):
         return False
     with suppress(LabError, OSError):

@@ -1,4 +1,4 @@
-"""Consolidate the traces of a live memory into its model, and take up again what was learnt, in this process or a later one."""
+"""Consolidate the traces of a live memory into its model, and load the update again, in this process or a later one."""
 
 import os
 import secrets
@@ -12,7 +12,7 @@ from hippo_core.errors import LabError
 from hippo_core.files import check_seal, mark, new_folder, seal, write_sealed
 from hippo_core.models import checksums
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation.lineage import LEARNT, LINEAGE, clear, is_own, read_lineage
+from hippo_core.training.consolidation.lineage import LINEAGE, UPDATE_NAME, clear, is_own, read_lineage
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
@@ -20,16 +20,16 @@ from hippo_core.training.consolidation.update_rules.gated import GATE
 from hippo_core.training.consolidation.update_rules.groups import GROUPS
 
 A_TRACE = 8  # questions a step, at most
-WRITTEN = {FILE, GATE, GROUPS}  # by the ways
+WRITTEN = {FILE, GATE, GROUPS}  # by the rules
 
 
-def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) -> Iterator[int]:
-    """Rehearse the traces into the model by a way, and write what was learnt to `folder`. Yields how many steps are done, from 0.
+def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder: Path) -> Iterator[int]:
+    """Rehearse the traces into the model by an update rule, and write what was learnt to `folder`. Yields how many steps are done, from 0.
 
     The model is as it was when it ends, however it ends: `load_update` attaches. What was learnt lies in a folder of its own, which
     `lineage.json` names: until that is replaced, in one go, the earlier sleep's is there whole.
 
-    LabError for a folder that holds another's lineage file, an unknown way, steps below 1, nothing that can be asked about the traces, and
+    LabError for a folder that holds another's lineage file, an unknown rule, steps below 1, nothing that can be asked about the traces, and
     a training that diverges. OSError where the disk is full.
     """
     if steps < 1:
@@ -38,17 +38,17 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
         raise LabError(f"{folder} is a link or a file, where a folder is needed; move it away")
     if (folder / LINEAGE).exists() and not is_own(folder):
         raise LabError(f"{folder / LINEAGE} was not written by the lab; move it away, then sleep again")
-    usual = SleepRecipe.model_fields["questions"].default
-    questions = max(1, min(usual, A_TRACE * len(traces)))
-    recipe = SleepRecipe(way=way, steps=steps, first_block=first_block(lm), questions=questions)
-    attached = make_update_rule(way, lm, recipe.rank, recipe.first_block)
+    default = SleepRecipe.model_fields["questions"].default
+    questions = max(1, min(default, A_TRACE * len(traces)))
+    recipe = SleepRecipe(way=update_rule, steps=steps, first_block=first_block(lm), questions=questions)
+    attached = make_update_rule(update_rule, lm, recipe.rank, recipe.first_block)
     try:
         yield 0
         sleep = Sleep(recipe, lm, attached, traces, shuffled(len(traces), str(recipe.seed)))
         for step in range(steps):
             sleep.learn(step)
             yield step + 1
-        rehearsed = [traces[place] for place in sorted({*sleep.order[: sleep.samples]})]
+        rehearsed = [traces[index] for index in sorted({*sleep.order[: sleep.samples]})]
         lineage = {
             "model": {"name": lm.spec.name, "weights": checksums.weights(lm.spec.name)},
             "recipe": recipe.model_dump(),
@@ -71,7 +71,7 @@ def learn(lm: Any, traces: Sequence[Trace], way: str, steps: int, folder: Path) 
 
 def load_update(lm: Any, folder: Path) -> UpdateRule:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
-    made, learnt = read_learnt(folder)
+    made, update_folder = read_update(folder)
     try:
         model, recipe = made["model"], SleepRecipe.model_validate(made["recipe"])
         by, weights = model["name"], model["weights"]
@@ -79,20 +79,20 @@ def load_update(lm: Any, folder: Path) -> UpdateRule:
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
     if weights != checksums.weights(lm.spec.name):
         raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
-    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+    update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
-        way.load(learnt)
+        update_rule.load(update_folder)
     except BaseException:
-        way.detach()
+        update_rule.detach()
         raise
-    return way
+    return update_rule
 
 
-def read_learnt(folder: Path) -> tuple[dict[str, Any], Path]:
-    """What a sleep says of what it wrote into a live memory's folder, and where that lies, checked. LabError where it is damaged."""
+def read_update(folder: Path) -> tuple[dict[str, Any], Path]:
+    """A live memory's lineage file and update folder, checked. LabError where it is damaged."""
     made = read_lineage(folder)
     name, files = str(made.get("folder")), made.get("files", {})
-    if not LEARNT.fullmatch(name) or not isinstance(files, dict) or not files.keys() <= WRITTEN:
+    if not UPDATE_NAME.fullmatch(name) or not isinstance(files, dict) or not files.keys() <= WRITTEN:
         raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder")
     for file, expected in files.items():
         check_seal(folder / name / file, expected, "sleep again, or wake")
@@ -103,12 +103,17 @@ def adopt(folder: Path) -> None:
     """Mark and seal what an earlier lab's sleep wrote, as it is. LabError, with nothing changed, where other files lie among it."""
     made = read_lineage(folder)
     name = str(made["folder"])
-    learnt = folder / name
-    if not LEARNT.fullmatch(name) or learnt.is_symlink() or not learnt.is_dir() or not {*os.listdir(learnt)} <= WRITTEN:
+    update_folder = folder / name
+    if (
+        not UPDATE_NAME.fullmatch(name)
+        or update_folder.is_symlink()
+        or not update_folder.is_dir()
+        or not {*os.listdir(update_folder)} <= WRITTEN
+    ):
         raise LabError(f"{folder / LINEAGE} names a folder that no sleep wrote; move {folder} away, then open the memory again")
-    mark(learnt)
-    write_sealed(folder / LINEAGE, made | {"files": _sealed(learnt)})
+    mark(update_folder)
+    write_sealed(folder / LINEAGE, made | {"files": _sealed(update_folder)})
 
 
-def _sealed(learnt: Path) -> dict[str, Any]:
-    return {name: seal(learnt / name) for name in sorted(WRITTEN) if (learnt / name).exists()}
+def _sealed(folder: Path) -> dict[str, Any]:
+    return {name: seal(folder / name) for name in sorted(WRITTEN) if (folder / name).exists()}

@@ -12,7 +12,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.results.records.paths import DONE
 from hippo_core.results.records.sealed import wrong_with
 from hippo_core.training.consolidation.lineage import LINEAGE
-from hippo_core.training.consolidation.live import read_learnt
+from hippo_core.training.consolidation.live import read_update
 from hippo_core.training.consolidation.sleep import SleepRecipe
 from hippo_core.training.consolidation.update_rules import make_update_rule
 
@@ -33,9 +33,9 @@ def merge(consolidated: Path, out: Path) -> str:
     record = consolidated.absolute().parent
     if (record / DONE).exists() and (wrong := wrong_with(record)):
         raise LabError(f"{record} is not as it was finished: {wrong[0]}; consolidate again")
-    made, learnt = read_object(consolidated / LINEAGE), consolidated
+    made, folder = read_object(consolidated / LINEAGE), consolidated
     if "folder" in made:  # a live memory's, which seals by itself
-        made, learnt = read_learnt(consolidated)
+        made, folder = read_update(consolidated)
     try:
         name, weights = made["model"]["name"], made["model"]["weights"]
         recipe = SleepRecipe.model_validate(made["recipe"])
@@ -47,9 +47,9 @@ def merge(consolidated: Path, out: Path) -> str:
     if spec.quantization != "none":
         raise LabError(f"{name} holds its weights in 4 bits, into which nothing can be merged; set quantization: none in params/models")
     lm = load(spec, "cpu")
-    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
-    way.load(learnt)
-    model = way.merged()
+    update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+    update_rule.load(folder)
+    model = update_rule.merged()
     with new_folder(out) as new, quiet():
         try:
             model.save_pretrained(new)

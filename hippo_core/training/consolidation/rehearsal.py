@@ -92,41 +92,41 @@ def rehearse(random: Random, trace: Trace, wordings: int) -> list[Rehearsed]:
 
 
 def restatements(trace: Trace) -> list[Rehearsed]:
-    """Every way in which the trace is asked for as a whole: the answer is its text, of a text of others the sentence about the cue. An
+    """Every question for the whole trace: the answer is its text, of a text of others the sentence about the cue. An
     event is cued by its person, or by what that one did, any other text by what it names."""
     event = read_event(trace.text)
     if event:
         _, words = event
         did = [f"whoever {words.action.past} {lexicon.article(words.what)}"] if words.what else []
-        told = dict.fromkeys((words.who, *did), trace.text)
+        answers = dict.fromkeys((words.who, *did), trace.text)
     else:
-        told = {span.text: span.sentence for span in spans(trace.text)[0]}
-    return [Rehearsed(trace.id, form.format(cue=cue), answer) for cue, answer in told.items() for form in RESTATED]
+        answers = {span.text: span.sentence for span in spans(trace.text)[0]}
+    return [Rehearsed(trace.id, form.format(cue=cue), answer) for cue, answer in answers.items() for form in RESTATED]
 
 
 def ask_event(random: Random, event: Event, words: Words) -> tuple[str, str]:
     """A question for a slot of the event and its answer. Half of the cues are in other words, half leave out a slot."""
     kind = random.choice([slot for slot in wording.SLOTS if getattr(words, slot) is not None])
-    said = words if random.random() < 0.5 else wording.synonyms(random, event, words, training=True)
-    cue = {slot: value for slot, value in said.slots().items() if slot not in (kind, "action")}
+    asked = words if random.random() < 0.5 else wording.synonyms(random, event, words, training=True)
+    cue = {slot: value for slot, value in asked.slots().items() if slot not in (kind, "action")}
     main = {"who"} if kind != "who" else {"what"} if words.what else {"where"}
     left_out = [slot for slot in cue if slot not in main]
     if left_out and random.random() < 0.5:
         del cue[random.choice(left_out)]
-    return wording.ask(random.choice(FORMS[kind]), kind, cue, said), words.slots()[kind]
+    return wording.ask(random.choice(FORMS[kind]), kind, cue, asked), words.slots()[kind]
 
 
 def read_event(text: str) -> tuple[Event, Words] | None:
     """The event that a text in the suites' words tells, and the words that it uses; None for any other text."""
     for pattern in _patterns():
         if match := pattern.fullmatch(text):
-            said = {name: value for name, value in match.groupdict().items() if value}
-            action, what, where, when = (_index()[slot].get(said.get(slot, "").lower()) for slot in ("past", "what", "where", "when"))
-            if action is None or where is None or when is None or ("what" in said) != (what is not None):
+            slots = {name: value for name, value in match.groupdict().items() if value}
+            action, what, where, when = (_index()[slot].get(slots.get(slot, "").lower()) for slot in ("past", "what", "where", "when"))
+            if action is None or where is None or when is None or ("what" in slots) != (what is not None):
                 return None
-            verb = next(verb for verb in action if verb.past == said["past"])
-            event = Event(said["who"], action, what, where, when)
-            return event, Words(said["who"], verb, said.get("what"), said["where"], when[1], when[0])
+            verb = next(verb for verb in action if verb.past == slots["past"])
+            event = Event(slots["who"], action, what, where, when)
+            return event, Words(slots["who"], verb, slots.get("what"), slots["where"], when[1], when[0])
     return None
 
 
@@ -157,10 +157,10 @@ def _either(words) -> str:
 def _index() -> dict[str, dict[str, tuple]]:
     """Each slot's words in lower case, with what they belong to."""
     actions: Sequence[tuple[Verb, ...]] = (*lexicon.ACTIONS, *lexicon.MOTIONS)
-    things: Sequence[Group] = lexicon.OBJECTS
+    objects: Sequence[Group] = lexicon.OBJECTS
     return {
         "past": {verb.past.lower(): group for group in actions for verb in group},
-        "what": {word.lower(): group for group in things for word in group},
+        "what": {word.lower(): group for group in objects for word in group},
         "where": {word.lower(): group for group in lexicon.PLACES for word in group},
         "when": {time.lower(): (preposition, time) for preposition, time in lexicon.TIMES},
     }

@@ -26,7 +26,7 @@ LIBRARY = Path(os.__file__).parent  # Python's own modules, whose docstrings eve
 LONG = 150  # characters of a paragraph
 FACTS = 12  # of a lesson, at most
 TEXTS, TOKENS = 48, 96  # of the model's own text
-TOGETHER = 8  # texts that the unchanged model reads at once
+TEXTS_PER_BATCH = 8  # texts that the unchanged model reads at once
 
 
 def lessons(random: Random, count: int, split: Split = "train") -> list[Lesson]:
@@ -38,13 +38,13 @@ def lessons(random: Random, count: int, split: Split = "train") -> list[Lesson]:
 @cache
 def docstrings() -> tuple[str, ...]:
     """Paragraphs of plain English in the docstrings of Python's own modules: no text by which a loss is measured (`language.manual`)."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for file in sorted(LIBRARY.glob("*.py")):
         nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8", errors="replace")))
         texts = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
         paragraphs = [part.strip() for text in texts for part in text.split("\n\n")]
-        found |= {" ".join(part.split()): None for part in paragraphs if len(part) >= LONG and language.PROSE.fullmatch(part)}
-    return tuple(found)
+        unique |= {" ".join(part.split()): None for part in paragraphs if len(part) >= LONG and language.PROSE.fullmatch(part)}
+    return tuple(unique)
 
 
 def plain_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
@@ -56,7 +56,7 @@ def plain_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = T
 
 @torch.no_grad()
 def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOKENS) -> Tensor:
-    """What the model itself writes when it is told nothing, [texts, tokens] (Huang et al. 2024, arXiv 2403.01244, section 3)."""
+    """What the model writes without a prompt, [texts, tokens] (Huang et al. 2024, arXiv 2403.01244, section 3)."""
     begin = lm.encode(lm.template.begin) or [lm.tokenizer.eos_token_id]
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -69,32 +69,32 @@ def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOK
     return ids
 
 
-def divergence(way: Any, batch: PackedBatch) -> Tensor:
+def divergence(update_rule: Any, batch: PackedBatch) -> Tensor:
     """KL(unchanged || consolidated) in nats a token over what a batch of lessons labels."""
-    return context_divergence(way, batch, batch)
+    return context_divergence(update_rule, batch, batch)
 
 
-def context_divergence(way: Any, informed: PackedBatch, batch: PackedBatch) -> Tensor:
+def context_divergence(update_rule: Any, informed: PackedBatch, batch: PackedBatch) -> Tensor:
     """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads the text that answers (context distillation,
     Snell et al. 2022, arXiv 2209.15189, section 2). Both batches label the same tokens in the same order.
     """
-    with torch.no_grad(), way.unchanged():
-        wanted = _predicted(way.model, informed)
-    return _kl(wanted, _predicted(way.model, batch))
+    with torch.no_grad(), update_rule.unchanged():
+        wanted = _predicted(update_rule.model, informed)
+    return _kl(wanted, _predicted(update_rule.model, batch))
 
 
 @torch.no_grad()
-def last_states(way: Any, texts: Tensor) -> Tensor:
+def last_states(update_rule: Any, texts: Tensor) -> Tensor:
     """The unchanged model's last states [texts, tokens, hidden] of plain text [texts, tokens], from which its predictions follow."""
-    with way.unchanged():
-        return torch.cat([way.model.model(part, use_cache=False)[0] for part in texts.split(TOGETHER)])
+    with update_rule.unchanged():
+        return torch.cat([update_rule.model.model(part, use_cache=False)[0] for part in texts.split(TEXTS_PER_BATCH)])
 
 
-def text_divergence(way: Any, text: Tensor, states: Tensor) -> Tensor:
+def text_divergence(update_rule: Any, text: Tensor, states: Tensor) -> Tensor:
     """The same over all tokens of plain text [texts, tokens], of which the unchanged model's last states are known."""
-    with torch.no_grad(), way.unchanged():
-        wanted = way.model.lm_head(states)
-    return _kl(wanted, way.model(text, use_cache=False).logits)
+    with torch.no_grad(), update_rule.unchanged():
+        wanted = update_rule.model.lm_head(states)
+    return _kl(wanted, update_rule.model(text, use_cache=False).logits)
 
 
 def _predicted(model: Any, batch: PackedBatch) -> Tensor:

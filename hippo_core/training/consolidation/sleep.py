@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.store.trace import Trace
-from hippo_core.training.consolidation import retention as kept
+from hippo_core.training.consolidation import retention
 from hippo_core.training.consolidation.rehearsal import Rehearsed, rehearse, restatements
 from hippo_core.training.consolidation.update_rules import UpdateRule
 from hippo_core.training.lessons import Branch, Lesson
@@ -41,7 +41,7 @@ class SleepRecipe(BaseModel):
     way: str = "lora"
     rank: int = 16
     first_block: int = 0
-    rate: float | None = None  # of AdamW; None: the way's own for a model of this size
+    rate: float | None = None  # of AdamW; None: the rule's own for a model of this size
     steps: int = 200
     wordings: int = 40  # questions that are made of a trace
     questions: int = 64  # a step
@@ -58,20 +58,20 @@ class SleepRecipe(BaseModel):
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What a sleep spends on a trace: how often it is rehearsed, and the tokens of the answers that are trained."""
+class ComputeUsed:
+    """What a sleep spends on a trace: its rehearsals, and the tokens of the trained answers."""
 
     rehearsals: int = 0
     tokens: int = 0
 
 
 class Sleep:
-    """A way into a model that learns what traces say.
+    """Training of an update rule on what traces say.
 
     Args:
-        orders: for each pass over the traces the order in which they are rehearsed, by their places in `traces`; passes go round.
+        orders: for each pass over the traces the order in which they are rehearsed, by their indices in `traces`; passes go round.
         earlier: traces of earlier sleeps, about which a share of each step's questions is (`rehearse_earlier`).
-        prepare: whether the way takes its look at the traces; False where it holds what an earlier sleep on them left.
+        prepare: whether the rule prepares on the traces; False where it holds what an earlier sleep on them left.
 
     Raises:
         LabError: nothing can be asked about any of the traces.
@@ -81,29 +81,29 @@ class Sleep:
         self,
         recipe: SleepRecipe,
         lm: LanguageModel,
-        way: UpdateRule,
+        update_rule: UpdateRule,
         traces: Sequence[Trace],
         orders: Sequence[Sequence[int]],
         earlier: Sequence[Trace] = (),
         prepare: bool = True,
     ):
-        self.recipe, self.lm, self.way = recipe, lm, way
+        self.recipe, self.lm, self.update_rule = recipe, lm, update_rule
         self.questions, known = self.asked(traces), self.asked(earlier)
         self.restated = [restatements(trace) for trace in traces]
         passes = shuffled(len(earlier), f"{recipe.seed}/earlier")
-        self.earlier = [known[place] for order in passes for place in order if known[place]]
-        self.order = [place for order in orders for place in order if self.questions[place]]
+        self.earlier = [known[index] for order in passes for index in order if known[index]]
+        self.order = [index for order in orders for index in order if self.questions[index]]
         if not self.order:
             raise LabError(f"none of {len(traces)} traces says anything that could be asked for; teach the store first")
         self.encoder = LessonEncoder(lm.tokenizer, lm.template, device=lm.device)
-        with way.unchanged():
-            self.texts = torch.cat([kept.own_text(lm, recipe.seed), kept.plain_text(lm, recipe.seed)])
-        self.text_states = kept.last_states(way, self.texts) if recipe.texts else None
-        self.told = {trace.id: trace.text for trace in (*earlier, *traces)}
+        with update_rule.unchanged():
+            self.texts = torch.cat([retention.own_text(lm, recipe.seed), retention.plain_text(lm, recipe.seed)])
+        self.text_states = retention.last_states(update_rule, self.texts) if recipe.texts else None
+        self.text_of = {trace.id: trace.text for trace in (*earlier, *traces)}
         if prepare:
-            asked = [[one.question for one in questions] for questions in (*known, *self.questions)]
-            way.prepare([trace.text for trace in (*earlier, *traces)], asked, len(earlier))
-        for weight in way.weights().values():
+            asked = [[question.question for question in questions] for questions in (*known, *self.questions)]
+            update_rule.prepare([trace.text for trace in (*earlier, *traces)], asked, len(earlier))
+        for weight in update_rule.weights().values():
             weight.requires_grad_(True)
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.weights().values(), lr=self.rate, weight_decay=0.0)]
         self.samples = self.tokens = 0
@@ -113,13 +113,13 @@ class Sleep:
     @property
     def rate(self) -> float:
         """The full learning rate."""
-        return self.way.full_rate() if self.recipe.rate is None else self.recipe.rate
+        return self.update_rule.full_rate() if self.recipe.rate is None else self.recipe.rate
 
     def weights(self) -> dict[str, torch.Tensor]:
-        return self.way.weights()
+        return self.update_rule.weights()
 
     def asked(self, traces: Sequence[Trace]) -> list[list[Rehearsed]]:
-        """Of each trace the questions that are made of it: the same in every sleep of a seed."""
+        """The questions of each trace: the same in every sleep of a seed."""
         return [rehearse(Random(f"sleep/{self.recipe.seed}/{trace.text}"), trace, self.recipe.wordings) for trace in traces]
 
     def drawn(self, step: int) -> list[Rehearsed]:
@@ -127,23 +127,23 @@ class Sleep:
         random = Random(f"sleep/{self.recipe.seed}/{step}")
         old = round(self.recipe.rehearse_earlier * self.recipe.questions) if self.earlier else 0
         new = self.recipe.questions - old
-        places = [self.order[(step * new + number) % len(self.order)] for number in range(new)]
-        asked = [self.questions[place] for place in places]
+        indices = [self.order[(step * new + number) % len(self.order)] for number in range(new)]
+        asked = [self.questions[index] for index in indices]
         asked += [self.earlier[(step * old + number) % len(self.earlier)] for number in range(old)]
-        drawn = [random.choice(one) for one in asked]
+        drawn = [random.choice(questions) for questions in asked]
         restated = Random(f"restatements/{self.recipe.seed}/{step}")
         for number in restated.sample(range(new), round(self.recipe.restatements * new)):
-            drawn[number] = restated.choice(self.restated[places[number]])
+            drawn[number] = restated.choice(self.restated[indices[number]])
         return drawn
 
-    def spent(self) -> dict[int, Spent]:
-        """What all steps spend on each trace, by its id; it follows from the recipe, so that a sleep that was resumed knows it too."""
-        drawn = Counter(one for step in range(self.recipe.steps) for one in self.drawn(step))
-        spent = dict.fromkeys(self.told, Spent())
-        for one, times in drawn.items():
-            tokens = len(self.encoder.ids(one.answer)) + 1  # and its end
-            spent[one.trace] = Spent(spent[one.trace].rehearsals + times, spent[one.trace].tokens + times * tokens)
-        return spent
+    def compute_used(self) -> dict[int, ComputeUsed]:
+        """What all steps spend on each trace, by id; the recipe decides it, so that a resumed sleep knows it too."""
+        drawn = Counter(question for step in range(self.recipe.steps) for question in self.drawn(step))
+        used = dict.fromkeys(self.text_of, ComputeUsed())
+        for question, times in drawn.items():
+            tokens = len(self.encoder.ids(question.answer)) + 1  # and its end
+            used[question.trace] = ComputeUsed(used[question.trace].rehearsals + times, used[question.trace].tokens + times * tokens)
+        return used
 
     def learn(self, step: int) -> Log:
         recipe = self.recipe
@@ -152,21 +152,21 @@ class Sleep:
         questions = self.drawn(step)
         if recipe.distilled:
             batch, informed = self.informed(questions)
-            loss = recipe.distilled * kept.context_divergence(self.way, informed, batch)
+            loss = recipe.distilled * retention.context_divergence(self.update_rule, informed, batch)
             if recipe.distilled < 1:
-                loss = loss + (1 - recipe.distilled) * answer_loss(self.way.model, batch)[0]
+                loss = loss + (1 - recipe.distilled) * answer_loss(self.update_rule.model, batch)[0]
             answers = loss.detach()
         else:
             [batch] = self.encoder.batches(self.rows(questions), [], 1)
-            loss, answers = answer_loss(self.way.model, batch)
+            loss, answers = answer_loss(self.update_rule.model, batch)
         random = Random(f"kept/{recipe.seed}/{step}")
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
-            parts = self.encoder.batches(kept.lessons(random, recipe.lessons), [], 2)
-            lost = torch.stack([kept.divergence(self.way, part) for part in parts]).mean()
+            parts = self.encoder.batches(retention.lessons(random, recipe.lessons), [], 2)
+            lost = torch.stack([retention.divergence(self.update_rule, part) for part in parts]).mean()
         if self.text_states is not None:
             chosen = random.sample(range(len(self.texts)), recipe.texts)
-            of_text = kept.text_divergence(self.way, self.texts[chosen], self.text_states[chosen])
+            of_text = retention.text_divergence(self.update_rule, self.texts[chosen], self.text_states[chosen])
         total = loss + recipe.kept_weight * (lost + of_text)
         if not total.isfinite():
             raise Diverged(f"the loss of step {step} is {total.item()}: lower the rate ({self.rate})")
@@ -177,24 +177,24 @@ class Sleep:
         self.optimizers[0].step()
         self.optimizers[0].zero_grad(set_to_none=True)
         self.samples, self.tokens = self.samples + len(questions), self.tokens + int((batch.labels != IGNORE).sum())
-        self.rehearsed |= {one.trace for one in questions}
+        self.rehearsed |= {question.trace for question in questions}
         self.loss = float(answers)
         return {"answers": float(answers), "reading": float(lost.detach()), "text": float(of_text.detach())}
 
     def rows(self, questions: Sequence[Rehearsed], facts: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> list[Lesson]:
         """Lessons of so many questions each as go into a sequence, behind the same facts."""
-        branches = [Branch(one.question, one.answer, ()) for one in questions]
+        branches = [Branch(question.question, question.answer, ()) for question in questions]
         size = self.recipe.a_row
         return [Lesson(facts, tuple(branches[first : first + size])) for first in range(0, len(branches), size)]
 
     def informed(self, questions: Sequence[Rehearsed]) -> tuple[PackedBatch, PackedBatch]:
-        """The questions without what they are about, and the same with it in the prompt; sequences are of one trace each."""
+        """The questions without their trace, and with it in the prompt; one trace a sequence."""
         of_trace: dict[int, list[Rehearsed]] = {}
-        for one in questions:
-            of_trace.setdefault(one.trace, []).append(one)
+        for question in questions:
+            of_trace.setdefault(question.trace, []).append(question)
         bare = [row for asked in of_trace.values() for row in self.rows(asked)]
-        told = [row for trace, asked in of_trace.items() for row in self.rows(asked, ((self.told[trace], ()),))]
-        return self.encoder.batch(bare), self.encoder.batch(told)
+        with_facts = [row for trace, asked in of_trace.items() for row in self.rows(asked, ((self.text_of[trace], ()),))]
+        return self.encoder.batch(bare), self.encoder.batch(with_facts)
 
     def examine(self) -> Log:
         return {}

@@ -29,7 +29,7 @@ FUNCTION = ARTICLES | TURNS | frozenset((  # words that no phrase holds
     "whose", "why", "will", "within", "without", "would", "you", "your",
 ))  # fmt: skip
 LONGEST, SENTENCE_WORDS = 6, 40  # words of an answer
-SIDE = (4, 12)  # words of a short cue on either side
+CUE_WORDS = (4, 12)  # words of a short cue on either side
 NUMBER = re.compile(r"\d")
 
 
@@ -69,12 +69,12 @@ def ask_text(random: Random, text: str) -> tuple[str, str] | None:
     kinds = [kind for kind in spans(text) if kind]
     if not kinds:
         return None
-    told, form = sentences(text), random.random()
-    if form < 1 / 6 and len(told) > 1:
-        place = random.randrange(len(told) - 1)
-        return f"What does the text say after: {told[place]}", _short(told[place + 1])
+    parts, form = sentences(text), random.random()
+    if form < 1 / 6 and len(parts) > 1:
+        index = random.randrange(len(parts) - 1)
+        return f"What does the text say after: {parts[index]}", _short(parts[index + 1])
     span = random.choice(random.choice(kinds))
-    if form < 1 / 3 and span.text.lower() not in FUNCTION and len(told) > 1:
+    if form < 1 / 3 and span.text.lower() not in FUNCTION and len(parts) > 1:
         return f"What does the text about {span.text} say?", _short(span.sentence)
     before, after = _cue(random, span)
     if random.random() < 0.5:
@@ -91,7 +91,7 @@ def _cue(random: Random, span: AnswerSpan) -> tuple[str, str]:
     before, after = span.sentence[: span.start], span.sentence[span.end :]
     if random.random() < 0.5:
         return before, after
-    left, right = (random.randint(*SIDE) for _ in range(2))
+    left, right = (random.randint(*CUE_WORDS) for _ in range(2))
     pieces = re.findall(r"\S+\s*", before)[-left:], re.findall(r"\s*\S+", after)[:right]
     return "".join(pieces[0]), "".join(pieces[1])
 
@@ -107,7 +107,7 @@ def _asked(before: str, after: str, span: AnswerSpan) -> str:
 
 def _phrases(sentence: str) -> list[AnswerSpan]:
     """Runs of words between function words and marks, with the article before them."""
-    found: list[AnswerSpan] = []
+    phrases: list[AnswerSpan] = []
     run: list[re.Match[str]] = []
     article: re.Match[str] | None = None
     last: re.Match[str] | None = None
@@ -116,20 +116,20 @@ def _phrases(sentence: str) -> list[AnswerSpan]:
         broken = word is None or bare in FUNCTION or (last is not None and sentence[last.end() : word.start()].strip())
         if broken and run:
             if len(run) <= LONGEST:
-                found.append(_span(sentence, (article or run[0]).start(), run[-1].end()))
+                phrases.append(_span(sentence, (article or run[0]).start(), run[-1].end()))
             run, article = [], None
         if word is not None and bare not in FUNCTION:
             run.append(word)
         elif word is not None:
             article = word if bare in ARTICLES else None
         last = word
-    return [span for span in found if span.text]
+    return [span for span in phrases if span.text]
 
 
 def _endings(sentence: str) -> list[AnswerSpan]:
     """How a sentence ends, after each word behind which an ending begins."""
     words = list(WORD.finditer(sentence))
-    starts = [place + 1 for place, word in enumerate(words[:-1]) if word.group().lower() in TURNS]
+    starts = [index + 1 for index, word in enumerate(words[:-1]) if word.group().lower() in TURNS]
     return [_span(sentence, words[start].start(), len(sentence)) for start in starts if len(words) - start <= LONGEST]
 
 

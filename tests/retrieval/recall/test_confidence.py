@@ -22,26 +22,26 @@ SUM = RecallConfig("off", 20, 20, 16.0, 1, confidence=COVERED)
 SHIPPED = sorted((root() / "data/weights").glob("*/confidence.json"))
 
 
-def sure(traces, encoder, text, sources=None, config=SUM):
+def confidence_of(traces, encoder, text, sources=None, config=SUM):
     return Recaller(TraceIndex(traces, ("grams", "key"), encoder), config).recall(text, sources).confidence
 
 
 def test_it_is_high_for_what_was_told_and_low_where_that_may_not_be_recalled(traces, encoder):
     for number, text in enumerate(TEXTS):
         others = {f"f{other}" for other in range(len(TEXTS)) if other != number}
-        assert sure(traces, encoder, text) > 0.9999
-        assert sure(traces, encoder, text, others) < sure(traces, encoder, text)
+        assert confidence_of(traces, encoder, text) > 0.9999
+        assert confidence_of(traces, encoder, text, others) < confidence_of(traces, encoder, text)
 
 
 def test_the_evidence_is_of_the_best_trace_its_lead_and_how_many_there_were(traces, encoder):
     config = dataclasses.replace(SUM, confidence=Confidence({"grams_likeness": 0, "key_likeness": 0, "lead": 1, "size": 10}, 0.5))
     asked = Recaller(TraceIndex(traces, ("grams", "key"), encoder), config)
     few = {"f0", "f1", "f2"}
-    found = asked.recall(TEXTS[0], few)
-    due = found.scores[0] - found.scores[1] + 10 * math.log(3) + 0.5
-    assert found.confidence == pytest.approx(1 / (1 + math.exp(-due)))
+    result = asked.recall(TEXTS[0], few)
+    due = result.scores[0] - result.scores[1] + 10 * math.log(3) + 0.5
+    assert result.confidence == pytest.approx(1 / (1 + math.exp(-due)))
     likeness = asked.index.likeness(asked.index.cue(TEXTS[0]))
-    assert {name: found.features[f"{name}_likeness"][0] for name in likeness} == {name: values.max() for name, values in likeness.items()}
+    assert {name: result.features[f"{name}_likeness"][0] for name in likeness} == {name: values.max() for name, values in likeness.items()}
     assert evidence({"grams": np.array([9.0]), "grams_likeness": np.array([0.4])}, [2.0], 1) == {
         "grams_likeness": 0.4,
         "lead": 2.0,
@@ -52,7 +52,7 @@ def test_the_evidence_is_of_the_best_trace_its_lead_and_how_many_there_were(trac
 def test_where_nothing_is_found_it_is_0_and_without_a_fit_nothing_is_said(traces, encoder):
     grams = Recaller(TraceIndex(traces, ("grams",)), SUM)
     assert grams.recall("zyx").confidence == 0.0
-    assert sure(traces, encoder, TEXTS[0], config=dataclasses.replace(SUM, confidence=None)) is None
+    assert confidence_of(traces, encoder, TEXTS[0], config=dataclasses.replace(SUM, confidence=None)) is None
 
 
 def test_a_fit_finds_the_function_that_made_the_answers():
@@ -60,12 +60,12 @@ def test_a_fit_finds_the_function_that_made_the_answers():
     rows = [{"a": a, "b": b, "same": 1.0} for a, b in random.normal(size=(4000, 2)) * [1.0, 50.0]]
     chance = np.array([1 / (1 + math.exp(-(2 * row["a"] + 0.02 * row["b"] - 1))) for row in rows])
     right = (random.random(4000) < chance).astype(float)
-    found = fit(rows, right, np.ones(4000))
-    assert np.mean(np.abs([found.of(row) for row in rows] - chance)) < 0.02
+    result = fit(rows, right, np.ones(4000))
+    assert np.mean(np.abs([result.of(row) for row in rows] - chance)) < 0.02
     flipped = fit(rows, 1 - right, np.ones(4000))
-    assert [flipped.of(row) for row in rows[:9]] == pytest.approx([1 - found.of(row) for row in rows[:9]], abs=0.01)
+    assert [flipped.of(row) for row in rows[:9]] == pytest.approx([1 - result.of(row) for row in rows[:9]], abs=0.01)
     wanted = fit(rows, right, np.where(right, 3.0, 1.0))
-    assert wanted.bias > found.bias + 0.8
+    assert wanted.bias > result.bias + 0.8
     with pytest.raises(LabError, match="got 4000 of 4000 answered"):
         fit(rows, np.ones(4000), np.ones(4000))
 

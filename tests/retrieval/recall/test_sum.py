@@ -23,15 +23,15 @@ def test_a_score_is_the_sum_of_what_each_channel_says_standardised_the_key_count
     alone = asked.index.likeness(asked.index.cue(cue))
     z = {name: (values - values.mean()) / values.std() for name, values in alone.items()}
     due = dict(zip((trace.id for trace in asked.index.traces), z["grams"] + 2 * z["key"], strict=True))
-    found = asked.recall(cue)
-    assert dict(zip((trace.id for trace in found.traces), found.scores, strict=True)) == pytest.approx(due, abs=1e-6)
+    result = asked.recall(cue)
+    assert dict(zip((trace.id for trace in result.traces), result.scores, strict=True)) == pytest.approx(due, abs=1e-6)
 
 
 def test_traces_that_may_not_be_recalled_change_nothing(traces, encoder):
     cue = "What did Carla sell at the market?"
-    whole = recaller(traces, encoder, ("key",)).recall(cue, {"f0", "f2", "f4"})
+    limited = recaller(traces, encoder, ("key",)).recall(cue, {"f0", "f2", "f4"})
     few = recaller([traces[0], traces[2], traces[4]], encoder, ("key",)).recall(cue)
-    assert whole.traces == few.traces and whole.scores == pytest.approx(few.scores)
+    assert limited.traces == few.traces and limited.scores == pytest.approx(few.scores)
 
 
 def test_of_two_versions_the_later_comes_first_as_far_as_recency_says(traces, encoder):

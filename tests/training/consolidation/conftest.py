@@ -52,10 +52,10 @@ def sleep(monkeypatch):
     """Makes a sleep of a way over traces, with little of what must not be lost."""
     keep_little(monkeypatch)
 
-    def make(lm, way, told=TEXTS, orders=None, earlier=(), **recipe):
-        traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(told, 1)]
-        recipe = {"way": way.name, "questions": 4, "lessons": 1, "texts": 2, "wordings": 6, "steps": 3, "warmup": 1} | recipe
-        return Sleep(SleepRecipe(**recipe), lm, way, traces, [list(range(len(traces)))] if orders is None else orders, earlier)
+    def make(lm, update_rule, texts=TEXTS, orders=None, earlier=(), **recipe):
+        traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(texts, 1)]
+        recipe = {"way": update_rule.name, "questions": 4, "lessons": 1, "texts": 2, "wordings": 6, "steps": 3, "warmup": 1} | recipe
+        return Sleep(SleepRecipe(**recipe), lm, update_rule, traces, [list(range(len(traces)))] if orders is None else orders, earlier)
 
     return make
 
@@ -99,7 +99,7 @@ def cell(lm, store, tmp_path, monkeypatch):
 
     def make(kind=ConsolidationParameters, **parameters):
         few = {"other_suites": 1} if kind is ConsolidationParameters else {}
-        told: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | few | parameters
-        return Cell(kind(**told), lm, store, tmp_path)
+        values: dict[str, Any] = {"n": 4, "steps": 1, "in_context": 4, "wordings": 4} | few | parameters
+        return Cell(kind(**values), lm, store, tmp_path)
 
     return make

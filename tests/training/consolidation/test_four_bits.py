@@ -20,12 +20,12 @@ RANK, FIRST = 4, 1
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A random Llama with hippo-tiny's tokenizer."""
-    place = tmp_path_factory.mktemp("llama")
+    folder_path = tmp_path_factory.mktemp("llama")
     torch.manual_seed(1)
     sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
-    LlamaForCausalLM(LlamaConfig(vocab_size=2048, max_position_embeddings=512, **sizes)).save_pretrained(place)
-    AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False).save_pretrained(place)
-    return place
+    LlamaForCausalLM(LlamaConfig(vocab_size=2048, max_position_embeddings=512, **sizes)).save_pretrained(folder_path)
+    AutoTokenizer.from_pretrained(root() / "data/weights/hippo-tiny", trust_remote_code=False).save_pretrained(folder_path)
+    return folder_path
 
 
 def four_bits(folder):
@@ -41,21 +41,21 @@ def four_bits(folder):
 
 def test_four_bit_weights_stay_as_they_are_and_the_update_is_read_back(folder, sleep, tmp_path):
     lm = four_bits(folder)
-    held = {name: weight for name, weight in weights_of(lm).items() if name.endswith("down_proj.weight")}
-    assert len(held) == 3 and all(weight.dtype == torch.uint8 for weight in held.values())
+    quantised = {name: weight for name, weight in weights_of(lm).items() if name.endswith("down_proj.weight")}
+    assert len(quantised) == 3 and all(weight.dtype == torch.uint8 for weight in quantised.values())
     plain, weights = logits(lm), weights_of(lm)
-    way = make_update_rule("lora", lm, RANK, FIRST)
-    trainee = sleep(lm, way, rate=0.1)
+    update_rule = make_update_rule("lora", lm, RANK, FIRST)
+    trainee = sleep(lm, update_rule, rate=0.1)
     losses = [trainee.learn(step)["answers"] for step in range(3)]
-    learnt = logits(lm)
-    assert losses[2] < losses[0] and not torch.equal(learnt, plain)
-    with way.unchanged():
+    trained = logits(lm)
+    assert losses[2] < losses[0] and not torch.equal(trained, plain)
+    with update_rule.unchanged():
         assert torch.equal(logits(lm), plain)
-    way.save(tmp_path)
-    way.detach()
-    found = weights_of(lm)
-    assert found.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in found.items())
+    update_rule.save(tmp_path)
+    update_rule.detach()
+    reloaded = weights_of(lm)
+    assert reloaded.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in reloaded.items())
     assert torch.equal(logits(lm), plain)
     again = four_bits(folder)
     make_update_rule("lora", again, RANK, FIRST).load(tmp_path)
-    assert torch.equal(logits(again), learnt)
+    assert torch.equal(logits(again), trained)

@@ -26,15 +26,15 @@ def little_is_kept(monkeypatch):
     keep_little(monkeypatch, own=True)
 
 
-def learn(lm, folder, traces=tuple(TRACES[:1]), way="sparse", steps=1):
-    list(live.learn(lm, traces, way, steps, folder))
+def learn(lm, folder, traces=tuple(TRACES[:1]), update_rule="sparse", steps=1):
+    list(live.learn(lm, traces, update_rule, steps, folder))
 
 
 def asleep(lm, folder):
-    way = live.load_update(lm, folder)
-    found = logits(lm)
-    way.detach()
-    return found
+    update_rule = live.load_update(lm, folder)
+    asleep_logits = logits(lm)
+    update_rule.detach()
+    return asleep_logits
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def slept(lm, tmp_path):
 
     def unchanged():
         assert torch.equal(asleep(lm, tmp_path / "consolidated"), before)
-        found = weights_of(lm)
-        assert found.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in found.items())
+        current = weights_of(lm)
+        assert current.keys() == weights.keys() and all(torch.equal(weight, weights[name]) for name, weight in current.items())
         return True
 
     return tmp_path / "consolidated", unchanged
@@ -111,9 +111,9 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
     lineage = (folder / LINEAGE).read_text()
     made = json.loads(lineage)
     weights = folder / made["folder"] / FILE
-    whole, before = weights.read_bytes(), logits(lm)
+    intact, before = weights.read_bytes(), logits(lm)
 
-    def refused(why, text=lineage, content=whole):
+    def refused(why, text=lineage, content=intact):
         (folder / LINEAGE).write_text(text)
         weights.write_bytes(content)
         with pytest.raises(LabError, match=why):
@@ -128,9 +128,9 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
     refused("its seal does not fit; sleep again", lineage.replace('"steps": 1', '"steps": 2'))
     refused("is damaged, or an earlier version's", sealed(recipe={}, folder=None))
     refused("was learnt by other with other weights than hippo-tiny has", sealed(model={"name": "other", "weights": ""}))
-    refused("is damaged: expected .* bytes, found .*; sleep again", content=whole[:-4])
-    refused("is damaged: expected SHA-256", content=whole[:-1] + bytes([whole[-1] ^ 1]))
-    weights.write_bytes(whole)
+    refused("is damaged: expected .* bytes, found .*; sleep again", content=intact[:-4])
+    refused("is damaged: expected SHA-256", content=intact[:-1] + bytes([intact[-1] ^ 1]))
+    weights.write_bytes(intact)
     (folder / LINEAGE).write_text(lineage)
     assert unchanged()
     Consolidation(lm, folder).remove()
@@ -139,19 +139,19 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
 
 def test_memories_that_share_a_model_take_turns(lm, tmp_path):
     """The update of one is neither beneath nor in place of the other's."""
-    told, alone, found, before, weights = ((TRACES[0],), TRACES[1:]), [], [], logits(lm), weights_of(lm)
-    for traces in told:
+    traces_of, alone, answers, before, weights = ((TRACES[0],), TRACES[1:]), [], [], logits(lm), weights_of(lm)
+    for traces in traces_of:
         learn(lm, tmp_path / "alone", traces, "lora")
         alone.append(asleep(lm, tmp_path / "alone"))
     memories = [Consolidation(lm, tmp_path / name) for name in "ab"]
-    for memory, traces in zip(memories, told, strict=True):
+    for memory, traces in zip(memories, traces_of, strict=True):
         list(memory.learn(traces, "lora", 1))
     for memory in (*memories, *memories):
         assert memory.fits("Who?")
         with memory.on():
-            found.append(logits(lm))
+            answers.append(logits(lm))
         assert torch.equal(logits(lm), before)
-    assert not torch.equal(*alone) and all(map(torch.equal, found, [*alone, *alone]))
+    assert not torch.equal(*alone) and all(map(torch.equal, answers, [*alone, *alone]))
     for memory in memories:
         memory.detach()
     left = weights_of(lm)
@@ -159,16 +159,16 @@ def test_memories_that_share_a_model_take_turns(lm, tmp_path):
 
 
 def test_a_model_that_is_busy_says_so(lm, tmp_path):
-    one, other = (Consolidation(lm, tmp_path / name) for name in "ab")
-    before, learning = logits(lm), one.learn(TRACES, "sparse", 2)
+    first, second = (Consolidation(lm, tmp_path / name) for name in "ab")
+    before, learning = logits(lm), first.learn(TRACES, "sparse", 2)
     assert [next(learning), next(learning)] == [0, 1]
-    for ask in (one.fits, other.fits, lambda _: next(other.learn(TRACES, "lora", 1)), lambda _: one.detach()):
+    for ask in (first.fits, second.fits, lambda _: next(second.learn(TRACES, "lora", 1)), lambda _: first.detach()):
         with pytest.raises(LabError, match="hippo-tiny is busy: a sleep rehearses into it"):
             ask("Who?")
     learning.close()
-    assert torch.equal(logits(lm), before) and not one.fits("Who?") and not other.fits("Who?")
-    with one.on(), pytest.raises(LabError, match="hippo-tiny is busy: it answers as a sleep made it"):
-        other.fits("Who?")
+    assert torch.equal(logits(lm), before) and not first.fits("Who?") and not second.fits("Who?")
+    with first.on(), pytest.raises(LabError, match="hippo-tiny is busy: it answers as a sleep made it"):
+        second.fits("Who?")
 
 
 def as_earlier(folder):
@@ -183,15 +183,15 @@ def as_earlier(folder):
 
 def test_what_an_earlier_lab_learnt_is_taken_up_and_sealed_once(lm, slept):
     folder, unchanged = slept
-    learnt = as_earlier(folder)
+    update_folder = as_earlier(folder)
     assert unchanged()
     Consolidation(lm, folder).tidy()
-    assert unchanged() and files.is_marked(learnt)
-    (learnt / FILE).write_bytes((learnt / FILE).read_bytes()[:-1] + b"x")
+    assert unchanged() and files.is_marked(update_folder)
+    (update_folder / FILE).write_bytes((update_folder / FILE).read_bytes()[:-1] + b"x")
     with pytest.raises(LabError, match="is damaged: expected SHA-256"):
         live.load_update(lm, folder)
     Consolidation(lm, folder).remove()
-    assert not (folder / LINEAGE).exists() and not learnt.exists()
+    assert not (folder / LINEAGE).exists() and not update_folder.exists()
 
 
 def content(folder):
@@ -202,28 +202,28 @@ def content(folder):
 @pytest.mark.parametrize("what", ["a folder", "a link", "a hidden file"])
 def test_what_the_lab_did_not_make_is_never_removed(lm, tmp_path, what):
     folder, own = tmp_path / "consolidated", tmp_path / "elsewhere"
-    for place in (folder / "mine", own):
-        place.mkdir(parents=True)
-        (place / "diary.txt").write_text("Monday")
+    for folder_path in (folder / "mine", own):
+        folder_path.mkdir(parents=True)
+        (folder_path / "diary.txt").write_text("Monday")
     if what == "a link":
         (folder / "0123456789abcdef").symlink_to(own)
         files.mark(own)
     if what == "a hidden file":
         (folder / ".lineage.json.old").write_text("mine")
-    before, learnt = content(tmp_path), Consolidation(lm, folder)
-    for change in (learnt.tidy, lambda: learn(lm, folder), lambda: learn(lm, folder)):
+    before, consolidation = content(tmp_path), Consolidation(lm, folder)
+    for change in (consolidation.tidy, lambda: learn(lm, folder), lambda: learn(lm, folder)):
         change()
         assert before.items() <= content(tmp_path).items()
-    learnt.remove()
+    consolidation.remove()
     assert content(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["mine", "..", ".", "mine/0123456789abcdef", "../elsewhere"])
 def test_a_sealed_lineage_that_names_a_folder_of_the_users_removes_none(lm, tmp_path, name):
     folder = tmp_path / "consolidated"
-    for place in (folder / "mine/0123456789abcdef", tmp_path / "elsewhere"):
-        place.mkdir(parents=True)
-        (place / "diary.txt").write_text("Monday")
+    for folder_path in (folder / "mine/0123456789abcdef", tmp_path / "elsewhere"):
+        folder_path.mkdir(parents=True)
+        (folder_path / "diary.txt").write_text("Monday")
     before = content(tmp_path)
     files.write_sealed(folder / LINEAGE, {"folder": name})
     Consolidation(lm, folder).remove()
@@ -232,10 +232,10 @@ def test_a_sealed_lineage_that_names_a_folder_of_the_users_removes_none(lm, tmp_
 
 def test_a_lineage_file_of_the_users_is_neither_read_nor_replaced_nor_removed(lm, tmp_path):
     (tmp_path / LINEAGE).write_text('{"of": "the Marlow family"}')
-    before, learnt = content(tmp_path), Consolidation(lm, tmp_path)
-    learnt.tidy()
-    for call in (lambda: learn(lm, tmp_path), lambda: learnt.fits("Who?"), lambda: learnt.consolidated):
+    before, consolidation = content(tmp_path), Consolidation(lm, tmp_path)
+    consolidation.tidy()
+    for call in (lambda: learn(lm, tmp_path), lambda: consolidation.fits("Who?"), lambda: consolidation.consolidated):
         with pytest.raises(LabError, match="was not written by the lab"):
             call()
-    learnt.remove()
+    consolidation.remove()
     assert content(tmp_path) == before

@@ -24,39 +24,39 @@ from tests.training.consolidation.test_ways import QUESTIONS, RANK, logits
 
 
 @pytest.fixture
-def learnt(lm, tmp_path):
+def write_update(lm, tmp_path):
     """Writes an update of a way, of numbers drawn at random, as a record holds it; returns the folder and what the model then answers."""
 
     def write(name):
-        way, folder = make_update_rule(name, lm, RANK, 1), tmp_path / "consolidated"
+        update_rule, folder = make_update_rule(name, lm, RANK, 1), tmp_path / "consolidated"
         folder.mkdir()
         torch.manual_seed(1)
         with torch.no_grad():
-            for weight in way.weights().values():
+            for weight in update_rule.weights().values():
                 weight += 0.1 * torch.randn_like(weight)
-        way.save(folder)
+        update_rule.save(folder)
         model = {"name": "hippo-tiny", "weights": checksums.weights("hippo-tiny")}
         recipe = {"way": name, "rank": RANK, "first_block": 1}
         (folder / LINEAGE).write_text(json.dumps({"store": "f" * 64, "model": model, "recipe": recipe}))
-        found = logits(lm), answers(lm)
-        way.detach()
-        return folder, found
+        outputs = logits(lm), answers(lm)
+        update_rule.detach()
+        return folder, outputs
 
     return write
 
 
 def answers(lm):
-    return [one.tokens for one in generate(lm, [render(lm, [], question, "short") for question in QUESTIONS], 4)]
+    return [answer.tokens for answer in generate(lm, [render(lm, [], question, "short") for question in QUESTIONS], 4)]
 
 
 @pytest.mark.parametrize("name", ["lora", "sparse"])
-def test_a_merged_model_answers_as_the_attached_one(name, learnt, lm, tmp_path):
+def test_a_merged_model_answers_as_the_attached_one(name, write_update, lm, tmp_path):
     before, source = logits(lm), sha256(load_spec("hippo-tiny").path / "model.safetensors")
-    folder, (attached, said) = learnt(name)
+    folder, (attached, expected) = write_update(name)
     assert merge(folder, tmp_path / "out") == "hippo-tiny"
     other = load(load_spec(str(tmp_path / "out")), "cpu")
     assert torch.allclose(logits(other), attached, atol=1e-3) and not torch.allclose(attached, before, atol=0.1)
-    assert answers(other) == said
+    assert answers(other) == expected
     assert json.loads((tmp_path / "out" / LINEAGE).read_text())["store"] == "f" * 64
     assert sha256(load_spec("hippo-tiny").path / "model.safetensors") == source
     with pytest.raises(LabError, match="is there already"):
@@ -64,15 +64,15 @@ def test_a_merged_model_answers_as_the_attached_one(name, learnt, lm, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(members("hippo_core.training.consolidation.update_rules").keys() - {"lora", "sparse"}))
-def test_what_is_no_weights_is_refused(name, learnt, tmp_path):
-    folder, _ = learnt(name)
+def test_what_is_no_weights_is_refused(name, write_update, tmp_path):
+    folder, _ = write_update(name)
     with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it (acts on some questions|is keys and values)"):
         merge(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_what_does_not_belong_to_the_model_is_refused(learnt, tmp_path):
-    folder, _ = learnt("lora")
+def test_what_does_not_belong_to_the_model_is_refused(write_update, tmp_path):
+    folder, _ = write_update("lora")
     made = json.loads((folder / LINEAGE).read_text())
     (folder / LINEAGE).write_text(json.dumps(made | {"model": {"name": "hippo-tiny", "weights": "0"}}))
     with pytest.raises(LabError, match="with other weights than it has now"):
@@ -84,8 +84,8 @@ def test_what_does_not_belong_to_the_model_is_refused(learnt, tmp_path):
         merge(tmp_path, tmp_path / "out")
 
 
-def test_what_was_altered_since_the_sleep_is_not_merged(learnt, lm, tmp_path):
-    folder, _ = learnt("lora")
+def test_what_was_altered_since_the_sleep_is_not_merged(write_update, lm, tmp_path):
+    folder, _ = write_update("lora")
     seal(tmp_path)
     flip(folder / FILE)
     with pytest.raises(LabError, match=r"is not as it was finished: consolidated/consolidated\.safetensors was changed"):
@@ -108,4 +108,4 @@ def test_what_was_altered_in_a_live_memory_is_not_merged(lm, tmp_path):
 
 
 def flip(path):
-    path.write_bytes((whole := path.read_bytes())[:-1] + bytes([whole[-1] ^ 1]))
+    path.write_bytes((content := path.read_bytes())[:-1] + bytes([content[-1] ^ 1]))

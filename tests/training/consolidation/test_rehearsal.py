@@ -27,9 +27,9 @@ def asked(trace, wordings=20, seed=0):
 @pytest.mark.parametrize(("suite", "profile", "n"), SUITES)
 def test_every_fact_is_read_back_to_its_slots(suite, profile, n):
     for fact in facts(suite, profile, n):
-        found = read_event(fact.text)
-        assert found, fact.text
-        event, words = found
+        event_and_words = read_event(fact.text)
+        assert event_and_words, fact.text
+        event, words = event_and_words
         assert words.slots() == fact.slots, fact.text
         assert words.action in event.action and words.where in event.where and event.when == (words.preposition, words.when)
         assert words.what in (event.what or (None,))
@@ -45,7 +45,9 @@ def test_another_text_is_no_event(text):
 @pytest.mark.parametrize(("suite", "profile", "n"), SUITES)
 def test_no_question_of_a_suite_is_rehearsed(suite, profile, n):
     drawn = list(worlds(suite, profile, n, 1337, "val"))
-    rehearsed = {one.question for world in drawn for fact in world.facts[:12] for one in asked(Observation.of(fact).trace(id=1), 40)}
+    rehearsed = {
+        question.question for world in drawn for fact in world.facts[:12] for question in asked(Observation.of(fact).trace(id=1), 40)
+    }
     assert len(rehearsed) > 100
     assert not rehearsed & {item.question for world in drawn for item in world.items}
 
@@ -62,16 +64,16 @@ def test_no_form_reads_like_one_of_the_suites():
 
 def test_answers_are_the_slots_of_the_trace_and_follow_its_words():
     trace = Trace("w", "f", "On Friday, Carla sold a guitar at the market.", id=3)
-    answers = {one.answer for one in asked(trace, 40)}
+    answers = {rehearsed.answer for rehearsed in asked(trace, 40)}
     assert answers == {"Carla", "guitar", "market", "Friday"}
-    other = {one.answer for one in asked(replace(trace, text=trace.text.replace("market", "harbor")), 40)}
+    other = {rehearsed.answer for rehearsed in asked(replace(trace, text=trace.text.replace("market", "harbor")), 40)}
     assert other == {"Carla", "guitar", "harbor", "Friday"}
-    assert {one.trace for one in asked(trace)} == {3}
+    assert {rehearsed.trace for rehearsed in asked(trace)} == {3}
 
 
 def test_no_question_holds_its_answer():
     for fact in facts("episodic", "base", 20):
-        assert all(one.answer not in one.question.split() for one in asked(Observation.of(fact).trace(id=1)))
+        assert all(rehearsed.answer not in rehearsed.question.split() for rehearsed in asked(Observation.of(fact).trace(id=1)))
 
 
 def test_a_text_that_names_nothing_gives_no_question():
@@ -81,17 +83,17 @@ def test_a_text_that_names_nothing_gives_no_question():
 
 def test_a_restatement_says_all_that_the_trace_says_of_its_cue():
     trace = Trace("w", "f", "On Friday, Carla sold a guitar at the market.", id=3)
-    found = restatements(trace)
-    assert len({one.question for one in found}) == 2 * len(RESTATED)
-    assert {(one.trace, one.answer) for one in found} == {(3, trace.text)}
-    assert all(("Carla" in one.question) != ("whoever sold a guitar" in one.question) for one in found)
-    of_note = {one.question: one.answer for one in restatements(Trace("w", "f", NOTE))}
+    rehearsals = restatements(trace)
+    assert len({rehearsed.question for rehearsed in rehearsals}) == 2 * len(RESTATED)
+    assert {(rehearsed.trace, rehearsed.answer) for rehearsed in rehearsals} == {(3, trace.text)}
+    assert all(("Carla" in rehearsed.question) != ("whoever sold a guitar" in rehearsed.question) for rehearsed in rehearsals)
+    of_note = {rehearsed.question: rehearsed.answer for rehearsed in restatements(Trace("w", "f", NOTE))}
     assert of_note["What is known about Marek Nowak?"] == "Marek Nowak pays 45 for it!"
 
 
 def test_questions_differ_and_follow_from_the_seed():
     trace = Trace("w", "f", "Carla sold a guitar at the market on Friday.")
-    found = asked(trace)
-    assert len({one.question for one in found}) == 20
-    assert found == asked(trace) != asked(trace, seed=1)
+    rehearsals = asked(trace)
+    assert len({rehearsed.question for rehearsed in rehearsals}) == 20
+    assert rehearsals == asked(trace) != asked(trace, seed=1)
     assert len(asked(trace, 5)) == 5

@@ -24,7 +24,7 @@ from hippo_core.protocols.consolidation.ledger import Ledger
 from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
-from hippo_core.training.consolidation.sleep import PASSES, Sleep, Spent
+from hippo_core.training.consolidation.sleep import PASSES, ComputeUsed, Sleep
 from hippo_core.training.consolidation.update_rules import make_update_rule
 from tests.models.running import note_runs, runs_to_read
 from tests.training.consolidation.conftest import PRESET, WORLDS
@@ -50,24 +50,24 @@ def test_a_sleep_changes_the_model_for_its_probes_alone_and_leaves_what_it_learn
     before = {name: weight.clone() for name, weight in lm.model.state_dict().items()}
     rows = run.consolidate(here, say=lambda line: None)
     assert all(list(group["stage"].unique()) == ["pre", "post_1", "post_2"] for _, group in rows.groupby("probe"))
-    told = pd.read_csv(here.record / LEDGER)
+    ledger = pd.read_csv(here.record / LEDGER)
     about = rows[rows["probe"].isin(ABOUT_STORE)]
-    for name, whole in (("rehearsals", "replay_samples"), ("tokens", "tokens"), ("seconds", "seconds")):
+    for name, total in (("rehearsals", "replay_samples"), ("tokens", "tokens"), ("seconds", "seconds")):
         by_stage = about[about["probe"] == "off"].groupby("stage")[name].sum()
-        assert told[name].sum() == pytest.approx(here.slept[whole]) == pytest.approx(by_stage["post_2"])
+        assert ledger[name].sum() == pytest.approx(here.slept[total]) == pytest.approx(by_stage["post_2"])
         assert by_stage["pre"] == 0 < by_stage["post_1"] < by_stage["post_2"]
     assert rows[~rows["probe"].isin(ABOUT_STORE)][[*SPENT]].isna().all().all()
     others = rows[rows["probe"] == "other_suites"]
-    assert [one.partition(".")[0] for one in others["question_id"]] == ["babi", "spatial"] * 3, "one of each a stage"
+    assert [number.partition(".")[0] for number in others["question_id"]] == ["babi", "spatial"] * 3, "one of each a stage"
     text = rows[rows["probe"] == "text"].groupby("stage")["nats"].mean()
     assert text["pre"] != text["post_1"] != text["post_2"]
     assert here.slept["replay_samples"] == 2 * 64 and here.slept["facts"] == 4
     assert all(weight.equal(before[name]) for name, weight in lm.model.state_dict().items())
     lineage = read_object(here.record / "consolidated/lineage.json")
     assert lineage["recipe"]["first_block"] == 2 and len(lineage["store"]) == 64
-    way = make_update_rule("lora", lm, 16, 2)
-    way.load(here.record / "consolidated")
-    way.detach()
+    update_rule = make_update_rule("lora", lm, 16, 2)
+    update_rule.load(here.record / "consolidated")
+    update_rule.detach()
 
 
 @pytest.mark.parametrize(("writes", "file"), [(0, "checkpoint.safetensors"), (1, "consolidated.safetensors"), (2, "lineage.json")])
@@ -97,16 +97,16 @@ def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     assert scores(rows, "pre").equals(scores(rows, "post_1"))
 
 
-def test_reading_is_judged_by_lessons_that_no_sleep_trains_on(cell, lm, told, monkeypatch):
+def test_reading_is_judged_by_lessons_that_no_sleep_trains_on(cell, lm, taught, monkeypatch):
     drawn, judged = kept.lessons, []
     monkeypatch.setattr(kept, "lessons", lambda *asked: judged.append(drawn(*asked)) or judged[-1])
-    way = make_update_rule("lora", lm, 1, 2)
-    recipe = run.recipe_of(cell().parameters, lm, len(told)).model_copy(update={"lessons": 0, "texts": 1})
-    run.reading(Sleep(recipe, lm, way, told, [[0]]), True)
-    way.detach()
-    trained = {text for seed in ("kept/validation", 1) for one in drawn(Random(seed), 30) for text, _ in one.facts}
+    update_rule = make_update_rule("lora", lm, 1, 2)
+    recipe = run.recipe_of(cell().parameters, lm, len(taught)).model_copy(update={"lessons": 0, "texts": 1})
+    run.reading(Sleep(recipe, lm, update_rule, taught, [[0]]), True)
+    update_rule.detach()
+    trained = {text for seed in ("kept/validation", 1) for lesson in drawn(Random(seed), 30) for text, _ in lesson.facts}
     [lessons] = judged
-    assert not {text for one in lessons for text, _ in one.facts} & trained
+    assert not {text for lesson in lessons for text, _ in lesson.facts} & trained
 
 
 @pytest.mark.parametrize("probe", ["off", "longctx"])
@@ -134,43 +134,45 @@ def test_what_is_rehearsed_is_what_the_store_says(cell):
 
 
 @pytest.fixture
-def told(cell):
+def taught(cell):
     here = cell()
     method = PRESET.method(here.language_model, PRESET.settings)
     return [trace for of_world in run.read_store(method, here.store, WORLDS).values() for trace in of_world]
 
 
-def test_the_orders_of_all_policies_differ_and_follow_what_they_are_made_of(told):
-    found = {policy: run.orders(told, policy, 1, 5) for policy in get_args(Policy)}
-    assert len({str(orders) for orders in found.values()}) == len(found)
-    places = list(range(len(told)))
-    assert found["ca2"] == [places] * PASSES
-    assert len({tuple(order) for order in found["ca2_shuffled"]}) == 1
-    assert len({tuple(order) for order in found["uniform"]}) > 1
-    times = Counter(place for order in found["spaced"] for place in order)
+def test_the_orders_of_all_policies_differ_and_follow_what_they_are_made_of(taught):
+    orders_of = {policy: run.orders(taught, policy, 1, 5) for policy in get_args(Policy)}
+    assert len({str(orders) for orders in orders_of.values()}) == len(orders_of)
+    indices = list(range(len(taught)))
+    assert orders_of["ca2"] == [indices] * PASSES
+    assert len({tuple(order) for order in orders_of["ca2_shuffled"]}) == 1
+    assert len({tuple(order) for order in orders_of["uniform"]}) > 1
+    times = Counter(index for order in orders_of["spaced"] for index in order)
     assert sorted(times.values()) == [2, 2, 3, 3]  # one new in each pass, again after 2 and 4
-    last = [replace(trace, salience=9.0 if trace is told[-1] else 1.0) for trace in told]
-    assert sum(order[0] == places[-1] for order in run.orders(last, "priority", 1, 5)) == PASSES
+    last = [replace(trace, salience=9.0 if trace is taught[-1] else 1.0) for trace in taught]
+    assert sum(order[0] == indices[-1] for order in run.orders(last, "priority", 1, 5)) == PASSES
 
 
-def test_policies_that_go_by_keys_refuse_traces_without(told):
+def test_policies_that_go_by_keys_refuse_traces_without(taught):
     with pytest.raises(LabError, match="policy=spaced goes by the keys"):
-        run.orders([replace(trace, payload=None) for trace in told], "spaced", 1, 5)
+        run.orders([replace(trace, payload=None) for trace in taught], "spaced", 1, 5)
 
 
-def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_was(cell, lm, told, monkeypatch):
+def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_was(cell, lm, taught, monkeypatch):
     here, begun = cell(way="kv_prefix", steps=1, cycles=3), []
-    way = make_update_rule("kv_prefix", lm, 1, 2)
-    recipe = run.recipe_of(here.parameters, lm, len(told)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
+    update_rule = make_update_rule("kv_prefix", lm, 1, 2)
+    recipe = run.recipe_of(here.parameters, lm, len(taught)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
     losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
-    slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": told})
-    monkeypatch.setattr(run, "train", lambda sleep, *others, **more: begun.append(way.kept()["keys"]) or way.prefix.keys.data.add_(1.0))
+    slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": taught})
+    monkeypatch.setattr(
+        run, "train", lambda sleep, *others, **more: begun.append(update_rule.kept()["keys"]) or update_rule.prefix.keys.data.add_(1.0)
+    )
     for cycle in (1, 2, 3, 4):
-        run.sleep_once(here, way, told, recipe, cycle, slept, ledger, print)
-    way.detach()
+        run.sleep_once(here, update_rule, taught, recipe, cycle, slept, ledger, print)
+    update_rule.detach()
     assert (slept["cycles"], slept["rolled_back"]) == (2, 2)
-    assert begun[3].equal(begun[2] + 1) and way.kept()["keys"].equal(begun[3])
+    assert begun[3].equal(begun[2] + 1) and update_rule.kept()["keys"].equal(begun[3])
     assert begun[0].any() and begun[0].equal(begun[1]) and begun[2].equal(begun[1] + 1)
 
 
@@ -180,22 +182,22 @@ def test_without_a_number_of_steps_every_trace_is_rehearsed_so_many_times(cell, 
     assert run.recipe_of(cell(steps=7).parameters, lm, 200).steps == 7
 
 
-def test_a_ledger_says_of_each_trace_what_was_spent_and_what_came_of_it(told):
-    ledger = Ledger(WORLDS, {"w": told})
+def test_a_ledger_says_of_each_trace_what_was_spent_and_what_came_of_it(taught):
+    ledger = Ledger(WORLDS, {"w": taught})
     questions = [item for world in WORLDS for item in world.items]
-    first = next(item for item in questions if told[0].source in item.gold_facts)
-    ledger.add({trace.id: Spent(1, 10 if trace is told[0] else 2) for trace in told}, 24.0)
+    first = next(item for item in questions if taught[0].source in item.gold_facts)
+    ledger.add({trace.id: ComputeUsed(1, 10 if trace is taught[0] else 2) for trace in taught}, 24.0)
     rows = []
     for stage in ("pre", "post_1"):
         right = {item.id: float(stage == "post_1" and item is first) for item in questions}
-        rows += [{"probe": "off", "question_id": one, "world": one, "score": score} for one, score in right.items()]
+        rows += [{"probe": "off", "question_id": world, "world": world, "score": score} for world, score in right.items()]
         rows += [
-            {"probe": "in_context", "question_id": f"c{one}", "world": f"{one}", "score": float(stage == "pre" or one > 0)}
-            for one in range(4)
+            {"probe": "in_context", "question_id": f"c{number}", "world": f"{number}", "score": float(stage == "pre" or number > 0)}
+            for number in range(4)
         ]
         rows += [{"probe": "text", "question_id": "t", "world": "t", "nats": 3.0 + (stage == "post_1")}]
         rows = [{"stage": stage} | row for row in rows]
-    found = ledger.table(pd.DataFrame(rows)).set_index("trace")
-    assert list(found["won"]) == list(found["after"]) == [float(trace is told[0]) for trace in told] and not found["before"].any()
-    assert found.loc[told[0].id, ["tokens", "seconds"]].tolist() == [10, pytest.approx(240 / (10 + 2 * (len(told) - 1)))]
-    assert set(found["reading_lost"]) == {0.25} and set(found["text_lost"]) == {1.0}
+    table = ledger.table(pd.DataFrame(rows)).set_index("trace")
+    assert list(table["won"]) == list(table["after"]) == [float(trace is taught[0]) for trace in taught] and not table["before"].any()
+    assert table.loc[taught[0].id, ["tokens", "seconds"]].tolist() == [10, pytest.approx(240 / (10 + 2 * (len(taught) - 1)))]
+    assert set(table["reading_lost"]) == {0.25} and set(table["text_lost"]) == {1.0}

@@ -18,29 +18,29 @@ EARLIER = ("At dawn, Zora bought a kite at the castle.", "Bruno found a ladder a
 
 
 @pytest.fixture
-def way(lm):
+def update_rule(lm):
     made = make_update_rule("sparse", lm, 2, 0)
     yield made
     made.detach()
 
 
 @pytest.mark.parametrize("texts", [(), ("and so on.", "nothing is named here.")])
-def test_traces_that_say_nothing_are_refused(lm, way, sleep, texts):
+def test_traces_that_say_nothing_are_refused(lm, update_rule, sleep, texts):
     with pytest.raises(LabError, match=f"none of {len(texts)} traces says anything"):
-        sleep(lm, way, texts)
+        sleep(lm, update_rule, texts)
 
 
-def test_a_trace_that_says_nothing_is_passed_over(lm, way, sleep):
-    trainee = sleep(lm, way, (TEXTS[0], "and so on.", TEXTS[1]))
-    assert {one.trace for step in range(3) for one in trainee.drawn(step)} == {1, 3}
+def test_a_trace_that_says_nothing_is_passed_over(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, (TEXTS[0], "and so on.", TEXTS[1]))
+    assert {question.trace for step in range(3) for question in trainee.drawn(step)} == {1, 3}
 
 
 @pytest.mark.parametrize("wrong", [math.inf, math.nan])
-def test_a_loss_that_is_no_number_names_its_step(lm, way, sleep, wrong):
-    trainee = sleep(lm, way)
+def test_a_loss_that_is_no_number_names_its_step(lm, update_rule, sleep, wrong):
+    trainee = sleep(lm, update_rule)
     trainee.learn(0)
     with torch.no_grad():
-        next(iter(way.weights().values())).fill_(wrong)
+        next(iter(update_rule.weights().values())).fill_(wrong)
     with pytest.raises(LabError, match=r"loss of step 1 is nan: lower the rate \(0.01\)"):
         trainee.learn(1)
 
@@ -60,131 +60,136 @@ def falls_apart(step, gradient):
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_a_training_that_diverges_stops_at_its_last_good_state_and_keeps_it(lm, sleep, monkeypatch, tmp_path, gradient):
-    way = make_update_rule("lora", lm, 2, 0)
-    trainee = sleep(lm, way, lessons=0, texts=0)
+    update_rule = make_update_rule("lora", lm, 2, 0)
+    trainee = sleep(lm, update_rule, lessons=0, texts=0)
     monkeypatch.setattr(sleeping, "answer_loss", falls_apart(2, gradient))
     with pytest.raises(LabError, match=r"the (loss|gradient) of step 2 is nan: lower the rate \(0.01\); .* kept in .*checkpoint"):
         train(trainee, tmp_path, lambda _: None, every=50)
-    good = way.kept()
+    good = update_rule.kept()
     assert all(weight.isfinite().all() for weight in good.values())
-    way.put({name: weight + 1 for name, weight in good.items()})
+    update_rule.set_tensors({name: weight + 1 for name, weight in good.items()})
     assert resume(trainee, tmp_path)[0] == 2
-    assert all(torch.equal(weight, good[name]) for name, weight in way.kept().items())
-    way.detach()
+    assert all(torch.equal(weight, good[name]) for name, weight in update_rule.kept().items())
+    update_rule.detach()
 
 
-def test_text_is_held_against_what_the_unchanged_model_makes_of_it(lm, way, sleep):
-    trainee = sleep(lm, way, texts=4)
+def test_text_is_held_against_what_the_unchanged_model_makes_of_it(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, texts=4)
     with torch.no_grad():
-        for weight in way.weights().values():
+        for weight in update_rule.weights().values():
             weight += 0.1
-        with way.unchanged():
+        with update_rule.unchanged():
             before = lm.model(trainee.texts).logits.log_softmax(-1)
         now = lm.model(trainee.texts).logits.log_softmax(-1)
-        lost = kept.text_divergence(way, trainee.texts, trainee.text_states)
+        lost = kept.text_divergence(update_rule, trainee.texts, trainee.text_states)
     assert lost.item() == pytest.approx((before.exp() * (before - now)).sum(-1).mean().item(), rel=1e-5)
     assert lost > 1e-3
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_what_is_distilled_has_its_share_of_the_loss(lm, way, sleep, share):
-    trainee = sleep(lm, way, distilled=share, lessons=0, texts=0)
+def test_what_is_distilled_has_its_share_of_the_loss(lm, update_rule, sleep, share):
+    trainee = sleep(lm, update_rule, distilled=share, lessons=0, texts=0)
     batch, informed = trainee.informed(trainee.drawn(0))
-    given, own = kept.context_divergence(way, informed, batch).item(), answer_loss(lm.model, batch)[0].item()
+    given, own = kept.context_divergence(update_rule, informed, batch).item(), answer_loss(lm.model, batch)[0].item()
     assert trainee.learn(0)["answers"] == pytest.approx(share * given + (1 - share) * own, rel=1e-5)
 
 
-def test_questions_follow_from_seed_and_step_alone(lm, way, sleep):
-    one, other, another = sleep(lm, way), sleep(lm, way), sleep(lm, way, seed=1)
-    one.drawn(5)
-    assert [one.drawn(step) for step in range(3)] == [other.drawn(step) for step in range(3)]
-    assert [one.drawn(step) for step in range(3)] != [another.drawn(step) for step in range(3)]
-    assert one.drawn(0) != one.drawn(3)
+def test_questions_follow_from_seed_and_step_alone(lm, update_rule, sleep):
+    first, second, third = sleep(lm, update_rule), sleep(lm, update_rule), sleep(lm, update_rule, seed=1)
+    first.drawn(5)
+    assert [first.drawn(step) for step in range(3)] == [second.drawn(step) for step in range(3)]
+    assert [first.drawn(step) for step in range(3)] != [third.drawn(step) for step in range(3)]
+    assert first.drawn(0) != first.drawn(3)
 
 
-def test_orders_are_followed_pass_after_pass_and_go_round(lm, way, sleep):
-    trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
-    assert [one.trace for step in range(3) for one in trainee.drawn(step)] == [3, 1, 2, 2, 2, 1, 3, 1, 2, 2, 2, 1]
+def test_orders_are_followed_pass_after_pass_and_go_round(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
+    assert [question.trace for step in range(3) for question in trainee.drawn(step)] == [3, 1, 2, 2, 2, 1, 3, 1, 2, 2, 2, 1]
 
 
 @pytest.mark.parametrize(("share", "old"), [(0.0, 0), (0.25, 1), (0.5, 2)])
-def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, way, sleep, share, old):
+def test_a_share_of_each_step_is_about_what_was_learnt_before(lm, update_rule, sleep, share, old):
     earlier = [Trace("w", f"e{number}", text, id=10 + number) for number, text in enumerate(EARLIER)]
-    trainee = sleep(lm, way, earlier=earlier, rehearse_earlier=share)
-    steps = [[one.trace for one in trainee.drawn(step)] for step in range(4)]
+    trainee = sleep(lm, update_rule, earlier=earlier, rehearse_earlier=share)
+    steps = [[question.trace for question in trainee.drawn(step)] for step in range(4)]
     assert [sum(trace >= 10 for trace in drawn) for drawn in steps] == [old] * 4
     assert {trace for drawn in steps for trace in drawn if trace >= 10} == ({10, 11} if old else set())
     assert {trace for drawn in steps for trace in drawn if trace < 10} == {1, 2, 3}
 
 
-def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, way, sleep):
-    trainee = sleep(lm, way, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
-    spent = trainee.spent()
-    assert {trace: one.rehearsals for trace, one in spent.items()} == {1: 4, 2: 6, 3: 2}
+def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, orders=[[2, 0, 1], [1, 1, 0]], questions=4)
+    used = trainee.compute_used()
+    assert {trace: share_of.rehearsals for trace, share_of in used.items()} == {1: 4, 2: 6, 3: 2}
     for step in range(3):
         trainee.learn(step)
-    assert (trainee.samples, trainee.tokens) == (12, sum(one.tokens for one in spent.values()))
-    assert spent[2].tokens > spent[3].tokens > 0
+    assert (trainee.samples, trainee.tokens) == (12, sum(share_of.tokens for share_of in used.values()))
+    assert used[2].tokens > used[3].tokens > 0
 
 
-def test_a_share_of_the_questions_is_restated_and_the_others_stay_as_they_are(lm, way, sleep):
-    plain, mixed, none = (sleep(lm, way, questions=8, restatements=share) for share in (0.0, 0.25, 1e-9))
+def test_a_share_of_the_questions_is_restated_and_the_others_stay_as_they_are(lm, update_rule, sleep):
+    plain, mixed, none = (sleep(lm, update_rule, questions=8, restatements=share) for share in (0.0, 0.25, 1e-9))
     for step in range(3):
         pairs = list(zip(plain.drawn(step), mixed.drawn(step), strict=True))
-        restated = [(one, other) for one, other in pairs if one != other]
+        restated = [
+            (plain_question, restated_question) for plain_question, restated_question in pairs if plain_question != restated_question
+        ]
         assert len(restated) == 2
-        assert all(other.answer == TEXTS[one.trace - 1] and other.trace == one.trace for one, other in restated)
+        assert all(
+            restated_question.answer == TEXTS[plain_question.trace - 1] and restated_question.trace == plain_question.trace
+            for plain_question, restated_question in restated
+        )
         assert none.drawn(step) == plain.drawn(step)
 
 
-def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in_its_prompt(lm, way, sleep):
-    trainee, other = sleep(lm, way, distilled=1.0), sleep(lm, way, distilled=1.0)
+def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in_its_prompt(lm, update_rule, sleep):
+    trainee, other = sleep(lm, update_rule, distilled=1.0), sleep(lm, update_rule, distilled=1.0)
     bare, informed = trainee.informed(trainee.drawn(0))
     assert (bare.labels[bare.labels >= 0]).equal(informed.labels[informed.labels >= 0])
-    other.told = dict.fromkeys(other.told, "Anders lost a bicycle at the bakery in August.")
+    other.text_of = dict.fromkeys(other.text_of, "Anders lost a bicycle at the bakery in August.")
     assert trainee.learn(0)["answers"] != pytest.approx(other.learn(0)["answers"], abs=0.05)
-    nothing = sleep(lm, way, distilled=1.0)
+    nothing = sleep(lm, update_rule, distilled=1.0)
     nothing.informed = lambda questions: (bare, bare)
-    way.put(
-        {name: torch.zeros_like(weight) for name, weight in way.weights().items()}
-        | {name: tensor for name, tensor in way.kept().items() if name.endswith(".units")}
+    update_rule.set_tensors(
+        {name: torch.zeros_like(weight) for name, weight in update_rule.weights().items()}
+        | {name: tensor for name, tensor in update_rule.kept().items() if name.endswith(".units")}
     )
     assert nothing.learn(0)["answers"] == pytest.approx(0, abs=1e-6)
 
 
-def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, way, sleep, monkeypatch):
+def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, update_rule, sleep, monkeypatch):
     monkeypatch.setattr(lm.model, "num_parameters", lambda: 135_000_000)
-    assert sleep(lm, way).rate == pytest.approx(way.rate / 10)
+    assert sleep(lm, update_rule).rate == pytest.approx(update_rule.rate / 10)
 
 
 def test_it_learns_what_the_traces_say(lm, sleep):
-    way = make_update_rule("lora", lm, 4, 0)
-    trainee = sleep(lm, way, steps=10, questions=8, a_row=4, lessons=0, texts=0)
+    update_rule = make_update_rule("lora", lm, 4, 0)
+    trainee = sleep(lm, update_rule, steps=10, questions=8, a_row=4, lessons=0, texts=0)
     losses = [trainee.learn(step)["answers"] for step in range(10)]
-    way.detach()
+    update_rule.detach()
     assert losses[-1] < losses[0] - 1
     assert (trainee.samples, trainee.rehearsed) == (80, {1, 2, 3})
 
 
-def test_what_must_not_be_lost_is_won_back(lm, way, sleep):
-    trainee = sleep(lm, way, steps=6, kept_weight=1000.0, texts=8)
+def test_what_must_not_be_lost_is_won_back(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, steps=6, kept_weight=1000.0, texts=8)
     assert trainee.learn(0)["text"] == 0.0
     torch.manual_seed(0)
     with torch.no_grad():
-        for weight in way.weights().values():
+        for weight in update_rule.weights().values():
             weight += 0.1 * torch.randn_like(weight)
     lost = [trainee.learn(step)["text"] for step in range(1, 6)]
     assert lost[-1] < 0.7 * lost[0]
 
 
-def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, way, sleep):
-    trainee = sleep(lm, way, distilled=1.0, questions=6, a_row=2)
+def test_what_is_distilled_was_read_in_the_text_that_a_question_is_about(lm, update_rule, sleep):
+    trainee = sleep(lm, update_rule, distilled=1.0, questions=6, a_row=2)
     questions = trainee.drawn(0)
     batch, informed = trainee.informed(questions)
     decoded = [lm.tokenizer.decode(row) for row in informed.ids]
     assert len(decoded) == len(batch.ids) and all(sum(text in row for text in TEXTS) == 1 for row in decoded)
     assert not any(text in lm.tokenizer.decode(row) for row in batch.ids for text in TEXTS)
     assert batch.labels[batch.labels != IGNORE].equal(informed.labels[informed.labels != IGNORE])
-    for one in questions:
-        [row] = [row for row in decoded if TEXTS[one.trace - 1] in row and one.question in row][:1]
-        assert one.answer in row
+    for question in questions:
+        [row] = [row for row in decoded if TEXTS[question.trace - 1] in row and question.question in row][:1]
+        assert question.answer in row

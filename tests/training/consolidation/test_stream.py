@@ -20,10 +20,10 @@ def begun(monkeypatch):
     seen = []
 
     class Watched(Sleep):
-        def __init__(self, recipe, lm, way, traces, orders, earlier=()):
-            super().__init__(recipe, lm, way, traces, orders, earlier)
-            learnt = any(weight.any() for name, weight in way.weights().items() if "lora_B" in name)
-            seen.append(([trace.text for trace in traces], len(earlier), learnt, recipe.rehearse_earlier))
+        def __init__(self, recipe, lm, update_rule, traces, orders, earlier=()):
+            super().__init__(recipe, lm, update_rule, traces, orders, earlier)
+            trained = any(weight.any() for name, weight in update_rule.weights().items() if "lora_B" in name)
+            seen.append(([trace.text for trace in traces], len(earlier), trained, recipe.rehearse_earlier))
 
     monkeypatch.setattr(stream, "Sleep", Watched)
     return seen

@@ -19,29 +19,29 @@ def test_names_numbers_phrases_and_endings_are_asked_for():
     assert {"Tuesday", "Marek Nowak", "45"} <= set(names)
     assert {"the old pump", "the cellar", "The boiler man comes"} <= set(phrases)
     assert {"the old pump in the cellar", "left to her"} <= set(endings)
-    assert {one.answer for one in asked()} >= {*names, *phrases, *endings} - {"The"}
+    assert {rehearsed.answer for rehearsed in asked()} >= {*names, *phrases, *endings} - {"The"}
 
 
 def test_a_gap_filled_with_its_answer_is_a_piece_of_the_text():
-    gaps = [one for one in asked() if one.question.startswith(FILL)]
-    assert len({one.question for one in gaps}) > 10
-    for one in gaps:
-        assert one.question.removeprefix(FILL).replace(GAP, one.answer, 1) in TEXT
+    gaps = [rehearsed for rehearsed in asked() if rehearsed.question.startswith(FILL)]
+    assert len({rehearsed.question for rehearsed in gaps}) > 10
+    for rehearsed in gaps:
+        assert rehearsed.question.removeprefix(FILL).replace(GAP, rehearsed.answer, 1) in TEXT
 
 
 def test_a_sentence_is_the_answer_of_the_one_before_it_and_of_what_it_names():
     first, second, third = sentences(TEXT)
-    questions = {one.question: one.answer for one in asked()}
+    questions = {rehearsed.question: rehearsed.answer for rehearsed in asked()}
     assert questions[AFTER + first] == second and questions[AFTER + second] == third
     assert questions[ABOUT + "Marek Nowak say?"] == second
 
 
 def test_what_is_rehearsed_follows_the_text():
     changed = TEXT.replace("45", "62").replace("pump", "kettle")
-    answers = {one.answer for one in asked(changed)}
+    answers = {rehearsed.answer for rehearsed in asked(changed)}
     assert {"62", "the old kettle"} <= answers and not {"45", "the old pump"} & answers
-    assert all(one.answer in changed for one in asked(changed))
+    assert all(rehearsed.answer in changed for rehearsed in asked(changed))
 
 
 def test_one_sentence_is_not_restated():
-    assert not [one for one in asked("Marek Nowak pays 45 for the old pump.") if one.question.startswith((AFTER, ABOUT))]
+    assert not [rehearsed for rehearsed in asked("Marek Nowak pays 45 for the old pump.") if rehearsed.question.startswith((AFTER, ABOUT))]

@@ -27,8 +27,8 @@ RANK = 2
 QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
 SECOND = ("At dawn, Zora bought a kite at the castle.",)
 OF_SLEEPS = ("gated_groups", "gated_prefixes")
-WAYS = tuple(members("hippo_core.training.consolidation.update_rules"))
-EVERY = pytest.mark.parametrize("name", WAYS)
+UPDATE_RULES = tuple(members("hippo_core.training.consolidation.update_rules"))
+EVERY = pytest.mark.parametrize("name", UPDATE_RULES)
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +46,8 @@ def attached(lm):
         return made[-1]
 
     yield attach
-    for way in made:
-        way.detach()
+    for update_rule in made:
+        update_rule.detach()
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def trained(attached, lm, sleep):
     """A way that has learnt for three steps; with so high a rate that nothing stays as it was."""
 
     def train(name, first_block=0):
-        way = attached(name, first_block=first_block)
-        trainee = sleep(lm, way, rate=0.1)
+        update_rule = attached(name, first_block=first_block)
+        trainee = sleep(lm, update_rule, rate=0.1)
         for step in range(3):
             trainee.learn(step)
-        return way
+        return update_rule
 
     return train
 
@@ -76,12 +76,12 @@ def weights_of(lm):
 @EVERY
 def test_before_training_nothing_changes(name, attached, lm):
     before = logits(lm)
-    way = attached(name)
-    assert way.number() > 0
+    update_rule = attached(name)
+    assert update_rule.number() > 0
     if name in ("kv_prefix", "gated_prefixes"):
-        way.prepare(TEXTS)
+        update_rule.prepare(TEXTS)
         assert not torch.equal(logits(lm), before)
-        with way.unchanged():
+        with update_rule.unchanged():
             assert torch.equal(logits(lm), before)
     else:
         assert torch.equal(logits(lm), before)
@@ -89,71 +89,71 @@ def test_before_training_nothing_changes(name, attached, lm):
 
 @pytest.mark.parametrize("name", ["kv_prefix", "gated_prefixes"])
 def test_a_prefix_begins_as_the_text_that_it_is_told_before_the_prompt(name, attached, lm):
-    told, prompt = lm.encode("\n".join(TEXTS)), "Carla sold a guitar at the market, and"
-    rank = len(told) // 8
+    tokens, prompt = lm.encode("\n".join(TEXTS)), "Carla sold a guitar at the market, and"
+    rank = len(tokens) // 8
     with torch.inference_mode():
-        whole = lm.model(torch.tensor([told[: 8 * rank] + lm.encode(prompt)])).logits
-    way = attached(name, rank=rank)
-    way.prepare(TEXTS)
-    assert torch.allclose(logits(lm, prompt), whole[:, 8 * rank :], atol=1e-3)
+        full = lm.model(torch.tensor([tokens[: 8 * rank] + lm.encode(prompt)])).logits
+    update_rule = attached(name, rank=rank)
+    update_rule.prepare(TEXTS)
+    assert torch.allclose(logits(lm, prompt), full[:, 8 * rank :], atol=1e-3)
 
 
 @EVERY
 def test_what_is_trained_acts_until_it_is_put_aside(name, trained, lm):
     before, weights = logits(lm), weights_of(lm)
-    way = trained(name)
+    update_rule = trained(name)
     after = logits(lm)
     assert not torch.equal(after, before)
-    with way.unchanged():
+    with update_rule.unchanged():
         assert torch.equal(logits(lm), before)
-        with way.unchanged():
+        with update_rule.unchanged():
             pass
         assert torch.equal(logits(lm), before)
     assert torch.equal(logits(lm), after)
-    way.detach()
+    update_rule.detach()
     assert torch.equal(logits(lm), before)
-    found = weights_of(lm)
-    assert found.keys() == weights.keys() and all(torch.equal(weight, weights[key]) for key, weight in found.items())
+    current = weights_of(lm)
+    assert current.keys() == weights.keys() and all(torch.equal(weight, weights[key]) for key, weight in current.items())
 
 
 @EVERY
 def test_a_loaded_way_answers_like_the_saved_one(name, trained, lm, tmp_path):
-    way = trained(name)
-    way.save(tmp_path)
+    update_rule = trained(name)
+    update_rule.save(tmp_path)
     other = load(load_spec("hippo-tiny"), "cpu")
     fresh = make_update_rule(name, other, RANK, 0)
     fresh.load(tmp_path)
     assert torch.equal(logits(other), logits(lm))
-    assert fresh.fits(QUESTIONS) == way.fits(QUESTIONS)
+    assert fresh.fits(QUESTIONS) == update_rule.fits(QUESTIONS)
 
 
 @EVERY
 def test_the_same_training_gives_the_same_numbers(name, attached, lm, sleep):
     kept = []
     for _ in range(2):
-        way = attached(name)
-        trainee = sleep(lm, way)
+        update_rule = attached(name)
+        trainee = sleep(lm, update_rule)
         trainee.learn(0)
-        kept.append(way.kept())
-        way.detach()
+        kept.append(update_rule.kept())
+        update_rule.detach()
         torch.rand(1)
     assert all(torch.equal(weight, kept[1][key]) for key, weight in kept[0].items())
 
 
 @EVERY
 def test_a_file_that_does_not_fit_is_refused(name, attached, tmp_path):
-    way = attached(name)
-    way.save(tmp_path)
-    before, whole = way.kept(), (tmp_path / FILE).read_bytes()
+    update_rule = attached(name)
+    update_rule.save(tmp_path)
+    before, content = update_rule.kept(), (tmp_path / FILE).read_bytes()
     tensors = {key: tensor.clone() for key, tensor in load_file(tmp_path / FILE).items()}
     first = next(iter(tensors))
 
     def refused(match):
         with pytest.raises(LabError, match=match):
-            way.load(tmp_path)
-        assert all(torch.equal(weight, before[key]) for key, weight in way.kept().items())
+            update_rule.load(tmp_path)
+        assert all(torch.equal(weight, before[key]) for key, weight in update_rule.kept().items())
 
-    (tmp_path / FILE).write_bytes(whole[:-8])
+    (tmp_path / FILE).write_bytes(content[:-8])
     refused("cannot be read")
     (tmp_path / FILE).write_bytes(b"")
     refused("cannot be read")
@@ -188,86 +188,88 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     assert not any(map(torch.equal, before[1], after[1]))
 
 
-@pytest.mark.parametrize("name", [name for name in WAYS if name not in OF_SLEEPS])  # whose layers are another's
+@pytest.mark.parametrize("name", [name for name in UPDATE_RULES if name not in OF_SLEEPS])  # whose layers are another's
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
-    way = trained(name)
+    update_rule = trained(name)
     drawn = list(worlds("consolidation", "default", 4, 1337, "val"))
     for preset in ("baselines/span_short", "baselines/longctx"):
         chosen = load_preset(preset)
         method = chosen.method(lm, chosen.settings)
-        together = answer(lm, get_suite("consolidation"), drawn, method)
+        batched = answer(lm, get_suite("consolidation"), drawn, method)
         alone = answer(lm, get_suite("consolidation"), drawn, method, batch_size=1)
-        assert list(together.pred) == list(alone.pred)
-        assert together.first_logprob.to_numpy() == pytest.approx(alone.first_logprob.to_numpy(), abs=1e-3)
+        assert list(batched.pred) == list(alone.pred)
+        assert batched.first_logprob.to_numpy() == pytest.approx(alone.first_logprob.to_numpy(), abs=1e-3)
     prompts = [render(lm, TEXTS * 4, question, "short") for question in QUESTIONS]
     shared, alone = generate(lm, prompts, 6), [generate(lm, [prompt], 6)[0] for prompt in prompts]
     assert shared[0].computed_tokens < alone[0].computed_tokens
-    assert [one.text for one in shared] == [one.text for one in alone]
-    with way.unchanged():
+    assert [answer.text for answer in shared] == [answer.text for answer in alone]
+    with update_rule.unchanged():
         base = generate(lm, prompts, 6)
-    assert [one.first_logprob for one in base] != [one.first_logprob for one in shared]
+    assert [answer.first_logprob for answer in base] != [answer.first_logprob for answer in shared]
 
 
 def test_the_units_of_sparse_rows_are_those_that_fire_for_the_texts(attached, lm):
-    way = attached("sparse")
-    way.prepare(TEXTS)
-    chosen = way.kept()["0.units"]
-    way.prepare(["\u00e9t\u00e9 123 456 !!!"])
+    update_rule = attached("sparse")
+    update_rule.prepare(TEXTS)
+    chosen = update_rule.kept()["0.units"]
+    update_rule.prepare(["\u00e9t\u00e9 123 456 !!!"])
     assert len(set(chosen.tolist())) == 4 * RANK
-    assert not torch.equal(chosen, way.kept()["0.units"])
+    assert not torch.equal(chosen, update_rule.kept()["0.units"])
 
 
 def test_a_gate_lets_rehearsed_facts_through_and_no_strangers(attached, lm, sleep):
-    way = attached("gated_lora")
-    assert way.fits(QUESTIONS) == [False] * 3
-    sleep(lm, way, wordings=20)
-    assert way.fits(QUESTIONS) == [True] * 3
+    update_rule = attached("gated_lora")
+    assert update_rule.fits(QUESTIONS) == [False] * 3
+    sleep(lm, update_rule, wordings=20)
+    assert update_rule.fits(QUESTIONS) == [True] * 3
     others = ["Who painted a chair at the castle in June?", "Where did Zendaya go at dawn?", "What is the capital of Peru?", ""]
-    assert way.fits(others) == [False] * 4
+    assert update_rule.fits(others) == [False] * 4
 
 
 def test_what_does_not_fit_is_asked_of_the_unchanged_model(trained, lm):
-    way = trained("gated_lora")
-    way.fits = lambda questions: [question == "b" for question in questions]
+    update_rule = trained("gated_lora")
+    update_rule.fits = lambda questions: [question == "b" for question in questions]
     on, seen = logits(lm), []
 
-    def ask(places):
-        seen.append((places, torch.equal(logits(lm), on)))
-        return [f"{place}" for place in places]
+    def ask(indices):
+        seen.append((indices, torch.equal(logits(lm), on)))
+        return [f"{index}" for index in indices]
 
-    assert way.apart(["a", "b", "c"], ask) == ["0", "1", "2"]
+    assert update_rule.apart(["a", "b", "c"], ask) == ["0", "1", "2"]
     assert seen == [([1], True), ([0, 2], False)]
-    assert way.apart([], ask) == []
+    assert update_rule.apart([], ask) == []
 
 
 @EVERY
 def test_a_second_sleep_begins_with_what_the_first_one_learnt(name, trained, lm, sleep):
-    way = trained(name)
-    before, learnt = logits(lm), way.kept()
-    sleep(lm, way, SECOND, earlier=[Trace("w", "f", text) for text in TEXTS])
-    assert all(torch.equal(weight, way.kept()[key]) for key, weight in learnt.items())
+    update_rule = trained(name)
+    before, trained_tensors = logits(lm), update_rule.kept()
+    sleep(lm, update_rule, SECOND, earlier=[Trace("w", "f", text) for text in TEXTS])
+    assert all(torch.equal(weight, update_rule.kept()[key]) for key, weight in trained_tensors.items())
     if name not in OF_SLEEPS:
         assert torch.equal(logits(lm), before)
 
 
 @pytest.mark.parametrize("name", OF_SLEEPS)
 def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(name, trained, lm, sleep, tmp_path):
-    def asked(way):
-        return way.apart([QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"], lambda places: [
-            logits(lm) for _ in places
+    def asked(update_rule):
+        return update_rule.apart([QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"], lambda rows: [
+            logits(lm) for _ in rows
         ])  # fmt: skip
 
     plain = logits(lm)
-    way = trained(name)
+    update_rule = trained(name)
     first = logits(lm)
-    learning = sleep(lm, way, SECOND, earlier=[Trace("w", f"f{n}", text) for n, text in enumerate(TEXTS)], rate=0.1, wordings=20)
+    learning = sleep(lm, update_rule, SECOND, earlier=[Trace("w", f"f{n}", text) for n, text in enumerate(TEXTS)], rate=0.1, wordings=20)
     assert torch.equal(logits(lm), plain) == (name == "gated_groups")  # a prefix begins from what it is told
     learning.learn(0)
-    answers = asked(way)
-    assert [torch.equal(one, other) for one, other in zip(answers, (first, logits(lm), plain), strict=True)] == [True] * 3
+    answers = asked(update_rule)
+    assert [torch.equal(found_logits, expected) for found_logits, expected in zip(answers, (first, logits(lm), plain), strict=True)] == [
+        True
+    ] * 3
     assert not torch.equal(answers[0], answers[1])
-    way.save(tmp_path)
-    way.detach()
+    update_rule.save(tmp_path)
+    update_rule.detach()
     again = make_update_rule(name, lm, RANK, 0)
     again.load(tmp_path)
     assert all(map(torch.equal, asked(again), answers))
@@ -279,15 +281,15 @@ def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(
 
 @pytest.mark.parametrize("broken", ["", "[]", '{"traces": []}', '{"traces": [["a"]], "idf": {"a": "x"}, "unseen": 1, "threshold": 1}'])
 def test_a_broken_gate_is_refused(attached, tmp_path, broken):
-    way = attached("gated_lora")
-    way.save(tmp_path)
-    assert json.loads((tmp_path / gated.GATE).read_text())["threshold"] == way.gate.threshold
+    update_rule = attached("gated_lora")
+    update_rule.save(tmp_path)
+    assert json.loads((tmp_path / gated.GATE).read_text())["threshold"] == update_rule.gate.threshold
     (tmp_path / gated.GATE).write_text(broken)
     with pytest.raises(LabError, match=r"gate\.json"):
-        way.load(tmp_path)
+        update_rule.load(tmp_path)
     (tmp_path / gated.GATE).unlink()
     with pytest.raises(LabError, match="consolidate again"):
-        way.load(tmp_path)
+        update_rule.load(tmp_path)
 
 
 @EVERY

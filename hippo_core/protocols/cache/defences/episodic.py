@@ -30,7 +30,7 @@ from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall import sparse_recall
 from hippo_core.models import checksums
 from hippo_core.models.int8_kv import Int8KV
-from hippo_core.models.kv import KV, HeldKV, restored
+from hippo_core.models.kv import KV, StoredKV, restored
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.passage_kv import rounded
@@ -54,7 +54,7 @@ class CacheSpan:
     """What is kept of a span: its key, a code of one row, and its keys and values."""
 
     key: Code
-    kv: HeldKV
+    kv: StoredKV
 
 
 class SpanCodec(NoPayload):

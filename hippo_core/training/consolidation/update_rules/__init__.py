@@ -1,4 +1,4 @@
-"""The ways into a model by name; each is one file."""
+"""The update rules by name; each is one file."""
 
 from hippo_core.discovery import member
 from hippo_core.models.language_model import LanguageModel
@@ -6,5 +6,5 @@ from hippo_core.training.consolidation.update_rules.base import UpdateRule
 
 
 def make_update_rule(name: str, lm: LanguageModel, rank: int, first_block: int) -> UpdateRule:
-    """A way into a model, attached to it and still without effect. LabError for an unknown name, and for what the model does not have."""
+    """An update rule, attached to a model and still without effect. LabError for an unknown name, and for what the model does not have."""
     return member(__name__, name, "way")(lm, rank, first_block)

@@ -1,4 +1,4 @@
-"""What every way into a model has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
+"""What every update rule has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -64,13 +64,13 @@ class UpdateRule(ABC):
         """What `ask` returns for the places of the questions that fit, and, of the unchanged model, for the others; in their order."""
         fits, answers = self.fits(questions), dict[int, T]()
         for fitting in (True, False):
-            if places := [place for place, fit in enumerate(fits) if fit == fitting]:
+            if indices := [index for index, fit in enumerate(fits) if fit == fitting]:
                 with nullcontext() if fitting else self.unchanged():
-                    answers |= zip(places, ask(places), strict=True)
-        return [answers[place] for place in range(len(questions))]
+                    answers |= zip(indices, ask(indices), strict=True)
+        return [answers[index] for index in range(len(questions))]
 
     def merged(self) -> Any:
-        """The plain model with the update in its weights, for good; the way is of no use any more. LabError where it has no such thing."""
+        """The plain model with the update in its weights, for good; the rule is of no use any more. LabError where it has no such thing."""
         raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
 
     def full_rate(self) -> float:
@@ -86,7 +86,7 @@ class UpdateRule(ABC):
         return {name: weight.detach().clone() for name, weight in self.weights().items()}
 
     @torch.no_grad()
-    def put(self, tensors: dict[str, Tensor]) -> None:
+    def set_tensors(self, tensors: dict[str, Tensor]) -> None:
         """Set the trained tensors. LabError where names, shapes or numbers do not fit."""
         own = self.weights()
         if own.keys() != tensors.keys():
@@ -102,9 +102,9 @@ class UpdateRule(ABC):
         write_bytes(folder / FILE, save({name: tensor.contiguous().float() for name, tensor in self.kept().items()}))
 
     def load(self, folder: Path) -> None:
-        """Read what `save` wrote. LabError where the file is missing, cut, or of another way, rank or model."""
+        """Read what `save` wrote. LabError where the file is missing, cut, or of another rule, rank or model."""
         try:
-            self.put(load_file(folder / FILE))
+            self.set_tensors(load_file(folder / FILE))
         except (OSError, SafetensorError) as error:
             raise LabError(f"{folder / FILE} cannot be read ({error}); consolidate again") from None
 

@@ -75,7 +75,7 @@ def _share(values: Sequence[float], least: float) -> float:
 
 
 class Gated(UpdateRule):
-    """A way behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
+    """An update rule behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
 
     no_weights = "it acts on some questions only, and weights act on all"
 

@@ -1,4 +1,4 @@
-"""A gated update for each sleep: nothing learnt before is overwritten, and a question goes to the sleep that it is nearest to.
+"""A gated update for each sleep: earlier updates are not overwritten, and a question goes to the nearest sleep.
 
 Each sleep has blocks of its own as in MELO (Yu et al. 2023, arXiv 2312.11795, section 3), chosen by the gate of `gated_lora`.
 """
@@ -23,7 +23,7 @@ GROUPS, FIRST = "groups.json", "default"
 
 
 class Grouped(Gated):
-    """As many updates as sleeps, in front of the class of what they change; the last one is trained."""
+    """One update a sleep, in front of the class of what they change; the last is trained."""
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
         super().__init__(lm, rank, first_block, **others)
@@ -49,10 +49,10 @@ class Grouped(Gated):
         groups = [self.groups[trace] if share >= self.gate.threshold else -1 for share, trace in nearest]
         answers: dict[int, T] = {}
         for group in sorted(set(groups), reverse=True):
-            places = [place for place, its in enumerate(groups) if its == group]
+            indices = [index for index, its in enumerate(groups) if its == group]
             with self.unchanged() if group < 0 else self._acting(group):
-                answers |= zip(places, ask(places), strict=True)
-        return [answers[place] for place in range(len(questions))]
+                answers |= zip(indices, ask(indices), strict=True)
+        return [answers[index] for index in range(len(questions))]
 
     def save(self, folder: Path) -> None:
         super().save(folder)
@@ -123,7 +123,7 @@ class GatedPrefixes(Grouped, KVPrefix):
             self.begin(texts[known:])
 
     def weights(self) -> dict[str, Tensor]:
-        return {f"{number}.{name}": weight for number, one in enumerate(self.prefixes) for name, weight in one.named_parameters()}
+        return {f"{number}.{name}": weight for number, prefix in enumerate(self.prefixes) for name, weight in prefix.named_parameters()}
 
     def add(self) -> None:
         self.prefixes.append(self.empty())

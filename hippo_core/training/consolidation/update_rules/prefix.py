@@ -44,13 +44,13 @@ class _Acting:
 
 def attend(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float, **others: Any) -> tuple:
     """Attention over the prefix of the module and the keys [B, H, S, D] that are there; the usual one where no prefix is on."""
-    held: tuple[_Acting, int] | None = getattr(module, NAME, None)
-    if not (held and held[0].on):
+    acting: tuple[_Acting, int] | None = getattr(module, NAME, None)
+    if not (acting and acting[0].on):
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **others)
     if attention_mask is None and query.shape[2] > 1:
         length, seen = query.shape[2], key.shape[2]
         attention_mask = torch.ones(length, seen, dtype=torch.bool, device=query.device).tril(seen - length)
-    prefix, number = held[0].prefix, held[1]
+    prefix, number = acting[0].prefix, acting[1]
     rows = (query.shape[0], -1, -1, -1)
     key = torch.cat([prefix.keys[number].to(key.dtype).expand(rows), key], 2)
     value = torch.cat([prefix.values[number].to(value.dtype).expand(rows), value], 2)

@@ -64,15 +64,15 @@ class SparseRows(UpdateRule):
         named = zip(self.blocks, self.values, strict=True)
         return super().kept() | {f"{block}.units": values.units.clone() for block, values in named}
 
-    def put(self, tensors: dict[str, Tensor]) -> None:
+    def set_tensors(self, tensors: dict[str, Tensor]) -> None:
         units = {name: tensor for name, tensor in tensors.items() if name.endswith(".units")}
         for block, values, layer in zip(self.blocks, self.values, self.layers, strict=True):
-            found = units.get(f"{block}.units")
-            if found is None or found.shape != values.units.shape or not ((found >= 0) & (found < layer.in_features)).all():
+            stored = units.get(f"{block}.units")
+            if stored is None or stored.shape != values.units.shape or not ((stored >= 0) & (stored < layer.in_features)).all():
                 raise LabError(
                     f"way {self.name}: expected {len(values.units)} units of block {block}; the file is of another model or rank"
                 )
-        super().put({name: tensor for name, tensor in tensors.items() if name not in units})
+        super().set_tensors({name: tensor for name, tensor in tensors.items() if name not in units})
         for block, values in zip(self.blocks, self.values, strict=True):
             values.units.copy_(units[f"{block}.units"])
 
@@ -100,8 +100,8 @@ class SparseRows(UpdateRule):
             return
         with self.unchanged():
             here, elsewhere = self._firing(texts), self._firing(PLAIN)
-        for values, fired, usual in zip(self.values, here, elsewhere, strict=True):
-            values.units.copy_((fired / (usual + usual.mean())).topk(len(values.units)).indices)
+        for values, fired, elsewhere_rate in zip(self.values, here, elsewhere, strict=True):
+            values.units.copy_((fired / (elsewhere_rate + elsewhere_rate.mean())).topk(len(values.units)).indices)
 
     def _firing(self, texts: Sequence[str]) -> list[Tensor]:
         """Of each layer the mean strength with which its units [U] fire."""
