@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hippo_core import extend
-from hippo_core.discovery import found_member, member, members
+from hippo_core.discovery import find_member, member, members
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.source_code import behind_face, closure, parsed
@@ -37,7 +37,9 @@ def package(tmp_path, monkeypatch):
 def test_a_class_with_a_name_is_a_member_and_is_loaded_by_it(package):
     (package / "inner" / "one.py").write_text(ONE)
     found = members("found_here")
-    assert list(found) == ["first"] and found["first"].module == "found_here.inner.one" and found["first"].said["preset"] == "memory/all"
+    assert (
+        list(found) == ["first"] and found["first"].module == "found_here.inner.one" and found["first"].constants["preset"] == "memory/all"
+    )
     assert "found_here.inner.one" not in sys.modules
     assert member("found_here", "first", "thing").__name__ == "First"
     with pytest.raises(LabError, match="unknown thing 'last'"):
@@ -77,9 +79,9 @@ def test_members_are_named_without_loading_torch():
 
 def test_ones_own_is_a_member_by_its_module_path(package):
     (package / "mine.py").write_text(ONE)
-    assert found_member("hippo_core.protocols.cache.defences", "found_here.mine:First", "defence").module == "found_here.mine"
+    assert find_member("hippo_core.protocols.cache.defences", "found_here.mine:First", "defence").module == "found_here.mine"
     with pytest.raises(LabError, match=r"there is no module 'found_here\.other'"):
-        found_member("hippo_core.protocols.cache.defences", "found_here.other:First", "defence")
+        find_member("hippo_core.protocols.cache.defences", "found_here.other:First", "defence")
 
 
 def test_the_face_for_ones_own_code_has_what_it_lists_and_loads_a_name_alone():

@@ -9,7 +9,7 @@ from PIL import Image
 
 from docs import build_tables as quoted
 from docs.build_tables import REGION, Quoted, contents, current, filled, pages, tables
-from docs.sides import described
+from docs.comparison_figure import described
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.protocols.base.experiment import names_of_ours

@@ -29,7 +29,7 @@ def drawn_suites() -> tuple[str, ...]:
 def said_of(name: str) -> Mapping[str, Any]:
     """What a suite of ours says of itself in constants (`order`, `asks`); nothing of the user's own."""
     found = members(__name__, "Suite").get(name)
-    return found.said if found else {}
+    return found.constants if found else {}
 
 
 def get_suite(name: str) -> Suite:

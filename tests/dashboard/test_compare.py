@@ -11,7 +11,7 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.comparisons import comparisons
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import load_run
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from tests.dashboard.conftest import MEMORY, RAG, SPARSE
 from tests.results.fake_records import add_record
 
@@ -48,7 +48,7 @@ def test_every_number_is_the_report_s(runs):
     rows = run.numbers[run.numbers["setting"] == "episodic"]
     blocks = comparisons(rows, run.validation_of("episodic"), Links(run.cells_of("episodic"), ""))
     shown, compared = ComparePanel(runs), 0
-    by_label = {look(name).label: name for name in rows["condition"].unique()}
+    by_label = {style_of(name).label: name for name in rows["condition"].unique()}
     for block in blocks:
         for line in block["lines"]:
             shown.select("whole", "episodic", by_label[line["name"]], by_label[block["rival"]], regime=block["regime"])

@@ -25,7 +25,7 @@ STEPS = 2
 def panel():
     panel = AskPanel()
     panel.sentences.value, panel.question.value = TOLD, QUESTION
-    panel.sleep.way.value, panel.sleep.steps.value = "lora", STEPS
+    panel.sleep.update_rule.value, panel.sleep.steps.value = "lora", STEPS
     with pytest.MonkeyPatch.context() as patch:
         keep_little(patch, own=True)
         panel.sleep.sleep.click()
@@ -39,9 +39,9 @@ def test_a_sleep_says_what_it_rehearsed_and_what_it_brought(panel):
     [brought] = panel.sleep.uplifts
     assert (str(brought.memory), str(brought.before)) == ("lamp", "unknown")
     assert [one.consolidated for one in (brought.memory, brought.before, brought.after)] == [False, False, True]
-    assert f"{QUESTION} lamp unknown {brought.after}" in words(panel.sleep.brought.value)
+    assert f"{QUESTION} lamp unknown {brought.after}" in words(panel.sleep.gains.value)
     assert "from memory, and from what sleep put into the model" in words(panel.answer.value)
-    assert words(panel.sleep.brought.value) in words(panel.html())
+    assert words(panel.sleep.gains.value) in words(panel.html())
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def test_a_sleep_that_is_stopped_or_fails_leaves_the_model_as_it_was(panel):
     [before], state = panel.sleep.uplifts, panel.sleep.state.value
 
     async def stopped():
-        panel.sleep.way.value, panel.sleep.steps.value = "sparse", 500
+        panel.sleep.update_rule.value, panel.sleep.steps.value = "sparse", 500
         panel.sleep.sleep.click()
         while "asleep: step" not in panel.status.value:
             await asyncio.sleep(0.002)
@@ -121,7 +121,7 @@ def test_what_sleep_brought_is_forgotten(panel):
     panel.sleep.wake.click()
     assert re.search("^unknown .*from the model alone", words(panel.answer.value))
     assert "has not slept" in words(panel.sleep.state.value)
-    assert panel.sleep.brought.value == panel.sleep.html() == ""
+    assert panel.sleep.gains.value == panel.sleep.html() == ""
 
 
 def test_the_lines_that_do_the_same_say_that_the_memory_is_off(panel):

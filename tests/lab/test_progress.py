@@ -129,10 +129,10 @@ def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(place):
             file.show(a_status(done=done))
         over.set()
         reader.join()
-        assert status.look("quick") == (status.read("quick"), True)
+        assert status.poll("quick") == (status.read("quick"), True)
     assert {told["run_id"] for told in seen} <= {"quick"}
     assert [told["done"] for told in seen] == sorted(told["done"] for told in seen)
-    now, works = status.look("quick")
+    now, works = status.poll("quick")
     assert (now.state, now.done, now.running, works) == ("ended", 99, [], False)
     assert "call it again: make grid GRID=quick" in status.absent("quick", now)
     assert [path.name for path in (place / "executed/quick").iterdir()] == [status.FILE]
@@ -171,7 +171,7 @@ def test_a_status_that_cannot_be_written_harms_nothing(place):
 def test_a_file_of_another_kind_is_no_status(place, text):
     (place / "executed/quick").mkdir(parents=True)
     (place / "executed/quick" / status.FILE).write_text(text)
-    assert status.look("quick") == (None, False)
+    assert status.poll("quick") == (None, False)
 
 
 def test_a_runner_elsewhere_is_told_by_its_lock(place):
@@ -239,7 +239,7 @@ def run(place, *words):
 
 
 def both_speak():
-    now, works = status.look("quick")
+    now, works = status.poll("quick")
     return now if works and [running.tail for running in now.running] == [["half way"]] * 2 else None
 
 
@@ -274,7 +274,7 @@ def test_the_end_of_a_runner_is_recognised(tmp_path, monkeypatch, how, says):
     grid = run(place, "grid", "quick")
     assert until(both_speak)
     os.kill(grid.pid, how)
-    until(lambda: not status.look("quick")[1])  # it is not waited for: a zombie counts as gone
+    until(lambda: not status.poll("quick")[1])  # it is not waited for: a zombie counts as gone
     grid.communicate(timeout=120)
     ran = lab(place, "watch", "quick")
     assert ran.returncode == 2

@@ -87,7 +87,7 @@ def test_a_grid_is_started_and_stopped(tmp_path, monkeypatch):
     view = widgets.start("quick")
     signal.signal(signal.SIGINT, usual)
     assert "starting" in text(view)
-    until(lambda: status.look("quick")[1])
+    until(lambda: status.poll("quick")[1])
     assert view.refresh() and "running" in text(view)
     with pytest.raises(LabError, match="already"):
         widgets.start("quick")

@@ -29,7 +29,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     read = {f"dialogues {path}": sha256(path) for path in files(Path(parameters.dialogues))} if parameters.dialogues else {}
     techniques = found(parameters.techniques)
-    presets = [load_preset(one.said["preset"]) for one in techniques if "preset" in one.said]
+    presets = [load_preset(one.constants["preset"]) for one in techniques if "preset" in one.constants]
     recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
     rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
     modules = dict.fromkeys([*cell.modules, *(one.module for one in techniques), *(name for one in presets for name in one.modules)])

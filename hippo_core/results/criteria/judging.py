@@ -15,10 +15,10 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
+from hippo_core.results.criteria.candidates import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
-from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.tables import TableRows, gather_table
 from hippo_core.results.policies import SCORES, with_policies
 from hippo_core.results.statistics.paired import holm
@@ -202,8 +202,8 @@ def met_when(criteria: Criteria, criterion: Rule) -> str:
 
 def _number(value: float, sign: bool = False) -> str:
     """A number of a rule, with all the digits that it was written with."""
-    whole, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
-    text = f"{whole}.{digits:0<2}" if digits else whole
+    integer, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
+    text = f"{integer}.{digits:0<2}" if digits else integer
     return ("−" if value < 0 else "+" if sign and value else "") + text
 
 
@@ -231,8 +231,8 @@ def _support(criteria: Criteria, criterion: Rule) -> tuple[float, float]:
 def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
     """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
     criteria = [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in asdict(one).items()}
-        for one in verdicts
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in asdict(verdict).items()}
+        for verdict in verdicts
     ]
     write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 

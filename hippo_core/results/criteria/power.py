@@ -11,9 +11,9 @@ from itertools import product
 from pathlib import Path
 
 from hippo_core.files import read_object, write_json
+from hippo_core.results.criteria.candidates import NotJudged, Pool, options_of
 from hippo_core.results.criteria.criterion import Criteria, Criterion
 from hippo_core.results.criteria.evidence import check_size, common
-from hippo_core.results.criteria.sides import NotJudged, Pool, options_of
 from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -63,8 +63,11 @@ def _size(criteria: Criteria, criterion: Criterion, pool: Pool) -> tuple[int, tu
     if not criterion.superiority or any(criterion.where.model_dump().values()):
         return None
     try:
-        options = [[pool.of(criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
-        shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
+        options = [
+            [pool.of(criterion, option) for option in options_of(criteria, criterion, condition, pool)]
+            for condition in criterion.conditions
+        ]
+        shared: list[Frame] = [common(tables)[0] for tables in product(*options)]
         n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
         check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds, least=2)
     except NotJudged:

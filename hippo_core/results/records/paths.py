@@ -53,7 +53,7 @@ def files_of(record: Path) -> list[str]:
     return sorted(path.as_posix() for path in below if not any(part.startswith(".") for part in path.parts))
 
 
-def put_away(record: Path) -> None:
+def clear_record(record: Path) -> None:
     """Free a record's place: what the lab began and never finished goes, all else is kept aside."""
     if not (record / DONE).exists():
         remove_made(record)

@@ -93,8 +93,8 @@ def test_a_grid_declares_before_its_first_cell_and_says_so(tmp_path):
     place = make_lab(tmp_path / "lab")
     path = place / "params/grids/quick.yaml"
     path.write_text(path.read_text().replace("sizes: [4]", "sizes: [10]"))
-    look = "from hippo_core.files import root\nraise SystemError((root() / 'executed' / run_id / 'power.json').read_text())"
-    write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, (look,))
+    poll = "from hippo_core.files import root\nraise SystemError((root() / 'executed' / run_id / 'power.json').read_text())"
+    write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, (poll,))
     said = lab(place, "grid", "quick").stdout
     assert "power: 1 claim cannot be shown with so few worlds, whatever the data: rag_delayed/episodic; at least 10 worlds" in said
     [error] = place.glob("executed/quick/datasets/**/error.txt")

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 
-from hippo_core.files import held_folder
+from hippo_core.files import locked_folder
 from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
@@ -266,10 +266,12 @@ def test_kernels_that_are_ended_leave_no_half_data_set_and_others_keep_theirs(tm
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     parent = tmp_path / "data/generated/episodic/default"
     parent.mkdir(parents=True)
-    elsewhere, hold = held_folder(parent, ".4_1.")
+    elsewhere, hold = locked_folder(parent, ".4_1.")
 
     async def use(manager, talk):
-        await ask(talk, f"from pathlib import Path\nfrom hippo_core.files import held_folder\nheld_folder(Path({str(parent)!r}), '.4_2.')")
+        await ask(
+            talk, f"from pathlib import Path\nfrom hippo_core.files import locked_folder\nlocked_folder(Path({str(parent)!r}), '.4_2.')"
+        )
         held = len(list(parent.iterdir()))
         end_kernels()
         client.reopen()

@@ -8,7 +8,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.results.criteria import Criteria, judge, load_criteria
-from hippo_core.results.criteria.criterion import Side
+from hippo_core.results.criteria.criterion import Condition
 from tests.results.invented import A_OVER_B, RAGS, cell, criteria, verdict
 
 
@@ -92,7 +92,7 @@ def test_costs_are_judged_against_the_best_and_not_against_the_dearest():
 def test_a_group_may_hold_groups_and_never_itself():
     groups = {"best_core": ["baselines/core"], "all": ["best_core", {"preset": "best_core", "overrides": "k=3"}]}
     whole = {"groups": groups, "criteria": []}
-    found = Criteria.model_validate(whole).members(Side(preset="all"))
+    found = Criteria.model_validate(whole).members(Condition(preset="all"))
     assert [(one.preset, one.overrides) for one in found] == [("baselines/core", ""), ("baselines/core", "k=3")]
     with pytest.raises(ValueError, match="holds itself"):
         Criteria.model_validate(whole | {"groups": {"a": ["b"], "b": ["a"]}})

@@ -19,7 +19,7 @@ from hippo_core.results.records import Table, begin_record, finish_record, read_
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import ExperimentGroup, PageBlock, PagePart, write_report
 from hippo_core.results.report.sections import Section, view
-from hippo_core.results.verdicts import GROUPS, by_group, rivals_of_claims
+from hippo_core.results.verdicts import GROUPS, by_group, claims_by_rival
 from tests.results import fake_records
 
 LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
@@ -145,12 +145,12 @@ def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
     told += [one("helped/rag_paths"), one("")]
     told += [one("controls/oracle"), one("memory/smpd (spatial.macros=false)", "not met"), one("ablations/gate_random")]
     others = [one("baselines/rag_sum", about="control"), one("baselines/core", "not judged"), one("baselines/core", about="instrument")]
-    assert rivals_of_claims(told + others) == (
+    assert claims_by_rival(told + others) == (
         "claims met: 1 of 2 against a rag, 0 of 1 against all facts in the prompt, "
         "1 of 1 against a rag or long context with the same program, 1 of 1 against the right facts in the prompt, "
         "1 of 2 against the memory with other settings, 1 of 1 without a rival"
     )
-    assert rivals_of_claims(others) == ""
+    assert claims_by_rival(others) == ""
     counts = by_group(told + others)
     assert list(counts) == ["claims", "controls", "checks of the instrument"]
     assert counts["claims"] == {"met": 5, "not met": 2, "not shown": 1, "not judged": 1}

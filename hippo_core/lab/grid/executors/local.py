@@ -47,13 +47,13 @@ class Local:
         self._shares = shares(cells, self._gpu) if self._gpu else {}
         self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()
 
-    def room(self, running: list[Cell]) -> int:
+    def free_slots(self, running: list[Cell]) -> int:
         """The workers that are idle."""
         return self._jobs - len(running)
 
     def fits(self, cell: Cell, running: list[Cell]) -> bool:
         """Whether this cell's share of the GPU is free."""
-        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= 1 + 1e-9
+        return sum(self._shares.get(other.id, 0.0) for other in (cell, *running)) <= 1 + 1e-9
 
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell in a thread."""
