@@ -49,14 +49,14 @@ def test_the_answer_follows_the_sentences_and_the_switch(bench):
 
 
 def test_an_answer_about_ones_own_sentences_has_the_room_of_a_live_memory(bench, monkeypatch):
-    rooms, answered = [], OpenWorld.ask
+    budgets, answered = [], OpenWorld.ask
     monkeypatch.setattr(
-        OpenWorld, "ask", lambda world, question, tokens, *more: rooms.append(tokens) or answered(world, question, tokens, *more)
+        OpenWorld, "ask", lambda world, question, tokens, *more: budgets.append(tokens) or answered(world, question, tokens, *more)
     )
     bench.ask(own_sentences(SENTENCES), Setup(), QUESTION)
     [scene, *_] = scenes_of("episodic", 5)
     bench.ask(scene, Setup(), QUESTION)
-    assert rooms == [signature(answered).parameters["tokens"].default, get_suite("episodic").answer_budget]
+    assert budgets == [signature(answered).parameters["tokens"].default, get_suite("episodic").answer_budget]
 
 
 def test_all_questions_give_the_numbers_of_a_run(bench, tmp_path):
@@ -97,9 +97,9 @@ def test_controls_that_read_labels_need_a_world(bench):
 
 def test_a_scene_that_is_left_halfway_keeps_nothing(bench):
     scene = own_sentences("\n".join(f"Person {number} has a lamp." for number in range(200)))
-    telling = bench.teach(scene, Setup(preset="baselines/rag_bm25"))
-    assert next(telling) < 200
-    telling.close()
+    teaching = bench.teach(scene, Setup(preset="baselines/rag_bm25"))
+    assert next(teaching) < 200
+    teaching.close()
     assert not [key for key in bench._memories if key[0] == f"{scene.name} {hash(scene.observations)}"]
 
 
@@ -130,5 +130,5 @@ def test_a_file_is_text_and_not_too_large():
 
 def test_what_a_teller_knows_reaches_the_memory(bench):
     world = scenes_of("episodic", 5)[0].world
-    told = [Observation.of(fact) for fact in world.facts]
-    assert [one.told["context_key"] for one in told] == [fact.context_key for fact in world.facts]
+    observations = [Observation.of(fact) for fact in world.facts]
+    assert [observation.told["context_key"] for observation in observations] == [fact.context_key for fact in world.facts]
