@@ -148,7 +148,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _copied(quoted: Quoted) -> list[str]:
-    """The lines of the first table of a page that begins as is told, of the columns that are named; of all where none is."""
+    """The lines of the first table of a page that begins as `quoted` says, of its named columns; of all where none is."""
     path = root() / "reports/reference" / quoted.copied
     lines = path.read_text(encoding="utf-8").splitlines()
     after = next((number for number, line in enumerate(lines) if line.startswith(quoted.under)), len(lines))

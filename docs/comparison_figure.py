@@ -1,4 +1,4 @@
-"""Two sides beside each other, a line for each thing that is asked: how many answers of each are right, and what a question costs."""
+"""Two conditions beside each other, a line for each kind of question: the share of right answers of each, and what a question costs."""
 
 import textwrap
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from hippo_core.results.figures.drawing import STYLE, Margins, grid, png, text_w
 from hippo_core.results.figures.palette import QUIET, RULE
 from hippo_core.results.formatting import missing, share, span
 
-COLOUR_AND_MARKER = (("#a33b00", "o"), ("#4f6a5b", "D"))  # of the two sides: colour and marker
+COLOUR_AND_MARKER = (("#a33b00", "o"), ("#4f6a5b", "D"))  # of the two conditions
 LINE, WORDS = 0.62, 34  # inches of a line; letters of its name abreast
-APART = 0.15  # half of what lies between the two sides of a line
+APART = 0.15  # half of what lies between the two markers of a line
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class PlotSide:
 
 
 def comparison_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> bytes:
-    """The figure as PNG. `names`: of the two sides; `lines`: what is asked, and a side each."""
+    """The figure as PNG. `names`: of the two conditions; `lines`: what is asked, and a side for each condition."""
     asked = [textwrap.fill(name, WORDS) for name, _ in lines]
     costs = [side.cost for _, sides in lines for side in sides if side.cost]
     margins = Margins(

@@ -308,8 +308,8 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder that this process holds, by a lock, until it closes the descriptor or ends. Folders of the same prefix that nobody holds
-    any more are removed."""
+    """A new folder that this process locks until it closes the descriptor or ends. Folders of this prefix that no process locks are
+    removed."""
     remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
@@ -324,7 +324,7 @@ def locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
 
 
 def remove_left(parent: Path, prefix: str) -> None:
-    """Remove the folders of `locked_folder` that no process holds any more."""
+    """Remove the folders of `locked_folder` that no process locks any more."""
     for folder in parent.glob(f"{glob.escape(prefix)}*"):
         with suppress(OSError):  # it is held, or another user's, or gone by now
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

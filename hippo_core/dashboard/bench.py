@@ -142,7 +142,7 @@ class Bench:
         self.decisions: list[TeachResult] = []
 
     def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
-        """Tell a scene to the store that a setup asks, unless it is told already: how many sentences are told so far. Left halfway, nothing
+        """Teach a scene to the store that a setup asks, unless it was before: yields how many sentences are taught. Left halfway, nothing
         of it stays."""
         key = (_digest(scene), setup.stored)
         if key in self._memories:
@@ -198,7 +198,7 @@ class Bench:
         return self._opened[key]
 
     def _elsewhere(self, scene: Scene, setup: Setup) -> list[Trace]:
-        """What another scene's store holds, which is told first where it is not yet."""
+        """What another scene's store holds; the scene is taught first where it is not yet."""
         asked_about = self.decisions
         for _ in self.teach(scene, setup):
             pass

@@ -66,7 +66,7 @@ def answer(flip: SettingChange, gold: str | None, right: bool | None, pictures: 
 
 
 def slept(consolidated: "Consolidated | None", facts: Sequence[str]) -> str:
-    """Which of the sentences that are told sleep has put into the model, by which update rule, and when."""
+    """Which of these sentences sleep has put into the model, by which update rule, and when."""
     if consolidated is None:
         return framed('<div class="quiet">The model has not slept: with the memory off it knows nothing of what it was told.</div>')
     words = {"slept": consolidated, "told": facts[:LISTED], "rehearsed": set(consolidated.sentences.values())}

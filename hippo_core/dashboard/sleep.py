@@ -1,4 +1,4 @@
-"""The section Sleep of the Ask panel: what was told is rehearsed into the model, and what that brought stands beside what was before."""
+"""The section Sleep of the Ask panel: taught sentences are rehearsed into the model, and the gain stands beside the answers before."""
 
 import time
 from collections.abc import Iterator

@@ -99,7 +99,7 @@ def ask(
 def _forced(
     method: Method, suite: Suite, questions: Sequence[Question], answers: Sequence[Delivered], batch_size: int, masked: bool
 ) -> list[str]:
-    """The answers where "unknown" may not be said: those that said it are asked for once more, at no question's cost."""
+    """The answers where "unknown" is not allowed: those that said it are asked again, at no question's cost."""
     abstaining = [number for number, delivered in enumerate(answers) if abstained(delivered.text)]
     without_unknown = [replace(questions[number], penalty=NEVER) for number in abstaining]
     again = method.delivery.ask(without_unknown, suite.answer_budget, batch_size, masked=masked) if abstaining else []
@@ -201,14 +201,14 @@ def _evidence(retrieved: Retrieved) -> float:
 
 
 def _found_share(shown: Sequence[Trace], item: Item) -> float:
-    """Whether all gold facts, or what tells them again, are among what was shown: 1 or 0, NaN where there are none."""
+    """Whether all gold facts, or their restatements, are among what was shown: 1 or 0, NaN where there are none."""
     sources = {item.retold.get(trace.source, trace.source) for trace in shown}
     return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan
 
 
 def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
-    """What a ranking brought before the model, best first: a JSON list of [text, score or null], empty where nothing was ranked. What was
-    shown without a rank comes last, in order of telling."""
+    """What a ranking showed the model, best first: a JSON list of [text, score or null], empty where nothing was ranked. What was
+    shown without a rank comes last, in order of time."""
     if retrieved.ranking is None:
         return ""
     ranks = {(trace.memory, trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}

@@ -89,7 +89,7 @@ def _answers(rows: Frame) -> Frame:
 
 
 def _by_condition(answers: Frame) -> dict[tuple[str, ...], np.ndarray]:
-    """The places of the rows of each condition."""
+    """The positions of the rows of each condition."""
     return answers.groupby(list(CONDITION), sort=False).indices if len(answers) else {}
 
 

@@ -117,7 +117,7 @@ def figure(open_cell: RunningCell, rows: "pd.DataFrame") -> bytes:
 
 
 def describe_worlds(worlds: "Sequence[World]") -> str:
-    """How much is told and asked in some worlds, and the first fact, so that one sees what they speak of."""
+    """How many facts and questions some worlds have, and the first fact."""
     facts, questions = sum(len(world.facts) for world in worlds), sum(len(world.items) for world in worlds)
     counted = number_of(len(worlds), "world"), number_of(facts, "fact"), number_of(questions, "question")
     return f"{', '.join(counted)}; the first fact told: {worlds[0].facts[0].text}"
@@ -144,11 +144,11 @@ def _experiment(open_cell: RunningCell) -> Experiment:
 
 
 def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
-    """LabError where a notebook was told a parameter that it does not have, by papermill, which only warns, or in its parameters cell,
+    """LabError where a notebook was given a parameter that it does not have, by papermill, which only warns, or in its parameters cell,
     where Python takes any name.
 
     `inputs` are the sources of the cells that have run, as IPython keeps them in `In`. The parameters cell is the last that assigns most
-    of the names; what was told before it was run does not count.
+    of the names; what was given before it was run does not count.
     """
     cells = [(source, _assigned(source)) for source in inputs]
     most = [number for number, (_, names) in enumerate(cells) if 2 * len(names & set(known)) > len(known)]

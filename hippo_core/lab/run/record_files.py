@@ -1,6 +1,6 @@
-"""The files of a running cell. A record grows in a hidden folder beside its place and is renamed there when it is whole.
+"""The files of a running cell. A record grows in a hidden folder beside its own and is renamed when it is complete.
 
-So a killed runner leaves either the whole record or none, and a kernel that outlives its runner writes where nobody looks.
+So a killed runner leaves the complete record or none, and a kernel that outlives its runner writes where nobody reads.
 """
 
 import fcntl
@@ -80,7 +80,7 @@ def keep_failed(folder: Path, record: Path, message: str) -> Path:
 
 
 def clear(record: Path) -> None:
-    """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
+    """Free a record's folder: what was never finished is removed, what was altered is kept aside, a complete record raises."""
     if is_complete(record):
         raise LabError(f"finished already: {short(record)}; take another run_id, or keep it aside: {COMMAND} run ... --again")
     clear_record(record)

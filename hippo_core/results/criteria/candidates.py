@@ -1,4 +1,4 @@
-"""Whose rows stand for a side of a criterion: those of its preset, or of the best one of its group."""
+"""The rows of a condition that a criterion compares: those of its preset, or of the best preset of its group."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class NotAsked(NotJudged):
 
 
 class Pool:
-    """The rows of one model, looked up by what a side names. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
+    """The rows of one model, looked up by condition. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
 
     def __init__(self, rows: Frame) -> None:
         named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
@@ -37,7 +37,7 @@ class Pool:
         self._frames: dict[tuple, Frame] = {}
 
     def of(self, criterion: Criterion, condition: Condition) -> Frame:
-        """A side's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
+        """A condition's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
         regime = condition.regime or criterion.regime
         here = self._in_regime(criterion, condition, regime)
         if not len(here) and regime == "immediate" and ignores_window(condition.preset):
@@ -59,8 +59,8 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """The one of `options` that stands for a side, its rows, and whether validation worlds chose it. `shows`: the share of the gold facts
-    that it shows there; NaN where nothing says so."""
+    """The one of `options` that is chosen for a condition, its rows, and whether validation worlds chose it. `shows`: the share of
+    the gold facts that it shows there; NaN where nothing says so."""
 
     rows: pd.DataFrame
     condition: Condition
@@ -86,7 +86,7 @@ def because(criterion: Criterion, reason: str) -> str:
 
 
 def options_of(criteria: Criteria, criterion: Criterion, condition: Condition, pool: Pool) -> list[Condition]:
-    """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
+    """The conditions that may be chosen: this one, or the members of its group, where they have rows. NotAsked where none has."""
     members = [member for member in criteria.members(condition) if len(pool.of(criterion, member))]
     if not members:
         raise NotAsked(because(criterion, f"no rows of {condition}"))

@@ -54,7 +54,7 @@ class Condition(Form):
 
 
 class Pair(Form):
-    """Two sides and the column that is compared."""
+    """Two conditions and the column that is compared."""
 
     a: Condition
     b: Condition
@@ -62,7 +62,7 @@ class Pair(Form):
 
 
 class Value(Form):
-    """One side and the column whose mean is judged."""
+    """One condition and the column whose mean is judged."""
 
     of: Condition
     metric: str = "score"
@@ -77,14 +77,14 @@ class Where(Form):
 
 
 class Rule(Form):
-    """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it looks at (exactly
+    """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it measures (exactly
     one of difference, ratio, value), and one target. A claim against a rival that answers hardly more than a guess is not judged.
 
     | target | met when |
     |---|---|
     | difference at_least x | value >= x, the interval's lower bound > 0, p_holm <= .05 |
     | difference not_below x | value >= x, lower bound > -margin ("at least equal": x = -margin) |
-    | difference same true | the column is the same on both sides for each item; numbers may differ by `tolerance` |
+    | difference same true | the column is the same of both conditions for each item; numbers may differ by `tolerance` |
     | ratio at_most x < 1 | value <= x, upper bound < 1, p_holm <= .05 |
     | ratio at_most x >= 1 | value <= x, upper bound <= x + margin |
     | value at_least x / at_most x | value reaches x, the bound on that side comes within the margin of it |
@@ -139,13 +139,13 @@ class Rule(Form):
 
     @property
     def conditions(self) -> tuple[Any, ...]:
-        """The sides it needs rows of."""
+        """The conditions it needs rows of."""
         pair = self.difference or self.ratio
         return (pair.a, pair.b) if pair else (self.value.of,)
 
     @property
     def superiority(self) -> bool:
-        """Whether it claims that one side beats the other; such claims share a family's error rate."""
+        """Whether it claims that one condition beats the other; such claims share a family's error rate."""
         if self.difference:
             return self.at_least is not None
         return self.ratio is not None and self.at_most is not None and self.at_most < 1
@@ -171,7 +171,7 @@ Values = dict[str, str | int | float | bool]  # of columns
 
 
 class TablePair(Form):
-    """Two sides of a table, each the rows in which these columns have these values, and the column that is compared."""
+    """Two conditions of a table, each the rows where these columns have these values, and the column that is compared."""
 
     a: Values
     b: Values
@@ -197,7 +197,7 @@ class TableCriterion(Rule):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name sides of which the best counts, or groups of such."""
+    """The whole file. `groups`: names of conditions of which the best counts, or of such groups."""
 
     margin: float = 0.05
     alpha: float = 0.05
@@ -224,7 +224,7 @@ class Criteria(Form):
         return self
 
     def members(self, condition: Condition) -> list[Condition]:
-        """The sides of which the best stands for a side: those of its group and of the groups in it, with its overrides; else itself."""
+        """The conditions to choose the best from: those of its group and of the groups in it, with its overrides; else itself."""
         if condition.preset not in self.groups:
             return [condition]
         shared = {"stage": condition.stage, "step": condition.step, "regime": condition.regime} | (

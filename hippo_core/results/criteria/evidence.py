@@ -1,4 +1,4 @@
-"""The rows that speak for a criterion: those of its sides, of comparable cells, with keys that are unique over seeds."""
+"""The rows that speak for a criterion: those of its conditions, of comparable cells, with keys that are unique over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ LEAST_ABOVE_CHANCE = 0.05  # of a rival's score: a claim to be better than one t
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
-    remarks for the reason. `a`, `b`: the sides that were compared. `rival_shows`: the share of the gold facts that the best rag as side b
+    """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of a first), and
+    remarks for the reason. `a`, `b`: the conditions compared. `rival_shows`: the share of the gold facts that the best rag as b
     shows on validation worlds. `says_nothing`: why a claim is not judged by it."""
 
     interval: Interval
@@ -44,7 +44,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
         picked = pick(criterion, condition, candidates, pool, validation)
         tables.append(_with_own_metric(criterion, condition, picked.rows))
         names.append(str(picked.condition))
-        rival_shows = picked.shows  # of the last side: b of a difference
+        rival_shows = picked.shows  # of the last condition: b of a difference
         if condition.preset in criteria.groups:
             remarks += picked.remarks(condition.preset)
         if picked.among > 1 and not _conservative(criterion, condition):
@@ -60,7 +60,7 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
 
 
 def _with_own_metric(criterion: Criterion, condition: Condition, rows: Frame) -> Frame:
-    """A side's rows, in which its own column stands for the one that is compared."""
+    """A condition's rows, with its own column in the place of the one that is compared."""
     if not condition.metric:
         return rows
     if condition.metric not in rows:
@@ -80,7 +80,7 @@ def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
 
 
 def _policy(criterion: Criterion, name: str, table: pd.DataFrame) -> str:
-    """When a side says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
+    """When a condition says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
     thresholds = "; ".join(sorted(set(table["calibrated_on"])))
     if not len(table[criterion.metric].dropna()):
         raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {thresholds}"))
@@ -95,7 +95,7 @@ def _conservative(criterion: Criterion, condition: Condition) -> bool:
 
 
 def common(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """The sides cut to the cells that all have, per seed the largest n (it holds the worlds of the smaller ones); ids unique over seeds."""
+    """The tables cut to the cells that all have, per seed the largest n (which has the smaller ones' worlds); ids unique over seeds."""
     sizes = [set(zip(table["seed"], table["n"], strict=True)) for table in tables]
     largest: dict[object, int] = {}
     for seed, n in sorted(set.intersection(*sizes)):
@@ -131,8 +131,8 @@ def measured(
     key: str = "item_id",
     cluster: str = "world",
 ) -> Evidence:
-    """What a criterion looks at, measured on the rows of its sides of these names. `key`, `cluster`: the columns that say which rows pair,
-    and by what intervals go."""
+    """What a criterion measures, on the rows of its conditions of these names. `key`, `cluster`: the columns by which rows pair and by
+    which intervals are made."""
     cells = tuple(dict.fromkeys(str(cell) for table in tables for cell in sorted(table["cell"].unique())))
     a, b = [*names, ""][:2]
     if criterion.value:

@@ -34,12 +34,12 @@ class Verdict:
     """One criterion judged for one model. What does not exist is NaN, None or empty.
 
     Args:
-        p, p_holm: the permutation test by world of the two sides, and the same adjusted over the claims of the family that were judged.
+        p, p_holm: the permutation test by world of a and b, and the same adjusted over the claims of the family that were judged.
         met_when: the rule in words.
-        a, b: the sides that were compared; `cells` are those of a, then those of b.
+        a, b: the conditions compared; `cells` are those of a, then those of b.
         only_a, only_b: the items on which the one or the other has more of the `metric`; `harmed`: the share of the latter.
         rung: the one kind of cue that it is about.
-        rival_shows: where the best rag is side b, the share of the gold facts that it shows on validation worlds.
+        rival_shows: where the best rag is b, the share of the gold facts that it shows on validation worlds.
     """
 
     id: str

@@ -26,7 +26,7 @@ DECLARED = "power.json"  # in the folder of a run: the claims that were said bef
 @dataclass(frozen=True)
 class Claim:
     """A claim of superiority of one model: the worlds that it rests on at most, the claims of its family, its least p after Holm's
-    correction over these, and the cells of its sides."""
+    correction over these, and the cells of its conditions."""
 
     model: str
     id: str
@@ -98,6 +98,6 @@ def write_declared(path: Path, claims: Sequence[Claim]) -> None:
 
 
 def read_declared(path: Path) -> list[Claim]:
-    """What was said before a run; nothing where nothing was said."""
+    """What was declared before a run; empty where nothing was."""
     claims = read_object(path)["cannot_be_shown"] if path.is_file() else []
     return [Claim(**{**claim, "cells": tuple(claim["cells"])}) for claim in claims]

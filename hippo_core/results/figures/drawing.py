@@ -46,7 +46,7 @@ STYLE: Any = {
 
 
 def png(figure: Figure, description: str = "") -> bytes:
-    """The figure as PNG bytes, with what it shows in words where that is `told`; the same rows give the same bytes."""
+    """The figure as PNG bytes, with its `description` in words, where there is one; the same rows give the same bytes."""
     with matplotlib.rc_context(STYLE), io.BytesIO() as buffer:
         figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None, "Description": description or None})
         return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""How each condition looks in every figure and table: one label, colour, marker and line, for good.
+"""The style of each condition in every figure and table: one label, colour, marker and line, for good.
 
 A preset's file says it (`look`), and no record hangs on it. The colours are told apart with every common colour blindness and in grey
 (Okabe and Ito's set); baselines are muted, controls hollow. A preset whose file says nothing gets a spare colour and marker.
@@ -34,7 +34,7 @@ class Style:
 
 
 def styles() -> Mapping[str, Style]:
-    """The look of each condition whose preset says it, in their order."""
+    """The style of each condition whose preset says it, in their order."""
     return _styles_in(root())
 
 
@@ -55,7 +55,7 @@ _UNLISTED_CONTROLS = (("#7986cb", "#ba68c8", "#4db6ac", "#a1887f", "#e57399", "#
 
 
 def styles_for(listed: Mapping[str, Style], names: Iterable[str]) -> dict[str, Style]:
-    """The looks of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
+    """The styles of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
     wanted = {*names}
     known = {name: style for name, style in listed.items() if name in wanted}
     return known | {name: Style(name, *_spare(name, *_UNLISTED)) for name in sorted(wanted - listed.keys())}
@@ -68,7 +68,7 @@ def _spare(name: str, colours: Sequence[str], markers: Sequence[str]) -> tuple[s
 
 
 def style_of(condition: str) -> Style:
-    """The look of a condition: a variant has its preset's with its settings in the label; a preset that is not listed, or is run as a
+    """The style of a condition: a variant has its preset's with its settings in the label; a preset that is not listed, or is run as a
     control, has a spare one."""
     listed, preset, name = styles(), base(condition), named(condition)
     label = (listed[preset].label if preset in listed else preset.split("/")[-1]) + condition[len(preset) :]

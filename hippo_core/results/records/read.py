@@ -192,7 +192,7 @@ def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False
 
 
 def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.DataFrame":
-    """The rows of these records, one after another, each with its record's place among them."""
+    """The rows of these records, one after another, each with its record's position among them."""
     import pandas as pd
 
     by_form: dict[tuple[bytes, tuple[str, ...], tuple[str, ...]], dict[int, bytes]] = {}
@@ -218,7 +218,7 @@ def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.Da
 
 
 def _table(header: bytes, text_columns: Sequence[str], integer_columns: Sequence[str], bodies: dict[int, bytes]) -> "pd.DataFrame":
-    """The rows below the same header of some records, each with its record's place. Nothing is guessed from the content."""
+    """The rows below the same header of some records, each with its record's position. Nothing is guessed from the content."""
     import numpy as np
     import pandas as pd
 

@@ -57,7 +57,7 @@ class PagePart:
 
     Args:
         facts: the run in a sentence, for the head of the page.
-        found: what the run found, as markdown.
+        findings: what the run found, as markdown.
         before, after: what stands before and after the sections of other experiments.
         verdicts: on their records.
         invalid: what of their records may say nothing and why, in sentences.

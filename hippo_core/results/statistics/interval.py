@@ -89,7 +89,7 @@ def _half(variance: float, n_worlds: int, confidence: float) -> float:
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Interval:
     """r = mean(a) / mean(b) of paired values, r +- t(G-1) * sqrt(G/(G-1) * sum over worlds of (sum of a - r * sum of b)^2) / sum of b; NaN
-    where b is 0 throughout. With fewer than LEAST_WORLDS, or a side that is the same for all items, the interval is NaN; but where a is 0
+    where b is 0 throughout. With fewer than LEAST_WORLDS, or values that are the same for all items, the interval is NaN; but where a is 0
     throughout and both are shares, it goes up to the upper bound of a's mean by the lower bound of b's, which hold together with this
     confidence (Bonferroni)."""
     a, b = np.asarray(a, float), np.asarray(b, float)

@@ -10,7 +10,7 @@ from hippo_core.results.two_runs.logs import Log
 
 
 def open_log(source: str, cluster: str = "", task: str = "", filter_name: str = "", split: str = "", suite: str = "") -> Log:
-    """The log at `place`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
+    """The log at `source`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
     the folder that holds it, a `.eval` or `.json` of inspect_ai. `cluster`: the field that says which items belong together; `task` and
     `filter_name` choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
     path = Path(source)
