@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 
 from hippo_core.dashboard import page
-from hippo_core.dashboard.bench import (
+from hippo_core.dashboard.controls import Controls
+from hippo_core.dashboard.session import (
     OWN,
-    Bench,
     Scene,
+    Session,
     SettingChange,
     Setup,
     command,
@@ -24,7 +25,6 @@ from hippo_core.dashboard.bench import (
     scenes_of,
     upload,
 )
-from hippo_core.dashboard.controls import Controls
 from hippo_core.dashboard.sleep import SleepSection
 from hippo_core.dashboard.turns import Turns
 from hippo_core.errors import LabError
@@ -53,9 +53,9 @@ class AskPanel:
         changed: Callable[[str], None] = lambda html: None,
     ) -> None:
         self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
-        self.bench, self.scenes = Bench(), list[Scene]()
+        self.session, self.scenes = Session(), list[Scene]()
         self.flip: SettingChange | None = None
-        self._changed, self.turns, self.sleep = changed, Turns(self._on_turn, self._answering), SleepSection(self.bench)
+        self._changed, self.turns, self.sleep = changed, Turns(self._on_turn, self._answering), SleepSection(self.session)
         self._make_widgets(model, preset)
         self._draw_controls()
         self.sleep.show(self.scene, self.setup)
@@ -172,11 +172,11 @@ class AskPanel:
 
     def _taught(self, scene: Scene, setup: Setup) -> Iterator[str]:
         self.progress.value = 0
-        if self.bench.loads(setup.model):
+        if self.session.loads(setup.model):
             yield f"Loading {setup.model}: some seconds, once"
         of = len(scene.observations)
         self.progress.max = max(1, of)
-        for done in self.bench.teach(scene, setup):
+        for done in self.session.teach(scene, setup):
             self.progress.value = done
             if done < of:
                 yield f"{done:,} of {of:,} sentences are told"
@@ -186,12 +186,12 @@ class AskPanel:
         if not scene.observations and setup.recall:
             raise LabError("there is nothing to ask about: teach a sentence first")
         yield from self._taught(scene, setup)
-        answer = self.bench.ask(scene, setup, question, item)
+        answer = self.session.ask(scene, setup, question, item)
         before = self.flip.now if self.flip and self.flip.question == question else None
         self.flip = SettingChange(question, answer, before)
         score = score_item(scene.suite, scene.world, item, answer.text)["score"] if item and scene.suite and scene.world else None
         self.answer.value = page.answer(
-            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
+            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.session.pictures(scene, setup, answer)
         )
         self._show_gate()
         if self.lines.value:  # those that were asked for stand for what is shown
@@ -208,7 +208,7 @@ class AskPanel:
         yield "Awake again. Tick \u201cmemory off\u201d to ask the model without recall." if setup.recall else ""
 
     def _wake(self) -> None:
-        self.bench.wake(self.setup.model)
+        self.session.wake(self.setup.model)
         self._show_sleep()
         self.turns.start(self._answering()) if self.flip else self._show_line("")
 
@@ -216,7 +216,7 @@ class AskPanel:
         self.sleep.show(self.scene, self.setup)
 
     def _show_gate(self) -> None:
-        self.gate.value = page.decided(self.bench.decisions)
+        self.gate.value = page.decided(self.session.decisions)
 
     def _asking_all(self) -> Iterator[str]:
         if self.source.value == OWN:
@@ -227,7 +227,7 @@ class AskPanel:
         rows: list[list[dict[str, Any]]] = []
         for setup in (self.before_setup, self.setup):
             rows.append([])
-            for row in self.bench.ask_all(scenes, setup):
+            for row in self.session.ask_all(scenes, setup):
                 rows[-1].append(row)
                 self.progress.value = sum(map(len, rows))
                 yield f"{len(rows[-1])} of {total} questions, {'before' if len(rows) == 1 else 'after'} the change"
@@ -238,7 +238,7 @@ class AskPanel:
     def _show_lines(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
-            ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
+            ("Python", python(self.scene, self.setup, self.question.value, self.session.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
         self._show_line("")
@@ -326,7 +326,7 @@ class AskPanel:
     def close(self) -> None:
         """Let all stores go."""
         self.turns.cancel()
-        self.bench.close()
+        self.session.close()
         self.widget.close()
 
 

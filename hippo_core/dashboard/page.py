@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hippo_core.dashboard.bench import AnswerUplift, SettingChange
+from hippo_core.dashboard.session import AnswerUplift, SettingChange
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import ipywidgets
 
 from hippo_core.dashboard import page
-from hippo_core.dashboard.bench import AnswerUplift, Bench, Scene, Setup
+from hippo_core.dashboard.session import AnswerUplift, Scene, Session, Setup
 from hippo_core.discovery import members
 from hippo_core.errors import LabError
 
@@ -18,12 +18,12 @@ class SleepSection:
     """Widgets and works. `widget` are the controls and the state, `gains` the table; `sleep` and `wake` are the panel's to wire.
 
     Args:
-        bench: which holds the models that sleep.
+        session: which holds the models that sleep.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, session: Session) -> None:
         w = ipywidgets
-        self._bench, self._uplifts, self._of = bench, dict[str, AnswerUplift](), object()
+        self._session, self._uplifts, self._of = session, dict[str, AnswerUplift](), object()
         self._asked: list[str] = []
         self.update_rule = w.Dropdown(options=list(members(RULES)), value="gated_lora", description="by", layout={"width": "auto"})
         self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
@@ -47,7 +47,7 @@ class SleepSection:
         self.remember(question)
         steps, begin = self.steps.value, time.monotonic()
         progress.value, progress.max = 0, steps
-        for done in self._bench.sleep(scene, setup, str(self.update_rule.value), steps):
+        for done in self._session.sleep(scene, setup, str(self.update_rule.value), steps):
             progress.value = done
             if done == 0:
                 yield "falling asleep"
@@ -68,7 +68,7 @@ class SleepSection:
 
     def compare(self, scene: Scene, setup: Setup) -> Iterator[str]:
         """Ask the last questions with the memory, and without it before and after sleep. Nothing where the model has not slept."""
-        slept = self._bench.consolidated(setup.model)
+        slept = self._session.consolidated(setup.model)
         if slept is None:
             return
         of = (scene, setup.stored, sorted(setup.settings.items()), slept)
@@ -77,12 +77,12 @@ class SleepSection:
         for number, question in enumerate(self._asked, start=1):
             if question not in self._uplifts:
                 yield f"question {number} of {len(self._asked)}, with the memory and without"
-                self._uplifts[question] = self._bench.uplift(scene, setup, question)
+                self._uplifts[question] = self._session.uplift(scene, setup, question)
         self.gains.value = page.uplift_table(self.uplifts)
 
     def show(self, scene: Scene, setup: Setup) -> None:
         """Say what of a scene sleep has put into the model."""
-        slept = self._bench.consolidated(setup.model)
+        slept = self._session.consolidated(setup.model)
         self.wake.layout.display = "none" if slept is None else ""
         if slept is None:
             self.gains.value = ""

@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from hippo_core.dashboard.ask import AskPanel
-from hippo_core.dashboard.bench import Setup, command, own_sentences, python
+from hippo_core.dashboard.session import Setup, command, own_sentences, python
 from hippo_core.errors import LabError
 from hippo_core.files import seal, write_sealed
 from hippo_core.training.consolidation.lineage import LINEAGE, read_lineage
@@ -47,7 +47,7 @@ def test_a_sleep_says_what_it_rehearsed_and_what_it_brought(panel):
 @contextmanager
 def scaled_consolidation(panel, factor):
     """Within the block, what the panel's model has learnt is so many times as strong."""
-    [tensors], [lineage] = (list(Path(panel.bench._folder.name).rglob(name)) for name in ("*.safetensors", LINEAGE))
+    [tensors], [lineage] = (list(Path(panel.session._folder.name).rglob(name)) for name in ("*.safetensors", LINEAGE))
     tensors_of_sleep, made = load_file(tensors), read_lineage(lineage.parent)
 
     def write(values):
@@ -65,7 +65,7 @@ def test_with_the_memory_off_the_model_that_slept_answers(panel):
     with scaled_consolidation(panel, 300):
         panel.sleep.off.value = True
         assert re.search("^(?!unknown).*from what sleep put into the model", words(panel.answer.value))
-        unchanged = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+        unchanged = panel.session.uplift(panel.scene, panel.setup, QUESTION)
         assert (str(unchanged.memory), str(unchanged.before)) == ("lamp", "unknown")
     panel.ask.click()
     [uplift] = panel.sleep.uplifts
@@ -112,7 +112,7 @@ def test_a_sleep_that_is_stopped_or_fails_leaves_the_model_as_it_was(panel):
         assert says in words(panel.status.value)
     panel.sentences.value = SENTENCES
     assert panel.sleep.state.value == state
-    after = panel.bench.uplift(panel.scene, panel.setup, QUESTION)
+    after = panel.session.uplift(panel.scene, panel.setup, QUESTION)
     assert [str(answer) for answer in (after.memory, after.before, after.after)] == [
         str(before.memory),
         str(before.before),
@@ -133,4 +133,4 @@ def test_the_lines_that_do_the_same_say_that_the_memory_is_off(panel):
     assert "recall=False" in python(own_sentences(SENTENCES), setup, QUESTION)
     assert "memory off" in command(own_sentences(SENTENCES), setup, 5)
     with pytest.raises(LabError, match="unknown way"):
-        list(panel.bench.sleep(own_sentences(SENTENCES), setup, "surgery", 1))
+        list(panel.session.sleep(own_sentences(SENTENCES), setup, "surgery", 1))

@@ -57,7 +57,9 @@ class Local:
 
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell in a thread."""
-        limit = None if self._gpu else self._execution.memory or ram.share(1 if alone else self._jobs)  # CUDA maps far more than it uses
+        limit = (
+            None if self._gpu else self._execution.memory or ram.kernel_memory_limit(1 if alone else self._jobs)
+        )  # CUDA maps far more than it uses
         return self._pool.submit(execute, cell, output, self._stopping, replace(self._execution, memory=limit))
 
     def stop(self) -> None:

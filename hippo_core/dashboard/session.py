@@ -129,7 +129,7 @@ class AnswerUplift:
     expected: str = ""
 
 
-class Bench:
+class Session:
     """Stores that are taught, by scene and by what they depend on, in temporary folders; models stay loaded. A model sleeps, not a store:
     what it has learnt stays in it, whatever is told or switched then."""
 
