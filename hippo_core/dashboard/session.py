@@ -253,9 +253,9 @@ class Session:
             for item in scene.world.items:
                 answer = self.ask(scene, setup, item.question, item)
                 score = score_item(scene.suite, scene.world, item, answer.text)["score"]
-                gold_found = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
+                has_gold = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
                 about = {"item_id": item.id, "world": item.world, "rung": item.rung, "kind": item.kind, "question": item.question}
-                yield about | {"answer": " | ".join(item.answers), "pred": answer.text, "score": score, "found": gold_found}
+                yield about | {"answer": " | ".join(item.answers), "pred": answer.text, "score": score, "found": has_gold}
 
     def close(self) -> None:
         """Let all stores go."""

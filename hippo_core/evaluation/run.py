@@ -173,7 +173,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "read": json.dumps(answered.read, ensure_ascii=False),
         "inner_read": json.dumps(retrieved.inner_read, ensure_ascii=False) if retrieved.inner_read else "",
         "composed_by": composed_by(answered.read, retrieved, delivered),
-        "found": _found_share(shown, item),
+        "found": _has_all_gold(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
@@ -200,7 +200,7 @@ def _evidence(retrieved: Retrieved) -> float:
     return max(retrieved.scores, default=math.nan) if retrieved.confidence is None else retrieved.confidence
 
 
-def _found_share(shown: Sequence[Trace], item: Item) -> float:
+def _has_all_gold(shown: Sequence[Trace], item: Item) -> float:
     """Whether all gold facts, or their restatements, are among what was shown: 1 or 0, NaN where there are none."""
     sources = {item.retold.get(trace.source, trace.source) for trace in shown}
     return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan

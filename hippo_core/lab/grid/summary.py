@@ -33,7 +33,7 @@ def _criteria(run_id: str) -> list[str]:
         written = criteria_file(run_id).is_file()
         return [f"criteria: {'none is about what was run; the report has the scores' if written else 'none judged yet'}"]
     lines = [f"{name}: {counts_in_words(counts)}" for name, counts in by_group(verdicts).items()]
-    lines += [line] if (line := claims_by_rival(verdicts)) else []
+    lines += [by_rival] if (by_rival := claims_by_rival(verdicts)) else []
     return [f"{' ' if number else 'criteria:':<9} {line}" for number, line in enumerate(lines)]
 
 

@@ -121,8 +121,8 @@ class DaskCluster:
     def _gpus(self) -> tuple[float, float]:
         """How many GPUs the workers offer (`dask worker --resources "GPU=1 GPU_GB=24"`), and the memory of the smallest in GB."""
         offered = [info.get("resources") or {} for info in self._workers().values()]
-        having = [worker for worker in offered if worker.get("GPU")]
-        return sum(worker["GPU"] for worker in having), min((worker.get("GPU_GB", INF) for worker in having), default=INF)
+        having = [offer for offer in offered if offer.get("GPU")]
+        return sum(offer["GPU"] for offer in having), min((offer.get("GPU_GB", INF) for offer in having), default=INF)
 
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]
