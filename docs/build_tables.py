@@ -28,7 +28,7 @@ from re import DOTALL, MULTILINE, compile, sub
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from docs.sides import PlotSide, sides_figure
+from docs.comparison_figure import PlotSide, comparison_figure
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import read_yaml, root, write_bytes, write_text
 from hippo_core.results.conditions import INVALID, is_invalid, unmarked
@@ -64,7 +64,7 @@ class Quoted(BaseModel):
     text: dict[str, dict[str, str]] = {}
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> "Quoted":
+    def _either_copied_or_made(self) -> "Quoted":
         if bool(self.copied) == bool(self.rows and self.columns):
             raise ValueError("expected either copied, or rows and columns")
         return self
@@ -78,12 +78,12 @@ class Quoted(BaseModel):
         if self.copied:
             yield from _copied(self)
             return
-        said = {label: self.shown | self.text.get(label, {}) for label in self.rows}
-        told = {name: [self.cell(label, name).said(said[label].get(name, "{}")) for label in self.rows] for name in self.columns}
-        told = {name: cells for name, cells in told.items() if self.shown.get(name) != BY or set(cells) != {NONE}}
-        yield _line([self.head, *told])
-        yield "|---|" + "".join("---|" if self.shown.get(name) == BY else "--:|" for name in told)
-        for label, *cells in zip(self.rows, *told.values(), strict=True):
+        formats = {label: self.shown | self.text.get(label, {}) for label in self.rows}
+        columns = {name: [self.cell(label, name).formatted(formats[label].get(name, "{}")) for label in self.rows] for name in self.columns}
+        columns = {name: cells for name, cells in columns.items() if self.shown.get(name) != BY or set(cells) != {NONE}}
+        yield _line([self.head, *columns])
+        yield "|---|" + "".join("---|" if self.shown.get(name) == BY else "--:|" for name in columns)
+        for label, *cells in zip(self.rows, *columns.values(), strict=True):
             yield _line([label, *cells])
 
     def cell(self, row: str, column: str) -> "TableCell":
@@ -111,7 +111,7 @@ class TableCell:
             return None
         return float(sums.sum() / self.rows["items"].sum())
 
-    def said(self, text: str) -> str:
+    def formatted(self, text: str) -> str:
         """The text with its numbers: `{}` the score, `{span}` its 95% interval by world, `{k}` the facts in the prompt, `{tokens}` computed
         and `{ms}` with retrieval, of a question, `{by}` who computed the answers; a dash where none of them was measured, and where the
         cell breaks the contract of a meaningful run that it does."""
@@ -135,8 +135,8 @@ class TableCell:
             return float("nan"), float("nan")
         lines = self.rows.loc[self.rows.index.repeat(self.rows["items"])]  # an answer each: of so many right ones the first
         right = (_numbers(lines[self.measure]) - lines.groupby(level=0).cumcount()).clip(0, 1)
-        found = cluster_interval(right.to_numpy(dtype=float), (lines["seed"] + "/" + lines["world"]).to_numpy())
-        return found.low, found.high
+        limits = cluster_interval(right.to_numpy(dtype=float), (lines["seed"] + "/" + lines["world"]).to_numpy())
+        return limits.low, limits.high
 
 
 def _numbers(values: Frame) -> Frame:
@@ -147,22 +147,22 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _copied(told: Quoted) -> list[str]:
-    """The lines of the first table of a page that begins as is told, of the columns that are named; of all where none is."""
-    path = root() / "reports/reference" / told.copied
+def _copied(quoted: Quoted) -> list[str]:
+    """The lines of the first table of a page that begins as `quoted` says, of its named columns; of all where none is."""
+    path = root() / "reports/reference" / quoted.copied
     lines = path.read_text(encoding="utf-8").splitlines()
-    after = next((number for number, line in enumerate(lines) if line.startswith(told.under)), len(lines))
-    begin = next((number for number, line in enumerate(lines) if number >= after and line.startswith(told.head)), None)
+    after = next((number for number, line in enumerate(lines) if line.startswith(quoted.under)), len(lines))
+    begin = next((number for number, line in enumerate(lines) if number >= after and line.startswith(quoted.head)), None)
     if begin is None:
-        raise LabError(f"{path} has no table that begins with {told.head!r}" + (f" below {told.under!r}" if told.under else ""))
+        raise LabError(f"{path} has no table that begins with {quoted.head!r}" + (f" below {quoted.under!r}" if quoted.under else ""))
     end = next(number for number, line in enumerate([*lines[begin:], ""]) if not line.startswith("|"))
     table = lines[begin : begin + end]
     head, rule, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table)
-    if strange := [name for name in (*told.only, *told.having) if name not in head]:
-        raise unknown(f"column of {told.copied}", strange[0], head)
-    rows = [row for row in rows if all(row[head.index(name)] == value for name, value in told.having.items())]
-    kept = [head.index(name) for name in told.only or head]
-    return table if len(kept) == len(head) and not told.having else [_line([row[at] for at in kept]) for row in (head, rule, *rows)]
+    if strange := [name for name in (*quoted.only, *quoted.having) if name not in head]:
+        raise unknown(f"column of {quoted.copied}", strange[0], head)
+    rows = [row for row in rows if all(row[head.index(name)] == value for name, value in quoted.having.items())]
+    kept = [head.index(name) for name in quoted.only or head]
+    return table if len(kept) == len(head) and not quoted.having else [_line([row[at] for at in kept]) for row in (head, rule, *rows)]
 
 
 @cache
@@ -185,16 +185,16 @@ def _cell(where: Mapping[str, str]) -> TableCell:
             continue
         if column not in rows:
             raise unknown(f"column of the rows of {where['reference']}", column, rows.columns)
-        wanted = [name for name in rows[column].unique() if any(fnmatchcase(unmarked(str(name)), one) for one in value.split("|"))]
+        wanted = [name for name in rows[column].unique() if any(fnmatchcase(unmarked(str(name)), pattern) for pattern in value.split("|"))]
         rows = rows[rows[column].isin(wanted)]
     measure = where.get("measure", "score")
-    found = [TableCell(one, measure=measure) for name, one in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
-    return max(found, key=lambda one: one.score or 0.0, default=TableCell(invalid=len(rows) > 0))
+    cells = [TableCell(group, measure=measure) for name, group in rows.groupby(["condition", "regime"]) if not is_invalid(name[0])]
+    return max(cells, key=lambda cell: cell.score or 0.0, default=TableCell(invalid=len(rows) > 0))
 
 
 def tables() -> dict[str, Quoted]:
     """All tables by their names, as docs/tables.yaml says."""
-    return {name: Quoted.model_validate(told) for name, told in read_yaml(root() / "docs/tables.yaml").items()}
+    return {name: Quoted.model_validate(values) for name, values in read_yaml(root() / "docs/tables.yaml").items()}
 
 
 @cache
@@ -214,14 +214,14 @@ def filled(page: str) -> str:
 def drawn(table: Quoted) -> tuple[list[str], list[tuple[str, list[PlotSide]]]]:
     """What the figure shows of a table's first two columns: their names, and of each row both sides, each its score with its interval and
     what a question costs."""
-    sides = list(table.columns)[:2]
+    columns = list(table.columns)[:2]
     names = [LINK.sub("", row).replace(" ()", "").replace("`", "").strip() for row in table.rows]  # without marks of Markdown
-    lines = [[_side(table.cell(row, name)) for name in sides] for row in table.rows]
-    return sides, list(zip(names, lines, strict=True))
+    lines = [[_plot_side(table.cell(row, name)) for name in columns] for row in table.rows]
+    return columns, list(zip(names, lines, strict=True))
 
 
-def _side(cell: TableCell) -> PlotSide:
-    cost = cell.said("{tokens} tokens, {ms} ms")
+def _plot_side(cell: TableCell) -> PlotSide:
+    cost = cell.formatted("{tokens} tokens, {ms} ms")
     return PlotSide(cell.score, *cell.interval(), cost if cost != NONE else "")
 
 
@@ -254,7 +254,7 @@ def main() -> None:
             write_text(path, new)
             print(f"written: {page}")
     write_text(root() / "reports/LOG.md", contents())
-    write_bytes(root() / FIGURE, sides_figure(TITLE, *drawn(tables()["opening"])))
+    write_bytes(root() / FIGURE, comparison_figure(TITLE, *drawn(tables()["opening"])))
 
 
 if __name__ == "__main__":

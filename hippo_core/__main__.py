@@ -32,27 +32,27 @@ def main() -> None:
 
         sys.exit(app(standalone_mode=False) or 0)
     except (KeyboardInterrupt, Abort):
-        sys.exit(_say("stopped before anything ran", 130))
+        sys.exit(_fail("stopped before anything ran", 130))
     except NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
     except ClickException as error:
         context = getattr(error, "ctx", None)
         help_at = f"; {context.command_path} --help says what is expected" if context else ""
-        sys.exit(_say(f"{' '.join(error.format_message().split()).removesuffix('.')}{help_at}", error.exit_code))
+        sys.exit(_fail(f"{' '.join(error.format_message().split()).removesuffix('.')}{help_at}", error.exit_code))
     except LabError as error:
-        sys.exit(_say(str(error), 2))
+        sys.exit(_fail(str(error), 2))
     except Terminated:
-        sys.exit(_say("stopped (SIGTERM); what is finished is kept, call again to go on", 143))
+        sys.exit(_fail("stopped (SIGTERM); what is finished is kept, call again to go on", 143))
     except OSError as error:
         path = error.filename or "a file"
         if error.errno in FULL:
-            sys.exit(_say(f"the disk is full (while writing {path}); free some space and call again", 2))
+            sys.exit(_fail(f"the disk is full (while writing {path}); free some space and call again", 2))
         if error.errno in FORBIDDEN:
             why = os.strerror(error.errno).lower()
             must = "executed/, reports/ and data/generated/" if has_checkout() else str(home())
-            sys.exit(_say(f"no access to {path} ({why}); {must} must be writable: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
-        sys.exit(_say(f"{path}: {os.strerror(error.errno).lower() if error.errno else error}", 2))
+            sys.exit(_fail(f"no access to {path} ({why}); {must} must be writable: mend that, or point HIPPO_ROOT at a copy of the lab", 2))
+        sys.exit(_fail(f"{path}: {os.strerror(error.errno).lower() if error.errno else error}", 2))
 
 
 def _terminated(*_: object) -> None:
@@ -60,7 +60,7 @@ def _terminated(*_: object) -> None:
     raise Terminated(143)
 
 
-def _say(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
     print(printable(message), file=sys.stderr)  # it may quote another's text
     return code
 

@@ -20,7 +20,7 @@ class Member:
     """A member of a package: its module path, and the constants that its class, or the call that made it, is given by name."""
 
     path: str
-    said: Mapping[str, Any]
+    constants: Mapping[str, Any]
 
     @property
     def module(self) -> str:
@@ -43,23 +43,23 @@ def members(package: str, made: str = "") -> dict[str, Member]:
     Raises:
         LabError: two members have one name.
     """
-    found: dict[str, Member] = {}
+    by_name: dict[str, Member] = {}
     for module, path in _modules(package):
-        for target, said in _said(parsed(path.read_text(encoding="utf-8")), made):
-            name = said.get("name")
+        for target, constants in _candidates(parsed(path.read_text(encoding="utf-8")), made):
+            name = constants.get("name")
             if isinstance(name, str) and name:
-                if name in found:
-                    raise LabError(f"{package}: {found[name].path} and {module}:{target} are both called {name!r}; rename one")
-                found[name] = Member(f"{module}:{target}", said)
-    return dict(sorted(found.items(), key=lambda one: one[1].said.get("order", ORDER)))
+                if name in by_name:
+                    raise LabError(f"{package}: {by_name[name].path} and {module}:{target} are both called {name!r}; rename one")
+                by_name[name] = Member(f"{module}:{target}", constants)
+    return dict(sorted(by_name.items(), key=lambda entry: entry[1].constants.get("order", ORDER)))
 
 
 def member(package: str, name: str, what: str, made: str = "") -> Any:
     """The member of this name, loaded; LabError with the names that there are otherwise."""
-    return imported(found_member(package, name, what, made).path, f"{what} {name}")
+    return imported(find_member(package, name, what, made).path, f"{what} {name}")
 
 
-def found_member(package: str, name: str, what: str, made: str = "") -> Member:
+def find_member(package: str, name: str, what: str, made: str = "") -> Member:
     """The member of this name, or one's own of this module path; neither is loaded. LabError with what is legal otherwise."""
     known = members(package, made)
     if is_path(name):
@@ -71,18 +71,18 @@ def found_member(package: str, name: str, what: str, made: str = "") -> Member:
 
 
 def _modules(package: str) -> Iterator[tuple[str, Path]]:
-    found = find_spec(package)
-    for folder in map(Path, (found and found.submodule_search_locations) or ()):
+    spec = find_spec(package)
+    for folder in map(Path, (spec and spec.submodule_search_locations) or ()):
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             yield ".".join([package, *(parts[:-1] if parts[-1] == "__init__" else parts)]), path
 
 
-def _said(tree: ast.Module, made: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _candidates(tree: ast.Module, made: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The names at the top of a module that may stand for members, and the constants that each is given."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and not made:
-            pairs = [(target, one.value) for one in node.body if isinstance(one, ast.Assign) for target in one.targets]
+            pairs = [(target, line.value) for line in node.body if isinstance(line, ast.Assign) for target in line.targets]
             yield node.name, _constants((ast.unparse(target), value) for target, value in pairs)
         if made and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             call, maker = node.value, ast.unparse(node.value.func)

@@ -189,7 +189,7 @@ def tables(module: str) -> dict[str, Any]:
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _frozen(one) for key, one in value.items()}
+        return {key: _frozen(item) for key, item in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
@@ -294,7 +294,7 @@ def remove_made(folder: Path) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder that appears at `path` whole when the block ends without an error, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary, hold = held_folder(path.parent, f".{path.name}.")
+    temporary, descriptor = locked_folder(path.parent, f".{path.name}.")
     try:
         yield temporary
         os.chmod(temporary, 0o755)
@@ -304,35 +304,35 @@ def new_folder(path: Path) -> Iterator[Path]:
         remove_made(temporary)
         raise
     finally:
-        os.close(hold)
+        os.close(descriptor)
 
 
-def held_folder(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder that this process holds, by a lock, until it closes the descriptor or ends. Folders of the same prefix that nobody holds
-    any more are removed."""
+def locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+    """A new folder that this process locks until it closes the descriptor or ends. Folders of this prefix that no process locks are
+    removed."""
     remove_left(parent, prefix)
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
         with suppress(FileNotFoundError):  # somebody took it for a left one before it was locked
-            hold = os.open(folder, os.O_RDONLY)
+            descriptor = os.open(folder, os.O_RDONLY)
             with suppress(OSError):  # not every network file system knows such locks: there nothing is removed either
-                fcntl.flock(hold, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             if folder.exists():
                 mark(folder)
-                return folder, hold
-            os.close(hold)
+                return folder, descriptor
+            os.close(descriptor)
 
 
 def remove_left(parent: Path, prefix: str) -> None:
-    """Remove the folders of `held_folder` that nobody holds any more."""
+    """Remove the folders of `locked_folder` that no process locks any more."""
     for folder in parent.glob(f"{glob.escape(prefix)}*"):
         with suppress(OSError):  # it is held, or another user's, or gone by now
-            hold = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_made(folder)
             finally:
-                os.close(hold)
+                os.close(descriptor)
 
 
 def sha256(path: Path) -> str:
@@ -346,16 +346,16 @@ def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
     write_json(path, {**values, "seal": values_sha256(values)})
 
 
-def read_sealed(path: Path, way_out: str) -> dict[str, Any]:
-    """The values that `write_sealed` wrote; LabError, which `way_out` ends, where the file holds anything else."""
+def read_sealed(path: Path, remedy: str) -> dict[str, Any]:
+    """The values that `write_sealed` wrote; LabError, which `remedy` ends, where the file holds anything else."""
     try:
         values = read_object(path)
-        found = values.pop("seal", None)
-        if found == values_sha256(values):
+        stated = values.pop("seal", None)
+        if stated == values_sha256(values):
             return values
     except (LabError, OSError, RecursionError):
         pass
-    raise LabError(f"{path} is damaged or was not written by the lab: its seal does not fit; {way_out}")
+    raise LabError(f"{path} is damaged or was not written by the lab: its seal does not fit; {remedy}")
 
 
 def values_sha256(values: Mapping[str, Any]) -> str:
@@ -368,13 +368,13 @@ def seal(path: Path) -> dict[str, int | str]:
     return {"bytes": path.stat().st_size, "sha256": sha256(path)}
 
 
-def check_seal(path: Path, expected: object, way_out: str) -> None:
-    """LabError where a file is not what its seal says; `way_out` ends the line."""
+def check_seal(path: Path, expected: object, remedy: str) -> None:
+    """LabError where a file is not what its seal says; `remedy` ends the line."""
     if not isinstance(expected, dict) or not isinstance(expected.get("bytes"), int) or not isinstance(expected.get("sha256"), str):
-        raise LabError(f"{path} has no seal (its length and SHA-256); {way_out}")
+        raise LabError(f"{path} has no seal (its length and SHA-256); {remedy}")
     if not path.is_file():
-        raise LabError(f"{path} is missing; {way_out}")
+        raise LabError(f"{path} is missing; {remedy}")
     if path.stat().st_size != expected["bytes"]:
-        raise LabError(f"{path} is damaged: expected {expected['bytes']} bytes, found {path.stat().st_size}; {way_out}")
-    if (found := sha256(path)) != expected["sha256"]:
-        raise LabError(f"{path} is damaged: expected SHA-256 {expected['sha256'][:12]}..., found {found[:12]}...; {way_out}")
+        raise LabError(f"{path} is damaged: expected {expected['bytes']} bytes, found {path.stat().st_size}; {remedy}")
+    if (actual := sha256(path)) != expected["sha256"]:
+        raise LabError(f"{path} is damaged: expected SHA-256 {expected['sha256'][:12]}..., found {actual[:12]}...; {remedy}")

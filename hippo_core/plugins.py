@@ -49,8 +49,8 @@ def located(path: str, what: str) -> str:
 
 def source_of(path: str) -> str | None:
     """The text of the module of a module path, which is not run; None where it has none, as one in machine code."""
-    found = find_spec(path.partition(":")[0])
-    return found.loader.get_source(found.name) if found and isinstance(found.loader, InspectLoader) else None
+    spec = find_spec(path.partition(":")[0])
+    return spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None
 
 
 def _see_home() -> None:

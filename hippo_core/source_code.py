@@ -14,7 +14,7 @@ from hippo_core.files import has_checkout, root
 TYPES_ONLY = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}  # conditions that no run meets
 FACE = "hippo_core.extend"  # whoever imports a name from it imports the module that has it
 INSTALLED = {"site-packages", "dist-packages"}  # folders of what the lock pins
-_one_at_a_time = Lock()
+_parser_lock = Lock()
 
 
 def parsed(source: str) -> ast.Module:
@@ -23,7 +23,7 @@ def parsed(source: str) -> ast.Module:
     Up to 3.11.7 and 3.12.1 Python counts the depth of a tree that it builds in one place for all threads, and fails with SystemError where
     two build theirs at once (https://github.com/python/cpython/issues/106905).
     """
-    with _one_at_a_time:
+    with _parser_lock:
         return ast.parse(source)
 
 
@@ -68,7 +68,7 @@ def _imported(package: tuple[str, ...], text: str) -> frozenset[str]:
             start = package[: len(package) - node.level + 1] if node.level else ()
             source = ".".join([*start, *([node.module] if node.module else [])])
             if source == FACE:
-                names |= {found for alias in node.names for found in _behind(alias.name)}
+                names |= {module for alias in node.names for module in _behind(alias.name)}
             else:
                 names |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
     return frozenset(names)
@@ -84,7 +84,7 @@ def behind_face() -> dict[str, str]:
     """The module of each name of the face, from the imports that it lists for type checkers."""
     tree = parsed((Path(__file__).parent / "extend.py").read_text(encoding="utf-8"))
     listed = next(node for node in tree.body if isinstance(node, ast.If)).body
-    return {one.name: str(node.module) for node in listed if isinstance(node, ast.ImportFrom) for one in node.names}
+    return {alias.name: str(node.module) for node in listed if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 def forget() -> None:

@@ -71,9 +71,9 @@ def normal(text: object, what: str = "the text") -> str:
 def normal_values(value: Any, what: str) -> Any:
     """A value as JSON has it with each of its texts in the normal form; see `normal`."""
     if isinstance(value, dict):
-        return {name: normal_values(one, what) for name, one in value.items()}
+        return {name: normal_values(item, what) for name, item in value.items()}
     if isinstance(value, list):
-        return [normal_values(one, what) for one in value]
+        return [normal_values(item, what) for item in value]
     return normal(value, what) if isinstance(value, str) else value
 
 

@@ -63,12 +63,12 @@ def why_missing(names: Iterable[str]) -> str | None:
     """Why files cannot be read, in one line; None where all of them lie in the user's folder. Their content is not looked at."""
     entries = {name: text_file(name) for name in names}
     folder = data_folder() if entries else None
-    gone = [name for name, entry in entries.items() if folder is None or not (folder / entry.path).is_file()]
-    if not gone:
+    absent = [name for name, entry in entries.items() if folder is None or not (folder / entry.path).is_file()]
+    if not absent:
         return None
-    first, more = entries[gone[0]], f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    first, more = entries[absent[0]], f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     where = f"expected {folder / first.path}" if folder else "no folder is named"
-    return f"{gone[0]}{more} missing ({first.title}): {where}; set HIPPO_DATA to a folder with the files of data/README.md"
+    return f"{absent[0]}{more} missing ({first.title}): {where}; set HIPPO_DATA to a folder with the files of data/README.md"
 
 
 def require(*names: str) -> None:

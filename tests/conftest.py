@@ -23,8 +23,8 @@ USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS
 
 def pytest_collection_modifyitems(items):
     """Put the longest files first; `make test` hands files out in this order (--no-loadscope-reorder)."""
-    places = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONGEST)))
+    order = {f"tests/{name}": position for position, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(LONGEST)))
 
 
 @pytest.fixture(scope="session")
@@ -48,9 +48,9 @@ def bucket(s3_server, monkeypatch):
         monkeypatch.setenv(name, value)
     boto3.client("s3").create_bucket(Bucket="records")
     yield "s3://records"
-    found = boto3.resource("s3").Bucket("records")
-    found.objects.delete()
-    found.delete()
+    created = boto3.resource("s3").Bucket("records")
+    created.objects.delete()
+    created.delete()
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from hippo_core import extend
-from hippo_core.discovery import found_member, member, members
+from hippo_core.discovery import find_member, member, members
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.source_code import behind_face, closure, parsed
 from hippo_core.suites import suite_names
 
 PACKAGE = Path(__file__).resolve().parents[1] / "hippo_core"
-ONE = 'class Base:\n    name: str\n\n\nclass First(Base):\n    name = "first"\n    preset = "memory/all"\n'
+MODULE = 'class Base:\n    name: str\n\n\nclass First(Base):\n    name = "first"\n    preset = "memory/all"\n'
 MADE = 'A = Thing("a", order=2)\nB = replace(A, name="b", order=1)\nC = other("c")\nD = Thing(name="")\n'
 
 
@@ -35,9 +35,13 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_class_with_a_name_is_a_member_and_is_loaded_by_it(package):
-    (package / "inner" / "one.py").write_text(ONE)
-    found = members("found_here")
-    assert list(found) == ["first"] and found["first"].module == "found_here.inner.one" and found["first"].said["preset"] == "memory/all"
+    (package / "inner" / "one.py").write_text(MODULE)
+    by_name = members("found_here")
+    assert (
+        list(by_name) == ["first"]
+        and by_name["first"].module == "found_here.inner.one"
+        and by_name["first"].constants["preset"] == "memory/all"
+    )
     assert "found_here.inner.one" not in sys.modules
     assert member("found_here", "first", "thing").__name__ == "First"
     with pytest.raises(LabError, match="unknown thing 'last'"):
@@ -46,13 +50,13 @@ def test_a_class_with_a_name_is_a_member_and_is_loaded_by_it(package):
 
 def test_what_is_made_of_a_class_is_a_member_in_the_order_that_it_says(package):
     (package / "made.py").write_text(MADE)
-    found = [(name, one.path) for name, one in members("found_here", "Thing").items()]
-    assert found == [("b", "found_here.made:B"), ("a", "found_here.made:A")]
+    paths = [(name, entry.path) for name, entry in members("found_here", "Thing").items()]
+    assert paths == [("b", "found_here.made:B"), ("a", "found_here.made:A")]
 
 
 def test_two_members_of_one_name_are_refused(package):
-    (package / "one.py").write_text(ONE)
-    (package / "two.py").write_text(ONE)
+    (package / "one.py").write_text(MODULE)
+    (package / "two.py").write_text(MODULE)
     with pytest.raises(LabError, match=r"found_here\.one:First and found_here\.two:First are both called 'first'; rename one"):
         members("found_here")
 
@@ -76,10 +80,10 @@ def test_members_are_named_without_loading_torch():
 
 
 def test_ones_own_is_a_member_by_its_module_path(package):
-    (package / "mine.py").write_text(ONE)
-    assert found_member("hippo_core.protocols.cache.defences", "found_here.mine:First", "defence").module == "found_here.mine"
+    (package / "mine.py").write_text(MODULE)
+    assert find_member("hippo_core.protocols.cache.defences", "found_here.mine:First", "defence").module == "found_here.mine"
     with pytest.raises(LabError, match=r"there is no module 'found_here\.other'"):
-        found_member("hippo_core.protocols.cache.defences", "found_here.other:First", "defence")
+        find_member("hippo_core.protocols.cache.defences", "found_here.other:First", "defence")
 
 
 def test_the_face_for_ones_own_code_has_what_it_lists_and_loads_a_name_alone():

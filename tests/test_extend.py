@@ -56,25 +56,25 @@ def ids():
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """A lab of its own, the examples in it; and the ids that cells of the smoke grid had before."""
-    place = tmp_path_factory.mktemp("lab")
+    folder = tmp_path_factory.mktemp("lab")
     for name in ("hippo_core", "notebooks", "requirements.lock"):
-        (place / name).symlink_to(root() / name)
+        (folder / name).symlink_to(root() / name)
     for path in (root() / "params").rglob("*.yaml"):
-        (place / path.relative_to(root())).parent.mkdir(parents=True, exist_ok=True)
-        (place / path.relative_to(root())).symlink_to(path)
-    (place / "data").mkdir()
+        (folder / path.relative_to(root())).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path.relative_to(root())).symlink_to(path)
+    (folder / "data").mkdir()
     for path in (root() / "data").iterdir():
         if path.name != "generated":
-            (place / "data" / path.name).symlink_to(path)
+            (folder / "data" / path.name).symlink_to(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HIPPO_ROOT", str(place))
+        patch.setenv("HIPPO_ROOT", str(folder))
         before = ids()
         for name, text in EXAMPLES.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_text(text, encoding="utf-8")
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
         for name, cells in NOTEBOOKS.items():
-            write_notebook(place / f"my_lab/{name}.ipynb", parameters_cell(name), cells)
-        yield place, before
+            write_notebook(folder / f"my_lab/{name}.ipynb", parameters_cell(name), cells)
+        yield folder, before
     fingerprints.forget()
 
 
@@ -118,80 +118,80 @@ def test_the_grid_of_the_example_asks_in_ten_worlds(lab):
 
 
 def test_all_of_it_runs_through_a_grid_to_a_report_and_changes_no_other_cell(ran):
-    place, _ = ran
-    rows = {path.parts[-5:-3]: pd.read_csv(path) for path in place.glob("executed/mine/*/*/*/*/delayed-test-*/metrics.csv")}
+    folder, _ = ran
+    rows = {path.parts[-5:-3]: pd.read_csv(path) for path in folder.glob("executed/mine/*/*/*/*/delayed-test-*/metrics.csv")}
     mine, other = rows["newest", "my_lab-sellers-SELLERS"], rows["newest_shuffled", "my_lab-sellers-SELLERS"]
     assert mine["recall_1"].mean() > 0.9 and (mine["score"] >= mine["em_norm"]).all()
     assert other["score"].mean() < mine["score"].mean()
     assert "again" in rows["rag_bm25", "episodic"]
-    assert "newest_over_nothing" in {one["id"] for one in criteria(place)}
-    page = (place / "reports/mine/index.md").read_text()
+    assert "newest_over_nothing" in {entry["id"] for entry in criteria(folder)}
+    page = (folder / "reports/mine/index.md").read_text()
     assert "newest" in page
 
 
 @pytest.fixture(scope="module")
 def ran(lab):
     """The lab when its grid has run, and what that printed."""
-    place, before = lab
+    folder, before = lab
     assert ids() == before
     command = [sys.executable, "-m", "hippo_core", "grid", "mine"]
-    done = subprocess.run(command, cwd=place, env=os.environ, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return place, done.stdout
+    return folder, done.stdout
 
 
 def test_a_parameter_of_an_experiment_is_an_axis_and_its_table_has_a_section_and_a_verdict(ran):
-    place, _ = ran
-    rows = read_table(place / "executed/mine", "my_lab.zeroed:ZEROED")
+    folder, _ = ran
+    rows = read_table(folder / "executed/mine", "my_lab.zeroed:ZEROED")
     assert sorted(set(rows["share"])) == [0, 0.05, 0.2] and rows["text"].nunique() == 12 and rows["layer"].nunique() > 1
     means = rows.groupby("share")["perplexity"].mean()
     assert means.nunique() == 3
     assert rows[rows["share"] == 0].groupby("text")["perplexity"].nunique().max() == 1  # no layer matters where nothing is zeroed
-    [verdict] = [one for one in criteria(place) if one["id"] == "a_little_is_borne"]
+    [verdict] = [entry for entry in criteria(folder) if entry["id"] == "a_little_is_borne"]
     assert verdict["verdict"] != "not judged" and verdict["n"] == len(rows) / 3 and verdict["n_worlds"] == 12
     assert verdict["mean_a"] == pytest.approx(means[0.05]) and verdict["mean_b"] == pytest.approx(means[0])
-    page = (place / "reports/mine/index.md").read_text()
+    page = (folder / "reports/mine/index.md").read_text()
     assert f"Perplexity is {means[0]:.1f} with 0, {means[0.05]:.1f} with 0.05" in page and "Zeroed cache" in page
 
 
 def test_phases_share_the_first_and_go_on_after_a_kill_between_them(ran, tmp_path):
-    place, _ = ran
-    run = place / "executed/mine"
+    folder, _ = ran
+    run = folder / "executed/mine"
     first, second = (records_with(run, experiment="my_lab.phases:PHASES", step=step) for step in ("first", "second"))
     assert len(first) == 1 and len(second) == 2
     assert {read_meta(record)["needs"]["before"] for record in second} == {first[0].name}
     rows = read_table(run, "my_lab.phases:PHASES", "second").groupby(["then", "pair"])["accuracy"].mean()
     assert rows["multiply", "multiply > multiply"] > 0.9 > rows["multiply", "multiply > add"]
-    assert "phases, second" in (place / "reports/mine/index.md").read_text()
+    assert "phases, second" in (folder / "reports/mine/index.md").read_text()
     aside = [record.rename(tmp_path / record.name) for record in second]  # as if killed before their seals
-    assert "2 to run" in here(place, "grid-plan", "mine").stdout
+    assert "2 to run" in here(folder, "grid-plan", "mine").stdout
     for record, kept in zip(second, aside, strict=True):
         kept.rename(record)
-    assert " 0 to run" in here(place, "grid-plan", "mine").stdout
+    assert " 0 to run" in here(folder, "grid-plan", "mine").stdout
 
 
 def test_a_memory_s_own_numbers_reach_its_rows_its_metrics_and_the_report(ran):
-    place, _ = ran
-    [teach] = [record for record in records_with(place / "executed/mine", step="teach") if "/links/" in record.as_posix()]
+    folder, _ = ran
+    [teach] = [record for record in records_with(folder / "executed/mine", step="teach") if "/links/" in record.as_posix()]
     taught = pd.read_csv(teach / "teach.csv")
     assert taught["edges"].notna().all() and read_metrics(teach)["own"]["edges"] == pytest.approx(taught["edges"].mean())
-    rows = read_rows(place / "executed/mine").query("preset == 'mine/links'")
+    rows = read_rows(folder / "executed/mine").query("preset == 'mine/links'")
     assert rows["walked"].notna().all()
-    page = (place / "reports/mine/index.md").read_text()
+    page = (folder / "reports/mine/index.md").read_text()
     assert "| links | teach |" in page and "| edges |" in page and "| walked |" in page
 
 
 def test_a_memory_is_told_facts_one_by_one_and_asked_in_between(lab, tmp_path):
     preset = load_preset("mine/links")
     memory = preset.method(load(load_spec("hippo-tiny"), threads=1), preset.settings)
-    told = ("Ada met Ben.", "Ben lives in Rome.", "Otto is far away.")
-    found, edges = [], []
+    texts = ("Ada met Ben.", "Ben lives in Rome.", "Otto is far away.")
+    rankings, edges = [], []
     with TraceStore.create(tmp_path, "talk", memory.identity()) as store:
-        for time, text in enumerate(told):
+        for time, text in enumerate(texts):
             edges.append(memory.write(Observation(Statement(f"f{time}", "w", text, time)), store).columns["edges"])
             retrieved = memory.open(store.traces("w"))(Query("Where does Ada go?", ("f0", "f1", "f2")))
-            found.append([trace.source for trace in retrieved.ranking])
-    assert found == [["f0"], ["f0", "f1"], ["f0", "f1"]] and edges == [0, 1, 0]
+            rankings.append([trace.source for trace in retrieved.ranking])
+    assert rankings == [["f0"], ["f0", "f1"], ["f0", "f1"]] and edges == [0, 1, 0]
 
 
 @pytest.fixture(params=["stand-in", "package"])
@@ -232,9 +232,9 @@ def stand_in():
         close_palace = staticmethod(kept.pop)
 
     def search_memories(query, path, n_results):
-        cue, [said] = bags([query])[0], [kept[path]]
-        best = sorted(said, key=lambda one: -(bags([said[one]])[0] @ cue).item())
-        return {"results": [{"drawer_id": one} for one in best[:n_results]]}
+        cue, [stored] = bags([query])[0], [kept[path]]
+        best = sorted(stored, key=lambda key: -(bags([stored[key]])[0] @ cue).item())
+        return {"results": [{"drawer_id": key} for key in best[:n_results]]}
 
     palace.get_collection, palace.get_backend, searcher.search_memories = Drawers, lambda name: Backend, search_memories
     modules["mempalace.backends._magic"].close_retained = lambda: None
@@ -252,15 +252,15 @@ def bags(texts):
 
 
 def test_a_package_keeps_worlds_apart_and_ranks_what_is_taught_alone(palace):
-    one = palace.open([Trace("a", "f0", "Ada met Ben in Rome.", time=0), Trace("a", "f1", "Otto is far away.", time=1)])
+    memory = palace.open([Trace("a", "f0", "Ada met Ben in Rome.", time=0), Trace("a", "f1", "Otto is far away.", time=1)])
     two = palace.open([Trace("b", "f0", "Kim sold a boat.", time=0), Trace("b", "f1", "Where did Ada lose it?", time=1)])
     ask = Query("Where did Ada meet Ben?", ("f0", "f1"))
-    assert ranked(one, ask) == ranked(one, ask) == ["Ada met Ben in Rome.", "Otto is far away."]
+    assert ranked(memory, ask) == ranked(memory, ask) == ["Ada met Ben in Rome.", "Otto is far away."]
     assert ranked(two, ask) == ["Where did Ada lose it?", "Kim sold a boat."]
-    assert ranked(one, Query("Who is far away?", ask.taught)) == ["Otto is far away.", "Ada met Ben in Rome."]
-    assert ranked(one, Query(ask.text, ("f1",))) == ["Otto is far away."]
-    assert ranked(one, Query(ask.text, ())) == ranked(palace.open([]), ask) == []
-    assert [trace.source for trace in one(ask).shown] == ["f0"] and one(ask).computed_tokens == 5
+    assert ranked(memory, Query("Who is far away?", ask.taught)) == ["Otto is far away.", "Ada met Ben in Rome."]
+    assert ranked(memory, Query(ask.text, ("f1",))) == ["Otto is far away."]
+    assert ranked(memory, Query(ask.text, ())) == ranked(palace.open([]), ask) == []
+    assert [trace.source for trace in memory(ask).shown] == ["f0"] and memory(ask).computed_tokens == 5
 
 
 def ranked(retrieve, query):
@@ -279,5 +279,5 @@ def test_a_package_leaves_nothing_behind(palace, tmp_path):
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def criteria(place):
-    return json.loads((place / "reports/mine/criteria.json").read_text())["criteria"]
+def criteria(folder):
+    return json.loads((folder / "reports/mine/criteria.json").read_text())["criteria"]

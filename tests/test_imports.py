@@ -39,20 +39,20 @@ MODULES = {
 
 def imports(path: Path, runs: bool = False) -> set[str]:
     """The modules that a file imports; `runs`: only those that it imports when it runs, at its top or in a function."""
-    found: set[str] = set()
+    names_imported: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
         if runs and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names_imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: a relative import"
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names if names <= MODULES.keys() else {str(node.module), *names}
+            names_imported |= names if names <= MODULES.keys() else {str(node.module), *names}
         waiting += ast.iter_child_nodes(node)
-    return found
+    return names_imported
 
 
 def part(module: str) -> str:
@@ -60,8 +60,8 @@ def part(module: str) -> str:
 
 
 def test_every_package_has_a_rank():
-    found = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert found == {name for name in RANK if (PACKAGE / name).is_dir()}
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert packages == {name for name in RANK if (PACKAGE / name).is_dir()}
 
 
 def test_a_module_imports_only_what_stands_before_it():
@@ -80,7 +80,9 @@ def circles(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
         for name in names:
             number[name] = number[name] if name in number else graph.add_node(name)
         graph.add_edge(number[names[0]], number[names[1]], None)
-    return [sorted(map(graph.get_node_data, one)) for one in rustworkx.strongly_connected_components(graph) if len(one) > 1]
+    return [
+        sorted(map(graph.get_node_data, component)) for component in rustworkx.strongly_connected_components(graph) if len(component) > 1
+    ]
 
 
 def edges() -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from docs import build_tables as quoted
 from docs.build_tables import REGION, Quoted, contents, current, filled, pages, tables
-from docs.sides import described
+from docs.comparison_figure import described
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.protocols.base.experiment import names_of_ours
@@ -49,24 +49,24 @@ def test_every_reference_report_has_its_rows_beside_it():
 
 @pytest.mark.long
 def test_a_reference_report_says_what_its_rows_give():
-    assert {report.name: found for report in REPORTS if rows_file(report) and (found := contradicted(report))} == {}
+    assert {report.name: wrong for report in REPORTS if rows_file(report) and (wrong := contradicted(report))} == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "cells"),
+    ("name", "columns", "cells"),
     [("consolidation", ["n", "way", "steps", "wordings", "replay"], 10), ("consolidation-seeds", ["n", "seed", "way", "steps"], 3)],
 )
-def test_a_reference_of_consolidation_says_what_its_rows_give(name, told, cells):
+def test_a_reference_of_consolidation_says_what_its_rows_give(name, columns, cells):
     page = (REFERENCE / name / "index.md").read_text(encoding="utf-8")
     rows = pd.read_csv(REFERENCE / name / "consolidate.csv.gz", keep_default_na=False, na_values={"score": "", "nats": ""})
-    found = [cell for _, cell in rows.groupby(told)]
-    assert len(found) == cells
-    for cell in found:
+    cells_of_page = [cell for _, cell in rows.groupby(columns)]
+    assert len(cells_of_page) == cells
+    for cell in cells_of_page:
         differences = changes(cell)
         for probe in ("off", "memory", "rag", "longctx"):
             change = differences[probe]["post_1"]
-            line = " | ".join(str(cell[name].iloc[0]) for name in told) + f" | {TITLES[probe]} |"
-            [shown] = [one for one in page.splitlines() if line in one]
+            line = " | ".join(str(cell[name].iloc[0]) for name in columns) + f" | {TITLES[probe]} |"
+            [shown] = [line_of_page for line_of_page in page.splitlines() if line in line_of_page]
             assert f"| {round(change['difference'], 3):.3g} | {span(change['low'], change['high'])} |" in shown
 
 
@@ -82,9 +82,9 @@ def test_the_lab_book_has_a_table_of_contents():
 
 @pytest.mark.parametrize("page", pages())
 def test_a_number_comes_from_a_reference_or_is_listed_as_a_debt(page):
-    found, debt = Counter(unbacked(page)), Counter(listed()["debt"].get(page, []))
-    assert sorted((found - debt).elements()) == [], "new numbers: quote them in docs/sentences.yaml, or leave them out"
-    assert sorted((debt - found).elements()) == [], "no longer in the page: strike them out in tests/unbacked.yaml"
+    numbers, debt = Counter(unbacked(page)), Counter(listed()["debt"].get(page, []))
+    assert sorted((numbers - debt).elements()) == [], "new numbers: quote them in docs/sentences.yaml, or leave them out"
+    assert sorted((debt - numbers).elements()) == [], "no longer in the page: strike them out in tests/unbacked.yaml"
 
 
 def test_the_first_figure_shows_what_its_table_says():
@@ -103,7 +103,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(
-    ("place", "text"),
+    ("cell", "text"),
     [
         ("t | a | 1 | kept", ".25"),
         ("t | a | 1 | kept #3", ".40"),
@@ -115,18 +115,18 @@ TABLE = [
         ("t | a | 1 | kept − t | a, | kept", "−.75"),
     ],
 )
-def test_a_number_of_a_sentence_is_that_of_its_cell(place, text):
-    assert number(place, {"t": TABLE}.__getitem__) == text
+def test_a_number_of_a_sentence_is_that_of_its_cell(cell, text):
+    assert number(cell, {"t": TABLE}.__getitem__) == text
 
 
 def test_a_sentence_takes_the_numbers_of_its_cells_and_leaves_the_rest_of_a_page():
     page = "Of .99 it keeps .99\n(.99), not .99."
-    told = ["it keeps {t | a | 1 | kept} ({t | a | 1 | kept #2}), not"]
-    assert with_numbers(page, told, {"t": TABLE}.__getitem__) == "Of .99 it keeps .25\n(.10), not .99."
+    quotes = ["it keeps {t | a | 1 | kept} ({t | a | 1 | kept #2}), not"]
+    assert with_numbers(page, quotes, {"t": TABLE}.__getitem__) == "Of .99 it keeps .25\n(.10), not .99."
 
 
 @pytest.mark.parametrize(
-    ("page", "told", "why"),
+    ("page", "sentence", "why"),
     [
         ("It keeps .25.", "It loses {t | a | 1 | kept}.", "expected a page to hold this once, it does 0 times: It loses"),
         ("It keeps .25. It keeps .25.", "It keeps {t | a | 1 | kept}.", "it does 2 times"),
@@ -135,9 +135,9 @@ def test_a_sentence_takes_the_numbers_of_its_cells_and_leaves_the_rest_of_a_page
         ("It keeps .25.", "It keeps {t | a | 1 | kept #4}.", r"expected 4 numbers in the cell .*, it says '0.25 \[0.10 to 0.40\]'"),
     ],
 )
-def test_a_sentence_that_a_page_or_table_does_not_hold_is_refused(page, told, why):
+def test_a_sentence_that_a_page_or_table_does_not_hold_is_refused(page, sentence, why):
     with pytest.raises(LabError, match=why):
-        with_numbers(page, [told], {"t": TABLE}.__getitem__)
+        with_numbers(page, [sentence], {"t": TABLE}.__getitem__)
 
 
 def test_numbers_that_nothing_generates_are_found():
@@ -163,11 +163,13 @@ def test_a_quoted_table_follows_the_rows_beside_a_report(monkeypatch):
         "condition": ["memory/one", "baselines/rag_a", "baselines/rag_b", "memory/one"],
     })  # fmt: skip
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
-    sides = {"memory": {"condition": "memory/*"}, "best rag": {"condition": "baselines/rag_*"}}
+    columns = {"memory": {"condition": "memory/*"}, "best rag": {"condition": "baselines/rag_*"}}
     rows_of = {"first": {"setting": "a"}, "second": {"setting": "b"}}
-    told = Quoted(head="asked", where={"reference": "any"}, columns=sides, rows=rows_of, text={"first": {"memory": "**{}**"}})
-    assert list(told.lines())[2:] == ["| first | **0.75** | 0.50 |", "| second | 1.00 | – |"]
-    other = Quoted(head="asked", where={"reference": "any"}, columns=sides, rows=rows_of, cells={"second": {"best rag": {"setting": "a"}}})
+    table = Quoted(head="asked", where={"reference": "any"}, columns=columns, rows=rows_of, text={"first": {"memory": "**{}**"}})
+    assert list(table.lines())[2:] == ["| first | **0.75** | 0.50 |", "| second | 1.00 | – |"]
+    other = Quoted(
+        head="asked", where={"reference": "any"}, columns=columns, rows=rows_of, cells={"second": {"best rag": {"setting": "a"}}}
+    )
     assert list(other.lines())[3] == "| second | 1.00 | 0.50 |"
 
 
@@ -179,9 +181,9 @@ def test_a_quoted_table_says_what_an_answer_costs_and_marks_an_invalid_cell(monk
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
     columns = {name: {"condition": f"memory/{name}"} for name in ("one", "two (k=3)", "*", "three")}
     text = "{} k={k}, {tokens} tokens, {ms} ms"
-    told = Quoted(head="", where={"reference": "any"}, columns=columns, rows={"a": {}}, shown=dict.fromkeys(columns, text))
-    said = "0.75 k=1, 50 tokens, 11 ms"
-    assert list(told.lines())[2] == f"| a | {said} | INVALID | {said} | – |"
+    table = Quoted(head="", where={"reference": "any"}, columns=columns, rows={"a": {}}, shown=dict.fromkeys(columns, text))
+    shown = "0.75 k=1, 50 tokens, 11 ms"
+    assert list(table.lines())[2] == f"| a | {shown} | INVALID | {shown} | – |"
 
 
 def test_a_quoted_table_says_who_computed_the_answers_where_the_rows_know(monkeypatch):
@@ -191,12 +193,12 @@ def test_a_quoted_table_says_who_computed_the_answers_where_the_rows_know(monkey
     )
     conditions = {name: {"condition": f"memory/{name}"} for name in ("one", "two", "three")}
     columns, shown = {"the memory": {}, "computed by": {}}, {"computed by": "{by}"}
-    told = Quoted(head="asked", where={"reference": "any"}, columns=columns, rows=conditions, shown=shown)
+    table = Quoted(head="asked", where={"reference": "any"}, columns=columns, rows=conditions, shown=shown)
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows)
     lines = ["| one | 0.75 | program, model copies 0.75 |", "| two | 0.75 | model |", "| three | – | – |"]
-    assert list(told.lines())[1:] == ["|---|--:|---|", *lines]
+    assert list(table.lines())[1:] == ["|---|--:|---|", *lines]
     monkeypatch.setattr(quoted, "_rows", lambda reference: rows.drop(columns=list(counts)))
-    assert list(told.lines()) == ["| asked | the memory |", "|---|--:|", "| one | 0.75 |", "| two | 0.75 |", "| three | – |"]
+    assert list(table.lines()) == ["| asked | the memory |", "|---|--:|", "| one | 0.75 |", "| two | 0.75 |", "| three | – |"]
 
 
 def test_a_copied_table_may_be_the_second_of_its_head_and_show_some_rows():

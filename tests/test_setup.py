@@ -19,14 +19,14 @@ def name(text: str) -> str:
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    found = {}
+    versions = {}
     for line in lines:
         package, equals, version = line.partition(";")[0].partition("==")  # behind it: on which systems
         assert equals and re.fullmatch(r"[0-9][0-9A-Za-z.]*", version), (
             f"{line} is not pinned as name==version, without a local tag or a hash"
         )
-        found[name(package)] = version
-    return found
+        versions[name(package)] = version
+    return versions
 
 
 def direct(project):
@@ -86,8 +86,8 @@ def test_ci_is_lint_and_tests():
 def test_help_has_a_line_for_every_target():
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
-    said = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert {line.split()[1] for line in said.splitlines()} == targets
+    output = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[1] for line in output.splitlines()} == targets
     wanted = "datasets base-model base-model-card eval-baselines grid grid-plan report lab lint test bench clean"
     assert set(wanted.split()) <= targets
 
@@ -106,18 +106,18 @@ def test_outside_the_environment_the_command_line_says_where_it_is():
 
 
 def test_what_is_read_or_printed_says_hippo():
-    places = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "hippo_core").rglob("*.*"))
-    texts = {path: path.read_text(encoding="utf-8") for path in places if path.suffix in (".py", ".md", ".j2", ".ipynb")}
+    paths = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "hippo_core").rglob("*.*"))
+    texts = {path: path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".j2", ".ipynb")}
     assert {path.name for path, text in texts.items() if "python -m hippo_core " in text} == set()
 
 
 def test_the_lab_opens_at_the_root_in_the_folder_of_the_notebooks_and_for_root_too(tmp_path):
     (tmp_path / "id").write_text("#!/bin/sh\necho ${HIPPO_UID}\n")
     (tmp_path / "id").chmod(0o755)
-    said = {}
+    outputs = {}
     for user in ("0", "1000"):
         around = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HIPPO_UID": user}
         command = ["make", "-n", "-o", ".venv/.ready", "lab"]
-        said[user] = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=True).stdout
-    assert all(f'--ServerApp.root_dir="{ROOT}" --LabApp.default_url=/lab/tree/notebooks' in text for text in said.values())
-    assert ["--allow-root" in said[user] for user in ("0", "1000")] == [True, False]
+        outputs[user] = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=True).stdout
+    assert all(f'--ServerApp.root_dir="{ROOT}" --LabApp.default_url=/lab/tree/notebooks' in text for text in outputs.values())
+    assert ["--allow-root" in outputs[user] for user in ("0", "1000")] == [True, False]

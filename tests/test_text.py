@@ -83,16 +83,16 @@ def test_words_of_every_script_and_whole_numbers(text, expected):
 
 @pytest.mark.parametrize("suite", ["episodic", "episodic_multi", "semantic", "spatial", "babi"])
 def test_the_texts_of_generated_suites_split_as_they_always_did(suite):
-    told = list(worlds(suite, n=60))
-    texts = {text for world in told for text in (*(fact.text for fact in world.facts), *(item.question for item in world.items))}
-    texts |= {answer for world in told for item in world.items for answer in item.answers}
+    drawn = list(worlds(suite, n=60))
+    texts = {text for world in drawn for text in (*(fact.text for fact in world.facts), *(item.question for item in world.items))}
+    texts |= {answer for world in drawn for item in world.items for answer in item.answers}
     assert all(words(text) == re.findall(r"\w+(?:'\w+)*", text.lower()) for text in texts)
     bare = str.maketrans("", "", string.punctuation)
     assert all(normalise(text) == " ".join(word for word in text.lower().translate(bare).split() if word not in ARTICLES) for text in texts)
 
 
 def test_texts_inside_values_are_normal():
-    told = {"text": "Zoe\u0308\u2019s", "answers": ["a\u00a0b", 3, None]}
-    assert normal_values(told, "a line") == {"text": "Zo\u00eb's", "answers": ["a b", 3, None]}
+    values = {"text": "Zoe\u0308\u2019s", "answers": ["a\u00a0b", 3, None]}
+    assert normal_values(values, "a line") == {"text": "Zo\u00eb's", "answers": ["a b", 3, None]}
     with pytest.raises(LabError, match=r"f.jsonl:2 holds half of a character"):
         normal_values({"a": ["\ud83d"]}, "f.jsonl:2")

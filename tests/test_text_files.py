@@ -17,7 +17,7 @@ ENTRY |= {"source": "https://example.org/repository text.txt", "commit": "0" * 4
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def lab_dir(tmp_path, monkeypatch):
     """A lab that lists one text, and a folder that has it."""
     (tmp_path / "params").mkdir()
     (tmp_path / "params/data.yaml").write_text(yaml.safe_dump({"folder": None, "files": {"text": ENTRY}}))
@@ -54,22 +54,22 @@ def test_every_listed_file_is_what_the_list_says():
 
 
 @pytest.mark.parametrize("named", ["variable", "relative variable", "setting"])
-def test_the_folder_is_named_by_the_variable_or_in_the_list(place, monkeypatch, named):
+def test_the_folder_is_named_by_the_variable_or_in_the_list(lab_dir, monkeypatch, named):
     assert text_files.data_folder() is None
     if named == "setting":
-        (place / "params/data.yaml").write_text(yaml.safe_dump({"folder": "texts", "files": {"text": ENTRY}}))
+        (lab_dir / "params/data.yaml").write_text(yaml.safe_dump({"folder": "texts", "files": {"text": ENTRY}}))
     else:
-        monkeypatch.setenv("HIPPO_DATA", "texts" if named.startswith("relative") else str(place / "texts"))
+        monkeypatch.setenv("HIPPO_DATA", "texts" if named.startswith("relative") else str(lab_dir / "texts"))
     assert text_files.why_missing(["text"]) is None
     assert text_files.read_text("text") == TEXT
-    assert text_files.path_of("text") == place / "texts/some/text.txt"
+    assert text_files.path_of("text") == lab_dir / "texts/some/text.txt"
 
 
 @pytest.mark.parametrize("folder", ["", "nowhere"])
-def test_a_file_that_is_not_there_is_one_line(place, monkeypatch, folder):
+def test_a_file_that_is_not_there_is_one_line(lab_dir, monkeypatch, folder):
     monkeypatch.setenv("HIPPO_DATA", folder)
     reason = text_files.why_missing(["text"])
-    expected = str(place / "nowhere/some/text.txt") if folder else "no folder is named"
+    expected = str(lab_dir / "nowhere/some/text.txt") if folder else "no folder is named"
     where = f"{'expected ' * bool(folder)}{expected}"
     assert reason == f"text missing (A text): {where}; set HIPPO_DATA to a folder with the files of data/README.md"
     for read in (text_files.require, text_files.read_text, text_files.path_of):
@@ -77,23 +77,23 @@ def test_a_file_that_is_not_there_is_one_line(place, monkeypatch, folder):
             read("text")
 
 
-def test_another_content_is_an_error_that_says_where_the_right_one_is(place, monkeypatch):
-    monkeypatch.setenv("HIPPO_DATA", str(place / "texts"))
-    (place / "texts/some/text.txt").write_text("Another one.\n")
-    found = sha256(b"Another one.\n").hexdigest()
+def test_another_content_is_an_error_that_says_where_the_right_one_is(lab_dir, monkeypatch):
+    monkeypatch.setenv("HIPPO_DATA", str(lab_dir / "texts"))
+    (lab_dir / "texts/some/text.txt").write_text("Another one.\n")
+    actual = sha256(b"Another one.\n").hexdigest()
     for read in (text_files.read_text, text_files.path_of):
         with pytest.raises(LabError) as error:
             read("text")
-        came = f"expected SHA-256 {ENTRY['sha256']} (25 bytes), got {found} (13 bytes)"
-        assert str(error.value) == f"text at {place}/texts/some/text.txt: {came}; take it from {ENTRY['source']} at {ENTRY['commit']}"
+        came = f"expected SHA-256 {ENTRY['sha256']} (25 bytes), got {actual} (13 bytes)"
+        assert str(error.value) == f"text at {lab_dir}/texts/some/text.txt: {came}; take it from {ENTRY['source']} at {ENTRY['commit']}"
 
 
-def test_a_name_that_is_not_listed_lists_those_that_are(place):
+def test_a_name_that_is_not_listed_lists_those_that_are(lab_dir):
     with pytest.raises(LabError, match="unknown text file 'novel'; legal: text"):
         text_files.require("novel")
 
 
-def test_a_path_may_not_leave_the_folder(place):
-    (place / "params/data.yaml").write_text(yaml.safe_dump({"files": {"text": {**ENTRY, "path": "../text.txt"}}}))
+def test_a_path_may_not_leave_the_folder(lab_dir):
+    (lab_dir / "params/data.yaml").write_text(yaml.safe_dump({"files": {"text": {**ENTRY, "path": "../text.txt"}}}))
     with pytest.raises(LabError, match=r"params/data.yaml: files.text.path: .*below a folder"):
         text_files.listed()

@@ -42,28 +42,28 @@ print(home())
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Built in a folder of links, so that nothing of the build is left in the checkout, and in one where files of an earlier build lie."""
-    place, out = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("wheel")
+    folder, out = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("wheel")
     for name in SOURCES:
-        (place / name).symlink_to(ROOT / name)
-    stale = place / "build/lib/hippo_core/gone.py"
+        (folder / name).symlink_to(ROOT / name)
+    stale = folder / "build/lib/hippo_core/gone.py"
     stale.parent.mkdir(parents=True)
     stale.touch()
     command = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--no-index", "-q", "-w", str(out)]
-    subprocess.run(command, cwd=place, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return next(out.iterdir())
 
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
     """An environment with the wheel, and with the libraries of this one by a line that does not start its editable install."""
-    place = tmp_path_factory.mktemp("fresh")
-    venv.create(place)
-    python = str(place / "bin/python")
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder)
+    python = str(folder / "bin/python")
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "-q", str(wheel)]
     subprocess.run(command, check=True, capture_output=True)
-    packages = place / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+    packages = folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    return place, packages
+    return folder, packages
 
 
 def called(installed, tmp_path, *words):
@@ -118,16 +118,16 @@ def test_it_loads_and_remembers_from_another_folder_and_writes_to_the_user_s_own
 def test_the_kernels_of_the_readme_run_where_the_lab_s_packages_are_missing(installed, tmp_path):
     blocked = "import sys\nsys.modules.update(dict.fromkeys(('pandas', 'yaml', 'pydantic', 'transformers')))\n"
     ran = called(installed, tmp_path, "python", "-c", f"{blocked}import torch\ntorch.manual_seed(1)\n{KERNELS}")
-    found, likeness = ran.stdout.splitlines()
-    assert found == "tensor(7)" and float(likeness.strip("tensor([])")) > 0.99, ran.stderr
+    output, likeness = ran.stdout.splitlines()
+    assert output == "tensor(7)" and float(likeness.strip("tensor([])")) > 0.99, ran.stderr
     refused = called(installed, tmp_path, "python", "-c", f"{blocked}from hippo_core import Memory")
     assert "ImportError: hippo_core.Memory needs" in refused.stderr and "install hippo-core[lab]" in refused.stderr
 
 
 def test_the_command_says_what_needs_a_checkout(installed, tmp_path):
     before = files_of(installed[1])
-    told = called(installed, tmp_path, "hippo", "run", "--help")
-    assert told.returncode == 0 and "preset=baselines/core" in told.stdout
+    help_page = called(installed, tmp_path, "hippo", "run", "--help")
+    assert help_page.returncode == 0 and "preset=baselines/core" in help_page.stdout
     refused = called(installed, tmp_path, "hippo", "grid", "smoke")
     assert refused.returncode == 2
     assert re.fullmatch(r"hippo grid needs a checkout of the lab, this is a wheel; [^\n]*HIPPO_ROOT[^\n]*\n", refused.stderr)

@@ -40,9 +40,9 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_plain_is_refused_in_a_line(tmp_path, text, why):
     (tmp_path / "x.yaml").write_text(text)
-    with pytest.raises(LabError) as told:
+    with pytest.raises(LabError) as error:
         read_yaml(tmp_path / "x.yaml")
-    assert why in str(told.value) and "\n" not in str(told.value) and len(str(told.value)) < 600
+    assert why in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 600
 
 
 @pytest.mark.parametrize("content", [b"a: \xff", "a: \u00e9".encode("latin-1"), "a: 1".encode("utf-16")], ids=["byte", "latin", "utf-16"])

@@ -18,4 +18,4 @@ def texts_of(content: Any) -> list[str]:
     if isinstance(content, str):
         return [content]
     inner = content.values() if isinstance(content, dict) else content if isinstance(content, list | tuple) else ()
-    return [text for one in inner for text in texts_of(one)]
+    return [text for part in inner for text in texts_of(part)]

@@ -50,7 +50,7 @@ def unbacked_in(text: str) -> list[str]:
 
 def main() -> None:
     """Print the list."""
-    debt = {page: found for page in pages() if (found := unbacked(page))}
+    debt = {page: numbers for page in pages() if (numbers := unbacked(page))}
     for page, numbers in debt.items():
         print("\n".join(wrap(f"{page}: {json.dumps(numbers, ensure_ascii=False)}", 140, subsequent_indent="    ", break_long_words=False)))
 

@@ -19,7 +19,7 @@ from hippo_core.protocols.questions.report.contract import said
 from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
 from hippo_core.results.conditions import INVALID, base, is_control
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import count, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.paired import Comparison
@@ -52,18 +52,18 @@ class AblatePanel(RunPanel):
         self._sweeps: list[Sweep] = []
         self.table = ItemTable(columns=COLUMNS, label="ablations")
         self.table.observe(self._choose, "selected")
-        self._picture, self._said = ipywidgets.HTML(), ipywidgets.HTML()
+        self._picture, self._error = ipywidgets.HTML(), ipywidgets.HTML()
         self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[])
         self.sweep.observe(lambda _: self._draw(), "value")
         self.grid = ipywidgets.Dropdown(description="Grid", options=grid_names())
         self.missing = ipywidgets.Button(description="Run what is missing", icon="play", layout={"width": "180px"})
         self.missing.tooltip = "Run the cells of this grid that the run has no finished record of; what is finished is kept"
         self.missing.on_click(lambda _: self.run_missing())
-        for one in (self.sweep, self.grid):
-            one.style.description_width, one.layout.width = "initial", "auto"
+        for dropdown in (self.sweep, self.grid):
+            dropdown.style.description_width, dropdown.layout.width = "initial", "auto"
         self._work = ipywidgets.VBox([])
         row = ipywidgets.HBox([self.grid, self.missing], layout={"flex_flow": "row wrap"})
-        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self.sweep, self._picture, row, self._said, self._work]
+        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self.sweep, self._picture, row, self._error, self._work]
         self.widget = ipywidgets.VBox(shown)
         self.choices.fill()
 
@@ -72,9 +72,9 @@ class AblatePanel(RunPanel):
         try:
             view = self._start(self.grid.value, run_id=self.choices["run"] or self.grid.value)
         except LabError as error:
-            self._said.value = piece("note", error)
+            self._error.value = piece("note", error)
             return
-        self._said.value = ""
+        self._error.value = ""
         self._work.children = (view,)
         following = getattr(view, "following", None)
         if following is not None:
@@ -94,7 +94,9 @@ class AblatePanel(RunPanel):
     def _default(self, name: str, values: Sequence[str]) -> str:
         if name == "suite":  # the first that has ablations
             index = self._index
-            return next((one for one in values if any(_memories(index.conditions(one, two)) for two in index.regimes(one))), values[0])
+            return next(
+                (value for value in values if any(_memories(index.conditions(value, regime)) for regime in index.regimes(value))), values[0]
+            )
         if name == "full":
             return self._memory(values) or values[0]
         return super()._default(name, values)
@@ -120,25 +122,25 @@ class AblatePanel(RunPanel):
         index = self._index
         setting, asked, full = (self.choices[name] for name in ("suite", "regime", "full"))
         names = ablations_of(full, index.conditions(setting, asked))
-        sides = {name: (name, index.regime(setting, name, asked)) for name in (full, *names)}
+        conditions = {name: (name, index.regime(setting, name, asked)) for name in (full, *names)}
         cells = index.of(setting)
-        wanted = [(condition, regime) in sides.values() for condition, regime in zip(cells["condition"], cells["regime"], strict=True)]
+        wanted = [(condition, regime) in conditions.values() for condition, regime in zip(cells["condition"], cells["regime"], strict=True)]
         rows = index.rows(cells[wanted])
         measure = next((name for name in RECALLS if name in rows and rows.loc[rows["condition"] == full, name].notna().any()), "")
         for name in names:
-            answers = summaries.pair(rows, sides[name], sides[full])
+            answers = summaries.pair(rows, conditions[name], conditions[full])
             if answers is not None and answers.n:
-                self.results[name] = answers, summaries.pair(rows, sides[name], sides[full], measure) if measure else None
+                self.results[name] = answers, summaries.pair(rows, conditions[name], conditions[full], measure) if measure else None
         if not self.results:
-            raise LabError(f"No ablation of {look(full).label} was asked the questions that it was asked.")
+            raise LabError(f"No ablation of {style_of(full).label} was asked the questions that it was asked.")
         broken = index.broken(setting, (full, *names), asked)
         self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
-        self._head.value += "".join(piece("note", one) for one in (*index.left_out, *said(broken)))
-        invalid = {one.condition for one in broken}
+        self._head.value += "".join(piece("note", note) for note in (*index.left_out, *said(broken)))
+        invalid = {violation.condition for violation in broken}
         return [
             {
                 "id": name,
-                "name": look(name).label + (f" ({INVALID})" if name in invalid else ""),
+                "name": style_of(name).label + (f" ({INVALID})" if name in invalid else ""),
                 "n": answers.n,
                 "score": answers.mean_a,
                 "answers": _bar(answers),
@@ -153,11 +155,11 @@ class AblatePanel(RunPanel):
             return
         self.table.selected = ""  # a row opens, as a button does: the same one may be chosen again
         if self._on_choose:
-            told = {name: self.choices[name] for name in ("run", "suite", "regime")}
+            chosen_run = {name: self.choices[name] for name in ("run", "suite", "regime")}
             try:
-                self._on_choose(**told, a=chosen, b=self.choices["full"])
+                self._on_choose(**chosen_run, a=chosen, b=self.choices["full"])
             except LabError as error:
-                self._said.value = piece("note", error)
+                self._error.value = piece("note", error)
 
     def _find_sweeps(self) -> None:
         """The axes along which the cells of this model and suite stand."""
@@ -165,7 +167,7 @@ class AblatePanel(RunPanel):
             cells = self._index.cells
             suite = self._index.of(self.choices["suite"])["suite"].iloc[0]
             self._sweeps = sweeps(cells[(cells["model"] == self.choices["model"]) & (cells["suite"] == suite)])
-        self.sweep.options = [(_axis(one), place) for place, one in enumerate(self._sweeps)]
+        self.sweep.options = [(_axis(sweep), index) for index, sweep in enumerate(self._sweeps)]
         self.sweep.value = 0 if self._sweeps else None
         self.sweep.layout.display = "" if self._sweeps else "none"
         self._draw()
@@ -189,7 +191,7 @@ class AblatePanel(RunPanel):
 
 def ablations_of(full: str, conditions: Sequence[str]) -> list[str]:
     """Those of the conditions that extend the preset of a memory, or override settings of it; controls are none of them."""
-    return [one for one in conditions if one != full and not is_control(one) and _of(base(one), base(full))]
+    return [name for name in conditions if name != full and not is_control(name) and _of(base(name), base(full))]
 
 
 def _of(preset: str, memory: str) -> bool:
@@ -201,14 +203,14 @@ def _of(preset: str, memory: str) -> bool:
 
 def _memories(conditions: Sequence[str]) -> list[str]:
     """The memories that have an ablation among the conditions."""
-    own = [one for one in conditions if base(one).split("/")[0] not in ("baselines", "controls", "ablations") and not is_control(one)]
-    return [one for one in own if ablations_of(one, conditions)]
+    own = [name for name in conditions if base(name).split("/")[0] not in ("baselines", "controls", "ablations") and not is_control(name)]
+    return [name for name in own if ablations_of(name, conditions)]
 
 
 def _full(rows: Frame, name: str, measure: str) -> dict[str, str]:
     recall = f", {RECALLS[measure]} for {share(rows[measure].mean())}" if measure else ""
     answered = f"{share(rows['score'].mean())} of {count(rows['score'].notna().sum())} questions answered right"
-    return {"name": look(name).label, "said": f"{answered}{recall}", "recall": RECALLS.get(measure, "not measured")}
+    return {"name": style_of(name).label, "said": f"{answered}{recall}", "recall": RECALLS.get(measure, "not measured")}
 
 
 def _bar(result: Comparison | None) -> list[float | None]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 
 from hippo_core.dashboard import page
-from hippo_core.dashboard.bench import (
+from hippo_core.dashboard.controls import Controls
+from hippo_core.dashboard.session import (
     OWN,
-    Bench,
     Scene,
+    Session,
     SettingChange,
     Setup,
     command,
@@ -24,7 +25,6 @@ from hippo_core.dashboard.bench import (
     scenes_of,
     upload,
 )
-from hippo_core.dashboard.controls import Controls
 from hippo_core.dashboard.sleep import SleepSection
 from hippo_core.dashboard.turns import Turns
 from hippo_core.errors import LabError
@@ -53,9 +53,9 @@ class AskPanel:
         changed: Callable[[str], None] = lambda html: None,
     ) -> None:
         self.setup, self.before_setup = Setup(model, preset), Setup(model, preset, {"control": "empty"})
-        self.bench, self.scenes = Bench(), list[Scene]()
+        self.session, self.scenes = Session(), list[Scene]()
         self.flip: SettingChange | None = None
-        self._changed, self.turns, self.sleep = changed, Turns(self._said, self._answering), SleepSection(self.bench)
+        self._changed, self.turns, self.sleep = changed, Turns(self._on_turn, self._answering), SleepSection(self.session)
         self._make_widgets(model, preset)
         self._draw_controls()
         self.sleep.show(self.scene, self.setup)
@@ -88,23 +88,23 @@ class AskPanel:
         self.status, self.answer, self.gate, self.all, self.lines = (w.HTML() for _ in range(5))
         self.switches = w.VBox()
         heading = w.HTML("<b>Switches</b>")
-        told = w.VBox(
+        left = w.VBox(
             [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
         )
-        told.layout = {"width": "330px", "flex": "0 0 auto"}
-        for one in (self.model, self.preset, self.source, self.world):
-            one.layout.width = "auto"
-        for one in (self.file, self.teach):
-            one.layout.flex = "1 1 0"
+        left.layout = {"width": "330px", "flex": "0 0 auto"}
+        for widget in (self.model, self.preset, self.source, self.world):
+            widget.layout.width = "auto"
+        for widget in (self.file, self.teach):
+            widget.layout.flex = "1 1 0"
         row = w.HBox([self.question, self.ask])
         more = w.HBox([self.ask_all, self.count, self.reproduce])
         middle = w.VBox(
-            [row, w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.brought, more, self.all, self.lines, self.gate]
+            [row, w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.gains, more, self.all, self.lines, self.gate]
         )
         middle.layout = {"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}
         right = w.VBox([w.HBox([heading, self.reset], layout={"justify_content": "space-between"}), self.switches])
         right.layout = {"width": "350px", "flex": "0 0 auto"}
-        self.widget = w.HBox([told, middle, right], layout={"flex_flow": "row wrap", "align_items": "flex-start"})
+        self.widget = w.HBox([left, middle, right], layout={"flex_flow": "row wrap", "align_items": "flex-start"})
         self.model.observe(lambda change: self._switch_model(change["new"]), names="value")
         self.preset.observe(lambda change: self._switch_preset(change["new"]), names="value")
         self.source.observe(lambda change: self._safely(self._load_suite, change["new"]), names="value")
@@ -128,9 +128,9 @@ class AskPanel:
 
     def html(self) -> str:
         """The panel's state with no kernel and no network."""
-        told = "; ".join(f"{name} {value}" for name, value in self._state().items())
-        texts = "".join(page.Markup("<li>{}</li>").format(one.statement.text) for one in self.scene.observations[:50])
-        head = page.framed(f"<h4>{page.escape(told)}</h4><ol>{texts}</ol><h4>{page.escape(self.question.value)}</h4>")
+        state = "; ".join(f"{name} {value}" for name, value in self._state().items())
+        texts = "".join(page.Markup("<li>{}</li>").format(observation.statement.text) for observation in self.scene.observations[:50])
+        head = page.framed(f"<h4>{page.escape(state)}</h4><ol>{texts}</ol><h4>{page.escape(self.question.value)}</h4>")
         return "".join(
             [
                 head,
@@ -146,7 +146,7 @@ class AskPanel:
             {} if self.setup.recall else {"recall": "off"}
         )
 
-    def _say(self, text: str, bad: bool = False) -> None:
+    def _show_line(self, text: str, bad: bool = False) -> None:
         self.status.value = page.line(text, bad)
         self._changed(self.html())
 
@@ -166,17 +166,17 @@ class AskPanel:
         scene = self.scene
         if not scene.observations:
             raise LabError("there is nothing to teach: type or paste a sentence a line, drop a file, or choose a suite")
-        yield from self._told(scene, self.setup)
+        yield from self._taught(scene, self.setup)
         self._show_gate()
         yield f"{len(scene.observations)} sentences are told; ask."
 
-    def _told(self, scene: Scene, setup: Setup) -> Iterator[str]:
+    def _taught(self, scene: Scene, setup: Setup) -> Iterator[str]:
         self.progress.value = 0
-        if self.bench.loads(setup.model):
+        if self.session.loads(setup.model):
             yield f"Loading {setup.model}: some seconds, once"
         of = len(scene.observations)
         self.progress.max = max(1, of)
-        for done in self.bench.teach(scene, setup):
+        for done in self.session.teach(scene, setup):
             self.progress.value = done
             if done < of:
                 yield f"{done:,} of {of:,} sentences are told"
@@ -185,13 +185,13 @@ class AskPanel:
         scene, setup, question, item = self.scene, self.setup, self.question.value, self.item
         if not scene.observations and setup.recall:
             raise LabError("there is nothing to ask about: teach a sentence first")
-        yield from self._told(scene, setup)
-        answer = self.bench.ask(scene, setup, question, item)
+        yield from self._taught(scene, setup)
+        answer = self.session.ask(scene, setup, question, item)
         before = self.flip.now if self.flip and self.flip.question == question else None
         self.flip = SettingChange(question, answer, before)
         score = score_item(scene.suite, scene.world, item, answer.text)["score"] if item and scene.suite and scene.world else None
         self.answer.value = page.answer(
-            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.bench.pictures(scene, setup, answer)
+            self.flip, item.answers[0] if item else None, None if score is None else score > 0, self.session.pictures(scene, setup, answer)
         )
         self._show_gate()
         if self.lines.value:  # those that were asked for stand for what is shown
@@ -208,15 +208,15 @@ class AskPanel:
         yield "Awake again. Tick \u201cmemory off\u201d to ask the model without recall." if setup.recall else ""
 
     def _wake(self) -> None:
-        self.bench.wake(self.setup.model)
+        self.session.wake(self.setup.model)
         self._show_sleep()
-        self.turns.start(self._answering()) if self.flip else self._say("")
+        self.turns.start(self._answering()) if self.flip else self._show_line("")
 
     def _show_sleep(self) -> None:
         self.sleep.show(self.scene, self.setup)
 
     def _show_gate(self) -> None:
-        self.gate.value = page.decided(self.bench.decisions)
+        self.gate.value = page.decided(self.session.decisions)
 
     def _asking_all(self) -> Iterator[str]:
         if self.source.value == OWN:
@@ -227,7 +227,7 @@ class AskPanel:
         rows: list[list[dict[str, Any]]] = []
         for setup in (self.before_setup, self.setup):
             rows.append([])
-            for row in self.bench.ask_all(scenes, setup):
+            for row in self.session.ask_all(scenes, setup):
                 rows[-1].append(row)
                 self.progress.value = sum(map(len, rows))
                 yield f"{len(rows[-1])} of {total} questions, {'before' if len(rows) == 1 else 'after'} the change"
@@ -238,10 +238,10 @@ class AskPanel:
     def _show_lines(self) -> None:
         lines = [
             ("Command", command(self.scene, self.setup, self.count.value)),
-            ("Python", python(self.scene, self.setup, self.question.value, self.bench.consolidated(self.setup.model))),
+            ("Python", python(self.scene, self.setup, self.question.value, self.session.consolidated(self.setup.model))),
         ]
         self.lines.value = page.code(*lines)
-        self._say("")
+        self._show_line("")
 
     def _set(self, key: str, value: Any) -> None:
         setup = self.setup.changed(key, value)
@@ -270,7 +270,7 @@ class AskPanel:
     def _switch_model(self, model: str) -> None:
         if reason := missing(load_spec(model)):
             self.model.value = self.setup.model
-            self._say(reason, bad=True)
+            self._show_line(reason, bad=True)
             return
         self._switch(replace(self.setup, model=model))
 
@@ -282,13 +282,13 @@ class AskPanel:
         self.world.layout.display = "none" if own else ""
         self.world.options = [scene.name for scene in self.scenes]
         self.sentences.disabled = not own
-        self._load_world(self.world.value) if self.scenes else self._say("")
+        self._load_world(self.world.value) if self.scenes else self._show_line("")
 
     def _load_world(self, _: Any) -> None:
         scene = self.scene
         if scene.world is None:
             return
-        self.sentences.value = "\n".join(one.statement.text for one in scene.observations)
+        self.sentences.value = "\n".join(observation.statement.text for observation in scene.observations)
         self.flip = None
         self.sleep.forget_questions()
         questions = [item.question for item in scene.world.items]
@@ -296,10 +296,10 @@ class AskPanel:
         self.question.value = questions[0]
 
     def _take_file(self) -> None:
-        for one in self.file.value:
+        for file in self.file.value:
             self.source.value = OWN
-            self.sentences.value = upload(one["name"], bytes(one["content"]))
-        self._say(f"{len(self.scene.observations)} sentences; Teach tells them")
+            self.sentences.value = upload(file["name"], bytes(file["content"]))
+        self._show_line(f"{len(self.scene.observations)} sentences; Teach tells them")
 
     def answer_now(self) -> "Answer":
         """Answer the question as it stands before this returns, as a notebook's cell wants it. LabError where that cannot be."""
@@ -308,12 +308,12 @@ class AskPanel:
             raise LabError("the question is not answered; the panel says why")
         return self.flip.now
 
-    def _said(self, text: str, wrong: bool, ended: bool) -> None:
+    def _on_turn(self, text: str, wrong: bool, ended: bool) -> None:
         self.sleep.lock(not ended)
         self.cancel.layout.display = "none" if ended else ""
         self.progress.layout.display = "" if self.progress.value and not ended else "none"
         if ended:
-            self._say(text, wrong)
+            self._show_line(text, wrong)
         elif text:
             self.status.value = page.line(text, busy=True)
 
@@ -321,12 +321,12 @@ class AskPanel:
         try:
             do(*values)
         except Exception as error:
-            self._say(in_a_line(error), bad=True)
+            self._show_line(in_a_line(error), bad=True)
 
     def close(self) -> None:
         """Let all stores go."""
         self.turns.cancel()
-        self.bench.close()
+        self.session.close()
         self.widget.close()
 
 

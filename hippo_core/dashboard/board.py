@@ -56,7 +56,7 @@ class Dashboard:
         panel = ComparePanel(self._runs)
         if self._run:
             panel.select(self._run)
-        self._put("Compare", panel.widget)
+        self._fill_tab("Compare", panel.widget)
         return panel
 
     @cached_property
@@ -67,12 +67,12 @@ class Dashboard:
         panel = AblatePanel(self._runs, self._open)
         if self._run:
             panel.choices.fill(wanted={"run": self._run})
-        self._put("Ablate", panel.widget)
+        self._fill_tab("Ablate", panel.widget)
         return panel
 
-    def _put(self, title: str, widget: ipywidgets.Widget) -> None:
-        place = TITLES.index(title)
-        self.widget.children = (*self.widget.children[:place], widget, *self.widget.children[place + 1 :])
+    def _fill_tab(self, title: str, widget: ipywidgets.Widget) -> None:
+        index = TITLES.index(title)
+        self.widget.children = (*self.widget.children[:index], widget, *self.widget.children[index + 1 :])
 
     def _turn(self) -> None:
         if self.widget.selected_index is not None:

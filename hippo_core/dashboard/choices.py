@@ -45,12 +45,12 @@ class Choices:
         self._filling, self.problem = True, ""
         try:
             for name in names[names.index(after) + 1 if after else 0 :]:
-                self._fill_one(name, (wanted or {}).get(name, ""))
+                self._fill_choice(name, (wanted or {}).get(name, ""))
         finally:
             self._filling = False
         self._changed()
 
-    def _fill_one(self, name: str, wanted: str) -> None:
+    def _fill_choice(self, name: str, wanted: str) -> None:
         field, offered = self.fields[name], []
         if not self.problem:
             try:

@@ -17,7 +17,7 @@ from hippo_core.protocols.questions.report.contract import said
 from hippo_core.protocols.questions.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import missing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import run_names
@@ -49,14 +49,14 @@ class ComparePanel(RunPanel):
         self._here = here or Path.cwd()
         self.result: Comparison | None = None
         self._items: list[dict[str, Any]] = []
-        self._sides: tuple[Frame, Frame] | None = None
+        self._tables: tuple[Frame, Frame] | None = None
         self.filters = {name: ipywidgets.Dropdown(description=name.capitalize(), options=[("all", "")]) for name in ("rung", "kind")}
         self.filters["who"] = ipywidgets.Dropdown(description="Show", options=WHO)
         self.table = ItemTable(label="questions")
         self._item = ipywidgets.HTML()
-        for one in self.filters.values():
-            one.style.description_width, one.layout.width, one.layout.margin = "initial", "auto", "2px 14px 2px 2px"
-            one.observe(lambda _: self._filter(), "value")
+        for dropdown in self.filters.values():
+            dropdown.style.description_width, dropdown.layout.width, dropdown.layout.margin = "initial", "auto", "2px 14px 2px 2px"
+            dropdown.observe(lambda _: self._filter(), "value")
         self.table.observe(lambda _: self._show_item(), "selected")
         self._below = ipywidgets.VBox(
             [ipywidgets.HBox(list(self.filters.values()), layout={"flex_flow": "row wrap"}), self.table, self._item]
@@ -73,7 +73,7 @@ class ComparePanel(RunPanel):
         setting, model = _setting(index, suite, model)
         self.choices.fill(wanted={"run": run, "model": model, "suite": setting, "regime": regime, "a": a, "b": b})
         if item:
-            if item not in {one["id"] for one in self.table.rows}:
+            if item not in {row["id"] for row in self.table.rows}:
                 self.filters["who"].value = ALL
             self.table.selected = item
 
@@ -85,9 +85,9 @@ class ComparePanel(RunPanel):
 
     def _conditions(self, name: str) -> list[str]:
         conditions = self._index.conditions(self.choices["suite"], self.choices["regime"])
-        offered = [one for one in conditions if name == "a" or one != self.choices["a"]]
+        offered = [condition for condition in conditions if name == "a" or condition != self.choices["a"]]
         if not offered:
-            alone = f"{look(self.choices['a']).label} is the only condition here; there is nothing to compare it with."
+            alone = f"{style_of(self.choices['a']).label} is the only condition here; there is nothing to compare it with."
             raise LabError(f"{alone}{self._index.but}")
         return offered
 
@@ -96,12 +96,12 @@ class ComparePanel(RunPanel):
         if name == "a":
             return self._memory(values) or values[-1]
         if name == "b":
-            return next((one for one in values if base(one) in summaries.RIVAL_RAGS), values[0])
+            return next((value for value in values if base(value) in summaries.RIVAL_RAGS), values[0])
         return super()._default(name, values)
 
     def _show(self) -> None:
         """Read the rows of both cells and compare them; a line where that cannot be."""
-        self.result, self._sides, self._items = None, None, []
+        self.result, self._tables, self._items = None, None, []
         problem = self.choices.problem
         if not problem:
             try:
@@ -118,24 +118,26 @@ class ComparePanel(RunPanel):
     def _compared(self) -> str:
         index = self._index
         setting, asked, a, b = (self.choices[name] for name in ("suite", "regime", "a", "b"))
-        sides = [(name, index.regime(setting, name, asked)) for name in (a, b)]
-        if asked not in {regime for _, regime in sides}:
+        conditions = [(name, index.regime(setting, name, asked)) for name in (a, b)]
+        if asked not in {regime for _, regime in conditions}:
             raise LabError(f"Neither has answers of its own in the regime {asked}; choose another.")
         cells = index.of(setting)
-        here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in sides]
+        here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in conditions]
         rows = index.rows(cells[here[0] | here[1]])
-        self.result = summaries.pair(rows, sides[0], sides[1])
+        self.result = summaries.pair(rows, conditions[0], conditions[1])
         if self.result is None or not self.result.n:
             raise LabError("A and B were not asked the same questions, or none of them was scored; there is nothing to compare.")
-        first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
-        self._sides = first, second.reindex(first.index.intersection(second.index))
-        self._items = _items(*self._sides)
-        return self._pair(sides) + "".join(piece("note", one) for one in (*index.left_out, *said(index.broken(setting, (a, b), asked))))
+        first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in conditions)
+        self._tables = first, second.reindex(first.index.intersection(second.index))
+        self._items = _items(*self._tables)
+        return self._pair(conditions) + "".join(
+            piece("note", note) for note in (*index.left_out, *said(index.broken(setting, (a, b), asked)))
+        )
 
-    def _pair(self, sides: Sequence[tuple[str, str]]) -> str:
+    def _pair(self, conditions: Sequence[tuple[str, str]]) -> str:
         assert self.result is not None
         words, asked = numbers(self.result), self.choices["regime"]
-        names = [look(name).label + ("" if regime == asked else f", {regime}") for name, regime in sides]
+        names = [style_of(name).label + ("" if regime == asked else f", {regime}") for name, regime in conditions]
         where = ", ".join(self.choices[name] for name in ("run", "model", "suite", "regime"))
         facts = [(label, words[name]) for label, name in FACTS.items()]
         return piece("pair", {**words, "name_a": names[0], "name_b": names[1], "where": where, "facts": facts})
@@ -143,15 +145,15 @@ class ComparePanel(RunPanel):
     def _refill_filters(self) -> None:
         for name in ("rung", "kind"):
             there = {item[name] for item in self._items} - {""}
-            known = [one for one in summaries.RUNGS if one in there] + sorted(there - set(summaries.RUNGS))
+            known = [value for value in summaries.RUNGS if value in there] + sorted(there - set(summaries.RUNGS))
             before = self.filters[name].value
-            self.filters[name].options = [("all", ""), *((one, one) for one in known)]
+            self.filters[name].options = [("all", ""), *((value, value) for value in known)]
             self.filters[name].value = before if before in known else ""
 
     def _filter(self) -> None:
         """The questions that the filters leave."""
         rung, kind, who = (str(self.filters[name].value) for name in ("rung", "kind", "who"))
-        kept = [one for one in self._items if rung in ("", one["rung"]) and kind in ("", one["kind"]) and _is(one["better"], who)]
+        kept = [entry for entry in self._items if rung in ("", entry["rung"]) and kind in ("", entry["kind"]) and _is(entry["better"], who)]
         columns = _columns(self._items)
         if columns != self.table.columns:
             self.table.rows = []
@@ -160,17 +162,17 @@ class ComparePanel(RunPanel):
         self._show_item()
 
     def _show_item(self) -> None:
-        self._item.value = piece("item", self._described(self.table.selected)) if self.table.selected and self._sides else ""
+        self._item.value = piece("item", self._described(self.table.selected)) if self.table.selected and self._tables else ""
 
     def _described(self, key: str) -> dict[str, Any]:
-        assert self._sides is not None
-        rows = [side.loc[key] for side in self._sides]
-        names = [look(self.choices[name]).label for name in ("a", "b")]
-        said = [self._side(letter, name, row) for letter, name, row in zip("AB", names, rows, strict=True)]
+        assert self._tables is not None
+        rows = [table.loc[key] for table in self._tables]
+        names = [style_of(self.choices[name]).label for name in ("a", "b")]
+        answers = [self._answer_view(letter, name, row) for letter, name, row in zip("AB", names, rows, strict=True)]
         first = rows[0]
-        return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": said}
+        return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": answers}
 
-    def _side(self, letter: str, name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer_view(self, letter: str, name: str, row: Mapping[str, Any]) -> dict[str, Any]:
         verdict = verdict_of(row["score"])
         path = Path(os.path.relpath(self._runs / self.choices["run"] / row["record"] / "notebook.ipynb", self._here)).as_posix()
         return {
@@ -195,7 +197,7 @@ def _setting(index: RunIndex, suite: str, model: str) -> tuple[str, str]:
     for column in ("setting", "suite"):
         if (mine := cells[cells[column] == suite]).size:
             model = str(mine["model"].iloc[0])
-            return next(one for one in index.settings(model) if one in set(mine["setting"])), model
+            return next(setting for setting in index.settings(model) if setting in set(mine["setting"])), model
     raise unknown("suite", suite, {*cells["setting"], *cells["suite"]})
 
 
@@ -207,11 +209,11 @@ def _items(first: Frame, second: Frame) -> list[dict[str, Any]]:
     for key, row, other in zip(
         second.index, first.loc[second.index, columns].to_dict("records"), second[columns].to_dict("records"), strict=True
     ):
-        scores = [None if missing(one["score"]) else float(one["score"]) for one in (row, other)]
+        scores = [None if missing(answer["score"]) else float(answer["score"]) for answer in (row, other)]
         better = None if None in scores else (scores[0] > scores[1]) - (scores[0] < scores[1])  # type: ignore[operator]
-        said = {"item": key if several else row["item_id"], "gold": row["answer"], "a": scores[0], "b": scores[1]}
+        cells = {"item": key if several else row["item_id"], "gold": row["answer"], "a": scores[0], "b": scores[1]}
         shown = {"pred_a": shown_text(row["pred"]), "pred_b": shown_text(other["pred"])}
-        items.append({"id": key, **said, **shown, **{name: row[name] for name in ("rung", "kind", "question")}, "better": better})
+        items.append({"id": key, **cells, **shown, **{name: row[name] for name in ("rung", "kind", "question")}, "better": better})
     return items
 
 
@@ -221,8 +223,8 @@ def _is(better: int | None, who: str) -> bool:
 
 def _columns(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Marks where scores are 0 or 1, else the scores."""
-    whole = all(item[side] in (0.0, 1.0, None) for item in items for side in ("a", "b"))
-    score = {"kind": "mark"} if whole else {"kind": "number", "digits": 2}
+    binary = all(item[letter] in (0.0, 1.0, None) for item in items for letter in ("a", "b"))
+    score = {"kind": "mark"} if binary else {"kind": "number", "digits": 2}
     texts = {"item": "Item", "rung": "Rung", "kind": "Kind", "question": "Question", "gold": "Right answer"}
     return [
         *({"name": name, "label": label, "kind": "text"} for name, label in texts.items()),

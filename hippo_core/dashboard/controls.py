@@ -52,9 +52,9 @@ class Controls:
                 widget.style, widget.tooltip = LABEL, key
                 widget.layout.width = "auto"
                 self.by_key[key], self._kinds[key] = widget, kind
-                widget.observe(lambda change, key=key: self._tell(key, change["new"]), names="value")
+                widget.observe(lambda change, key=key: self._notify(key, change["new"]), names="value")
 
-    def _tell(self, key: str, value: Any) -> None:
+    def _notify(self, key: str, value: Any) -> None:
         if not self._silent:
             self._changed(key, _plain(self.by_key[key], value))
 
@@ -72,8 +72,8 @@ class Controls:
 def widget_of(name: str, schema: Mapping[str, Any], value: Any) -> tuple[str, Any] | None:
     """The widget of a setting by its JSON schema, and whether it is a choice, a number or free text; None for what no widget can hold."""
     optional = "anyOf" in schema
-    one = schema["anyOf"][0] if optional else schema
-    kind, options = one.get("type"), NAMED.get(name) or one.get("enum") or ([one["const"]] if "const" in one else None)
+    part = schema["anyOf"][0] if optional else schema
+    kind, options = part.get("type"), NAMED.get(name) or part.get("enum") or ([part["const"]] if "const" in part else None)
     if options:
         return "choice", ipywidgets.Dropdown(options=[*options, *([value] if value not in options else [])], value=value)
     if kind == "boolean":
@@ -81,7 +81,7 @@ def widget_of(name: str, schema: Mapping[str, Any], value: Any) -> tuple[str, An
     if kind in ("integer", "number"):
         if optional or value is None:
             return "number", ipywidgets.Text(value="" if value is None else str(value), placeholder="not set", continuous_update=False)
-        return "number", _number(one, value)
+        return "number", _number(part, value)
     if kind == "string":
         return "text", ipywidgets.Text(value=value, continuous_update=False)
     if kind == "array":

@@ -20,7 +20,7 @@ from hippo_core.protocols.questions.report.contract import Violation, beside, vi
 from hippo_core.protocols.questions.report.found import memory_of
 from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import RUNS, key_of_record, origins_of, rows_of, run_names
 from hippo_core.results.records import damaged as left_out
@@ -41,7 +41,7 @@ class RunIndex:
     @property
     def but(self) -> str:
         """What is said behind a problem where a record is left out, which may be why; empty where none is."""
-        return "".join(f" A record is {one}." for one in self.left_out[:1])
+        return "".join(f" A record is {fault}." for fault in self.left_out[:1])
 
     @property
     def models(self) -> list[str]:
@@ -80,8 +80,8 @@ class RunIndex:
         cells, chosen = self.of(setting), set(conditions)
         judged = cells["condition"].isin(chosen) & cells["regime"].isin([regime, "delayed"])
         near = cells["condition"].isin(set().union(*map(beside, chosen))) & cells["regime"].isin([regime, "delayed"])
-        found = violations(self.rows(cells[near])) if judged.any() else []
-        return [one for one in found if one.record in set(cells.loc[judged, "record"])]
+        broken_clauses = violations(self.rows(cells[near])) if judged.any() else []
+        return [violation for violation in broken_clauses if violation.record in set(cells.loc[judged, "record"])]
 
     def _rows(self, records: Iterable[str]) -> Frame:
         try:
@@ -125,11 +125,11 @@ class RunPanel:
     Args:
         labels: of the dropdowns, by name.
         runs: the folder of all runs; `executed` of the lab where it is None.
-        way_out: what a reader can do where there is no run.
+        remedy: what a reader can do where there is no run.
     """
 
-    def __init__(self, labels: Mapping[str, str], runs: Path | None, way_out: str) -> None:
-        self._runs, self._way_out = runs or root() / RUNS, way_out
+    def __init__(self, labels: Mapping[str, str], runs: Path | None, remedy: str) -> None:
+        self._runs, self._remedy = runs or root() / RUNS, remedy
         self.choices = Choices(labels, self._options, self._default, self._show)
         self._head = ipywidgets.HTML()
         again = ipywidgets.Button(description="Read again", icon="refresh", tooltip="Read the records of this run anew")
@@ -151,16 +151,16 @@ class RunPanel:
         """What a dropdown offers. LabError without a run, which ends in the way out."""
         if name == "run":
             if not (names := run_names(self._runs)):
-                raise LabError(f"No run yet in {self._runs.name}: {self._way_out}.")
-            return [(one, one) for one in names]
+                raise LabError(f"No run yet in {self._runs.name}: {self._remedy}.")
+            return [(value, value) for value in names]
         model, setting = self.choices["model"], self.choices["suite"]
         if name == "model":
-            return [(one, one) for one in self._index.models]
+            return [(value, value) for value in self._index.models]
         if name == "suite":
-            return [(one.removeprefix(f"{model} · "), one) for one in self._index.settings(model)]
+            return [(value.removeprefix(f"{model} · "), value) for value in self._index.settings(model)]
         if name == "regime":
-            return [(one, one) for one in self._index.regimes(setting)]
-        return [(look(one).label, one) for one in self._conditions(name)]
+            return [(value, value) for value in self._index.regimes(setting)]
+        return [(style_of(value).label, value) for value in self._conditions(name)]
 
     def _default(self, name: str, values: Sequence[str]) -> str:
         return "delayed" if name == "regime" and "delayed" in values else values[0]

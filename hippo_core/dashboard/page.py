@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from hippo_core.dashboard.bench import AnswerUplift, SettingChange
+from hippo_core.dashboard.session import AnswerUplift, SettingChange
 from hippo_core.methods.base import Picture
 from hippo_core.results.formatting import probability, share, span
 
@@ -52,30 +52,30 @@ def framed(content: str) -> str:
 
 def line(text: str, bad: bool = False, busy: bool = False) -> str:
     """One line of what is wrong, or of what is going on; `busy`: a circle turns beside it."""
-    look = " bad" if bad else " busy" if busy else ""
-    return framed(str(Markup('<div class="line{}">{}</div>').format(look, text))) if text else ""
+    style_class = " bad" if bad else " busy" if busy else ""
+    return framed(str(Markup('<div class="line{}">{}</div>').format(style_class, text))) if text else ""
 
 
 def answer(flip: SettingChange, gold: str | None, right: bool | None, pictures: Sequence[Picture]) -> str:
     """An answer, the one before it, the traces with what their scores are made of, and the pictures."""
-    gone = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
-    traces = [*flip.now.recall.traces, *(trace for trace in gone if trace.id not in {one.id for one in flip.now.recall.traces})]
+    dropped = [trace for trace in (flip.before.recall.traces if flip.before else ()) if trace.id in flip.left]
+    traces = [*flip.now.recall.traces, *(trace for trace in dropped if trace.id not in {now.id for now in flip.now.recall.traces})]
     words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked, "origins": ORIGINS}
     words["told"] = any(trace.who or trace.when for trace in traces)
     return framed(_environment().get_template("ask.html.j2").render(**words))
 
 
-def slept(consolidated: "Consolidated | None", told: Sequence[str]) -> str:
-    """Which of the sentences that are told sleep has put into the model, by which update rule, and when."""
+def slept(consolidated: "Consolidated | None", facts: Sequence[str]) -> str:
+    """Which of these sentences sleep has put into the model, by which update rule, and when."""
     if consolidated is None:
         return framed('<div class="quiet">The model has not slept: with the memory off it knows nothing of what it was told.</div>')
-    words = {"slept": consolidated, "told": told[:LISTED], "rehearsed": set(consolidated.sentences.values())}
-    words["gone"] = [text for text in consolidated.sentences.values() if text not in told]
-    words["held"] = sum(text in words["rehearsed"] for text in told)
-    return framed(_environment().get_template("slept.html.j2").render(**words, of=len(told), at=consolidated.at.astimezone()))
+    words = {"slept": consolidated, "told": facts[:LISTED], "rehearsed": set(consolidated.sentences.values())}
+    words["gone"] = [text for text in consolidated.sentences.values() if text not in facts]
+    words["held"] = sum(text in words["rehearsed"] for text in facts)
+    return framed(_environment().get_template("slept.html.j2").render(**words, of=len(facts), at=consolidated.at.astimezone()))
 
 
-def brought(uplifts: Sequence[AnswerUplift]) -> str:
+def uplift_table(uplifts: Sequence[AnswerUplift]) -> str:
     """What sleep brought: the last questions' answers with the memory, and without it before and after sleep."""
     return framed(_environment().get_template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
 
@@ -84,22 +84,22 @@ def marked(trace: "RecalledTrace") -> Markup:
     """A trace's text, the words that it shares with the question underlined."""
     pieces = re.split(r"(\w+(?:['\u2019]\w+)*)", trace.text)
     shared = set(trace.shared)
-    return Markup("").join(Markup("<mark>{}</mark>").format(one) if one.lower() in shared else escape(one) for one in pieces)
+    return Markup("").join(Markup("<mark>{}</mark>").format(word) if word.lower() in shared else escape(word) for word in pieces)
 
 
 def decided(taught: "Sequence[TeachResult]") -> str:
     """What a gate decided about each sentence; nothing without a gate."""
-    if not any(one.terms for one in taught):
+    if not any(result.terms for result in taught):
         return ""
     head = "<tr><th></th><th>sentence</th><th>decision</th><th>S</th><th>terms</th></tr>"
     row = Markup('<tr><td class="number">#{}</td><td>{}</td><td>{}</td><td class="number">{:+.2f}</td><td class="quiet">{}</td></tr>')
-    rows = [row.format(one.id, one.text, DECISIONS[one.action], one.salience, _said(one)) for one in taught[:LISTED]]
+    rows = [row.format(result.id, result.text, DECISIONS[result.action], result.salience, _terms(result)) for result in taught[:LISTED]]
     more = f"<div class='quiet'>{len(taught) - LISTED} more</div>" if len(taught) > LISTED else ""
     return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
 
 
-def _said(one: "TeachResult") -> str:
-    return ", ".join(f"{name} {value:+.2f}" for name, value in one.terms.items())
+def _terms(result: "TeachResult") -> str:
+    return ", ".join(f"{name} {value:+.2f}" for name, value in result.terms.items())
 
 
 def compared(result: "Comparison", differing: Sequence[Mapping[str, Any]]) -> str:

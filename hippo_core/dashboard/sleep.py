@@ -1,4 +1,4 @@
-"""The section Sleep of the Ask panel: what was told is rehearsed into the model, and what that brought stands beside what was before."""
+"""The section Sleep of the Ask panel: taught sentences are rehearsed into the model, and the gain stands beside the answers before."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import ipywidgets
 
 from hippo_core.dashboard import page
-from hippo_core.dashboard.bench import AnswerUplift, Bench, Scene, Setup
+from hippo_core.dashboard.session import AnswerUplift, Scene, Session, Setup
 from hippo_core.discovery import members
 from hippo_core.errors import LabError
 
@@ -15,25 +15,25 @@ QUESTIONS = 5  # the last ones, whose answers stand side by side
 
 
 class SleepSection:
-    """Widgets and works. `widget` are the controls and the state, `brought` the table; `sleep` and `wake` are the panel's to wire.
+    """Widgets and works. `widget` are the controls and the state, `gains` the table; `sleep` and `wake` are the panel's to wire.
 
     Args:
-        bench: which holds the models that sleep.
+        session: which holds the models that sleep.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, session: Session) -> None:
         w = ipywidgets
-        self._bench, self._uplifts, self._of = bench, dict[str, AnswerUplift](), object()
+        self._session, self._uplifts, self._of = session, dict[str, AnswerUplift](), object()
         self._asked: list[str] = []
-        self.way = w.Dropdown(options=list(members(RULES)), value="gated_lora", description="by", layout={"width": "auto"})
+        self.update_rule = w.Dropdown(options=list(members(RULES)), value="gated_lora", description="by", layout={"width": "auto"})
         self.steps = w.BoundedIntText(value=200, min=1, max=100_000, description="steps", layout={"width": "170px"})
         self.sleep = w.Button(description="Sleep on what it was told", icon="moon-o", layout={"width": "auto"})
         self.sleep.tooltip = "Rehearse these sentences into the model, so that it answers without recalling them"
         self.off = w.Checkbox(value=False, description="memory off: answer without recall", indent=False, layout={"width": "auto"})
         self.wake = w.Button(description="Forget what sleep brought", icon="undo", layout={"width": "auto", "display": "none"})
         self.wake.tooltip = "Back to the unchanged model; what was told stays told"
-        self.state, self.brought = w.HTML(), w.HTML()
-        shown = [w.HTML("<b>Sleep</b>"), self.way, self.steps, self.sleep, self.state, self.off, self.wake]
+        self.state, self.gains = w.HTML(), w.HTML()
+        shown = [w.HTML("<b>Sleep</b>"), self.update_rule, self.steps, self.sleep, self.state, self.off, self.wake]
         self.widget = w.VBox(shown, layout={"margin": "14px 0"})
 
     def lock(self, busy: bool) -> None:
@@ -47,7 +47,7 @@ class SleepSection:
         self.remember(question)
         steps, begin = self.steps.value, time.monotonic()
         progress.value, progress.max = 0, steps
-        for done in self._bench.sleep(scene, setup, str(self.way.value), steps):
+        for done in self._session.sleep(scene, setup, str(self.update_rule.value), steps):
             progress.value = done
             if done == 0:
                 yield "falling asleep"
@@ -60,15 +60,15 @@ class SleepSection:
     def remember(self, question: str) -> None:
         """A question that was asked: one of those whose answers are compared."""
         if question.strip():
-            self._asked = [question, *(one for one in self._asked if one != question)][:QUESTIONS]
+            self._asked = [question, *(asked for asked in self._asked if asked != question)][:QUESTIONS]
 
     def forget_questions(self) -> None:
         """Other things are told: the questions were about what was before."""
-        self._asked, self._uplifts, self.brought.value = [], {}, ""
+        self._asked, self._uplifts, self.gains.value = [], {}, ""
 
     def compare(self, scene: Scene, setup: Setup) -> Iterator[str]:
         """Ask the last questions with the memory, and without it before and after sleep. Nothing where the model has not slept."""
-        slept = self._bench.consolidated(setup.model)
+        slept = self._session.consolidated(setup.model)
         if slept is None:
             return
         of = (scene, setup.stored, sorted(setup.settings.items()), slept)
@@ -77,16 +77,16 @@ class SleepSection:
         for number, question in enumerate(self._asked, start=1):
             if question not in self._uplifts:
                 yield f"question {number} of {len(self._asked)}, with the memory and without"
-                self._uplifts[question] = self._bench.uplift(scene, setup, question)
-        self.brought.value = page.brought(self.uplifts)
+                self._uplifts[question] = self._session.uplift(scene, setup, question)
+        self.gains.value = page.uplift_table(self.uplifts)
 
     def show(self, scene: Scene, setup: Setup) -> None:
         """Say what of a scene sleep has put into the model."""
-        slept = self._bench.consolidated(setup.model)
+        slept = self._session.consolidated(setup.model)
         self.wake.layout.display = "none" if slept is None else ""
         if slept is None:
-            self.brought.value = ""
-        self.state.value = page.slept(slept, [one.statement.text for one in scene.observations])
+            self.gains.value = ""
+        self.state.value = page.slept(slept, [observation.statement.text for observation in scene.observations])
 
     @property
     def uplifts(self) -> list[AnswerUplift]:
@@ -95,7 +95,7 @@ class SleepSection:
 
     def html(self) -> str:
         """What the section says, without a kernel."""
-        return self.state.value + self.brought.value if self.wake.layout.display != "none" else ""
+        return self.state.value + self.gains.value if self.wake.layout.display != "none" else ""
 
 
 def _left(seconds: float, done: int, remaining: int) -> str:

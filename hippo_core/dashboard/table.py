@@ -48,8 +48,8 @@ class ItemTable(anywidget.AnyWidget):
     @validate("rows")
     def _filled_rows(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
         """As the browser gets them: numbers and intervals with their text, NaN as None, every text a string."""
-        named = {one["name"]: one for one in self.columns}
-        return [{"id": str(row["id"])} | {name: _value(row[name], one) for name, one in named.items()} for row in proposal["value"]]
+        named = {column["name"]: column for column in self.columns}
+        return [{"id": str(row["id"])} | {name: _value(row[name], column) for name, column in named.items()} for row in proposal["value"]]
 
     @observe("rows", "columns")
     def _follow_rows(self, _: object) -> None:
@@ -62,7 +62,7 @@ class ItemTable(anywidget.AnyWidget):
         """The rows that hold every word of the query, in the order that is set; what was not measured comes last."""
         wanted = self.query.lower().split()
         rows = [row for row in self.rows if all(word in self._text(row) for word in wanted)]
-        column = next((one for one in self.columns if one["name"] == self.sort), None)
+        column = next((candidate for candidate in self.columns if candidate["name"] == self.sort), None)
         if column is None:
             return rows
         known = [row for row in rows if _key(row, column) is not None]
@@ -72,7 +72,7 @@ class ItemTable(anywidget.AnyWidget):
     def html(self) -> str:
         """The first STATIC rows that are seen, as a page without a kernel shows them."""
         rows = self.seen()
-        head = Markup("").join(Markup('<th class="{}">{}</th>').format(one["kind"], one["label"]) for one in self.columns)
+        head = Markup("").join(Markup('<th class="{}">{}</th>').format(column["kind"], column["label"]) for column in self.columns)
         body = Markup("").join(self._line(row) for row in rows[:STATIC])
         some = f"The first {STATIC} of {len(rows):,} rows." if len(rows) > STATIC else f"{len(rows):,} of {len(self.rows):,} rows."
         table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
@@ -80,7 +80,10 @@ class ItemTable(anywidget.AnyWidget):
         return str(page.format(Markup((HERE / "table.css").read_text(encoding="utf-8")), some, table))
 
     def _line(self, row: Mapping[str, Any]) -> Markup:
-        cells = (Markup('<td class="{}">{}</td>').format(one["kind"], self._cell(row[one["name"]], one["kind"])) for one in self.columns)
+        cells = (
+            Markup('<td class="{}">{}</td>').format(column["kind"], self._cell(row[column["name"]], column["kind"]))
+            for column in self.columns
+        )
         chosen = Markup(' class="selected"') if row["id"] == self.selected else ""
         return Markup("<tr{}>{}</tr>").format(chosen, Markup("").join(cells))
 
@@ -93,7 +96,7 @@ class ItemTable(anywidget.AnyWidget):
 
     def _text(self, row: Mapping[str, Any]) -> str:
         """What a query is looked for in: all that the row shows in words, in small letters."""
-        values = ((row[one["name"]], one["kind"]) for one in self.columns)
+        values = ((row[column["name"]], column["kind"]) for column in self.columns)
         return "\n".join(value if kind == "text" else value["text"] for value, kind in values if kind != "mark").lower()
 
 
@@ -127,7 +130,7 @@ def _number(value: Any) -> float | None:
 
 
 def _axis(intervals: Sequence[Mapping[str, Any]]) -> list[float]:
-    ends = [one[name] for one in intervals for name in ("value", "low", "high") if one[name] is not None]
+    ends = [interval[name] for interval in intervals for name in ("value", "low", "high") if interval[name] is not None]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     free = ASIDE * (high - low)
     return [low - free, high + free] if high > low else [-1.0, 1.0]

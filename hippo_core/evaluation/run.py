@@ -58,7 +58,7 @@ def answer(
     """
     passages = {world.id: passages_of(world) for world in worlds}
     asked = ask(suite, worlds, method, regime, passages, batch_size)
-    rows = [row_of(lm, suite, one) | method.own_columns("test", one.retrieved.columns) for one in asked]
+    rows = [row_of(lm, suite, answered) | method.own_columns("test", answered.retrieved.columns) for answered in asked]
     columns = [*COLUMNS, *suite.measures, *method.columns.get("test", ())]
     return pd.DataFrame([{"idx": number, **row} for number, row in enumerate(rows)], columns=columns)
 
@@ -76,18 +76,18 @@ def ask(
     if regime == "immediate" and not method.ignores_window and not suite.has_window:
         raise LabError(f"suite {suite.name} has no window: its facts are taught in another session; use regime=delayed")
     keeps = bool(method.steps) or method.settings.delivery != "text"
-    for together in groups(worlds, batch_size if keeps else None):
-        drawn = [one for number in together for one in _retrieved(suite, worlds, number, method, regime, passages)]
+    for numbers in groups(worlds, batch_size if keeps else None):
+        drawn = [entry for number in numbers for entry in _retrieved(suite, worlds, number, method, regime, passages)]
         questions = [asked_of(method, item.question, result) for _, item, (result, _) in drawn]
         as_stored = [question for question, (_, _, (result, _)) in zip(questions, drawn, strict=True) if not result.composed]
         ready = method.delivery.make_ready(as_stored) if method.steps else Once()
-        once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in together)
+        once = math.fsum(method.index_tokens(passages.get(worlds[number].id, ())) for number in numbers)
         once += math.fsum(result.once_tokens for _, _, (result, _) in drawn) + ready.tokens
         share = Once(ready.ms / max(1, len(drawn)), once / max(1, len(drawn)))
         masked = method.settings.control == "empty"
         answers = method.delivery.ask(questions, suite.answer_budget, batch_size, masked=masked)
         forced = _forced(method, suite, questions, answers, batch_size, masked)
-        texts = {worlds[number].id: texts_of(worlds[number]) for number in together}
+        texts = {worlds[number].id: texts_of(worlds[number]) for number in numbers}
         for (world, item, (result, opened)), delivered, other in zip(drawn, answers, forced, strict=True):
             read = read_of(item.question, result, delivered, masked)
             answered = AnsweredItem(world, item, result, passages.get(world.id, ()), opened, delivered, read, other, share)
@@ -99,24 +99,24 @@ def ask(
 def _forced(
     method: Method, suite: Suite, questions: Sequence[Question], answers: Sequence[Delivered], batch_size: int, masked: bool
 ) -> list[str]:
-    """The answers where "unknown" may not be said: those that said it are asked for once more, at no question's cost."""
-    said = [number for number, one in enumerate(answers) if abstained(one.text)]
-    held_back = [replace(questions[number], penalty=NEVER) for number in said]
-    again = method.delivery.ask(held_back, suite.answer_budget, batch_size, masked=masked) if said else []
-    others = {number: one.text for number, one in zip(said, again, strict=True)}
-    return [others.get(number, one.text) for number, one in enumerate(answers)]
+    """The answers where "unknown" is not allowed: those that said it are asked again, at no question's cost."""
+    abstaining = [number for number, delivered in enumerate(answers) if abstained(delivered.text)]
+    without_unknown = [replace(questions[number], penalty=NEVER) for number in abstaining]
+    again = method.delivery.ask(without_unknown, suite.answer_budget, batch_size, masked=masked) if abstaining else []
+    others = {number: delivered.text for number, delivered in zip(abstaining, again, strict=True)}
+    return [others.get(number, delivered.text) for number, delivered in enumerate(answers)]
 
 
 def groups(worlds: Sequence[World], batch_size: int | None) -> Iterator[list[int]]:
     """Numbers of neighbouring worlds whose items fill a batch, or more where one world does; all together without a batch size."""
-    together: list[int] = []
+    numbers: list[int] = []
     items = 0
     for number, world in enumerate(worlds):
-        together.append(number)
+        numbers.append(number)
         items += len(world.items)
         if number + 1 == len(worlds) or (batch_size is not None and items >= batch_size):
-            yield together
-            together, items = [], 0
+            yield numbers
+            numbers, items = [], 0
 
 
 def _retrieved(
@@ -173,7 +173,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "read": json.dumps(answered.read, ensure_ascii=False),
         "inner_read": json.dumps(retrieved.inner_read, ensure_ascii=False) if retrieved.inner_read else "",
         "composed_by": composed_by(answered.read, retrieved, delivered),
-        "found": _found(shown, item),
+        "found": _has_all_gold(shown, item),
         "n_shown": len(shown),
         "n_dropped": delivered.dropped,
         **score_ranking(retrieved.ranking, item),
@@ -200,15 +200,15 @@ def _evidence(retrieved: Retrieved) -> float:
     return max(retrieved.scores, default=math.nan) if retrieved.confidence is None else retrieved.confidence
 
 
-def _found(shown: Sequence[Trace], item: Item) -> float:
-    """Whether all gold facts, or what tells them again, are among what was shown: 1 or 0, NaN where there are none."""
+def _has_all_gold(shown: Sequence[Trace], item: Item) -> float:
+    """Whether all gold facts, or their restatements, are among what was shown: 1 or 0, NaN where there are none."""
     sources = {item.retold.get(trace.source, trace.source) for trace in shown}
     return float(sources >= set(item.gold_facts)) if item.gold_facts else math.nan
 
 
 def _recalled_texts(retrieved: Retrieved, shown: Sequence[Trace]) -> str:
-    """What a ranking brought before the model, best first: a JSON list of [text, score or null], empty where nothing was ranked. What was
-    shown without a rank comes last, in order of telling."""
+    """What a ranking showed the model, best first: a JSON list of [text, score or null], empty where nothing was ranked. What was
+    shown without a rank comes last, in order of time."""
     if retrieved.ranking is None:
         return ""
     ranks = {(trace.memory, trace.world, trace.id): rank for rank, trace in enumerate(retrieved.ranking)}

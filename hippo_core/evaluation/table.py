@@ -36,12 +36,12 @@ def asked_metrics(rows: "pd.DataFrame", suite: str, n: int, seed: int, preset: s
     metrics |= {name: _mean(main[column]) for name, column in MEASURES.items() if column in main}
     metrics |= {f"{stage}_em": _mean(rows.loc[rows["stage"] == stage, "score"]) for stage in STAGES}  # None where there is no such stage
     slices = [joined.split(";") for joined in main["slices"]]
-    names = sorted({name for one in slices for name in one if name})
+    names = sorted({name for slices_of_row in slices for name in slices_of_row if name})
     return {
         **{"suite": suite, "n": n, "seed": seed, "preset": preset},
         "metrics": {suite: metrics, "compute": _compute(rows, seconds)},
         **{f"by_{column}": {str(name): _score(group) for name, group in main.groupby(column, sort=True)} for column in ("rung", "kind")},
-        "by_slice": {name: _score(main[[name in one for one in slices]]) for name in names},
+        "by_slice": {name: _score(main[[name in slices_of_row for slices_of_row in slices]]) for name in names},
     }
 
 

@@ -13,10 +13,10 @@ import tempfile
 import threading
 from pathlib import Path
 
-from hippo_core.files import held_folder, remove_left
+from hippo_core.files import locked_folder, remove_left
 
 PREFIX = "hippo-kernels."
-ROOM = 60  # characters of the folder that ours is made in: the path of a socket has some 100
+MAX_LENGTH = 60  # characters of the folder that ours is made in: the path of a socket has some 100
 FILES = 65536  # a kernel takes some 40 of its runner, and 1024 in all is what many systems start a process with
 _made: list[Path] = []
 _making = threading.Lock()
@@ -39,7 +39,7 @@ def folder() -> Path:
     with _making:
         if not _made:
             usual = tempfile.gettempdir()
-            _made.append(held_folder(Path(usual if len(usual) <= ROOM else "/tmp"), PREFIX)[0])
+            _made.append(locked_folder(Path(usual if len(usual) <= MAX_LENGTH else "/tmp"), PREFIX)[0])
         return _made[0]
 
 

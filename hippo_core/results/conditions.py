@@ -33,7 +33,7 @@ def _marks(condition: str) -> list[str]:
 
 
 def named(condition: str) -> str:
-    """The condition whose look and place a variant has: that of one of its marks, as its encoder, before that of its preset."""
+    """The condition that gives a variant its style and order: one of its marks, as its encoder, comes before its preset."""
     preset = base(condition)
     names = [condition, *(f"{preset} ({mark})" for mark in _marks(condition)), preset]
     return next((name for name in names if name in looks_of_presets()), preset)

@@ -51,16 +51,16 @@ def with_policies(rows: Frame, validation: Frame) -> Frame:
     """
     mine, tuning = _answers(rows), _answers(validation)
     known = tuning[tuning["known"]] if len(tuning) else tuning
-    there = {key: known.take(places) for key, places in _by_condition(known).items()}
-    chosen = {key: _chosen(questions) for key, questions in there.items()}
+    by_condition = {key: known.take(positions) for key, positions in _by_condition(known).items()}
+    chosen = {key: _chosen(questions) for key, questions in by_condition.items()}
     abstained, why = np.full(len(mine), math.nan), np.full(len(mine), "no validation questions of this condition", dtype=object)
-    for key, places in _by_condition(mine).items():
+    for key, positions in _by_condition(mine).items():
         default = (*key[:-1], DEFAULT)
         source = key if key in chosen else default
         if source in chosen:
             thresholds, questions = chosen[source]
-            abstained[places] = _says_unknown(mine.take(places), thresholds.nats, thresholds.evidence)
-            why[places] = f"{thresholds}, from {questions}{'' if source == key else f' of profile {DEFAULT}'}"
+            abstained[positions] = _says_unknown(mine.take(positions), thresholds.nats, thresholds.evidence)
+            why[positions] = f"{thresholds}, from {questions}{'' if source == key else f' of profile {DEFAULT}'}"
     known, margin = mine["known"].to_numpy(), mine["unknown_margin"].to_numpy()
     why[~known] = 'the rows do not say how near "unknown" was'
     by_policy = {
@@ -89,7 +89,7 @@ def _answers(rows: Frame) -> Frame:
 
 
 def _by_condition(answers: Frame) -> dict[tuple[str, ...], np.ndarray]:
-    """The places of the rows of each condition."""
+    """The positions of the rows of each condition."""
     return answers.groupby(list(CONDITION), sort=False).indices if len(answers) else {}
 
 
@@ -118,10 +118,12 @@ def _chosen(questions: Frame) -> tuple[Thresholds, str]:
     grid = np.array([(math.inf, -math.inf), *product(NATS, levels)])
     abstained = _says_unknown(questions, grid[:, :1], grid[:, 1:])
     scores = _score(questions, abstained.astype(float))
-    none = questions["unanswerable"].to_numpy()
-    sides = [scores[:, side].mean(1) for side in (~none, none) if side.any()]
-    allowed = np.full(len(grid), True) if none.all() else sides[0] >= questions["score_forced"][~none].mean() - MOST_LOST - 1e-9
-    worth = np.where(allowed, np.mean(sides, axis=0).round(9), -math.inf)
-    best = min(range(len(grid)), key=lambda place: (-worth[place], abstained[place].sum(), place))
-    asked = [f"{side.sum():,} {name}" for name, side in (("answerable", ~none), ("unanswerable", none)) if side.any()]
+    unanswerable = questions["unanswerable"].to_numpy()
+    means = [scores[:, group].mean(1) for group in (~unanswerable, unanswerable) if group.any()]
+    allowed = (
+        np.full(len(grid), True) if unanswerable.all() else means[0] >= questions["score_forced"][~unanswerable].mean() - MOST_LOST - 1e-9
+    )
+    worth = np.where(allowed, np.mean(means, axis=0).round(9), -math.inf)
+    best = min(range(len(grid)), key=lambda point: (-worth[point], abstained[point].sum(), point))
+    asked = [f"{group.sum():,} {name}" for name, group in (("answerable", ~unanswerable), ("unanswerable", unanswerable)) if group.any()]
     return Thresholds(*map(float, grid[best])), f"{' and '.join(asked)} validation questions"

@@ -19,8 +19,8 @@ def score_ranking(ranking: Sequence[Trace] | None, item: Item) -> dict[str, floa
         return dict.fromkeys(RANKING_COLUMNS, math.nan)
     gold, sources = set(item.gold_facts), [item.retold.get(trace.source, trace.source) for trace in ranking[: max(RECALL_AT)]]
     recall = {f"recall_{k}": len(gold & set(sources[:k])) / len(gold) for k in RECALL_AT}
-    whole = {f"all_gold_{ALL_AT}": float(gold <= set(sources[:ALL_AT]))}
-    return recall | whole | {f"answer_recall_{k}": answer_recall(ranking, item.answers, k) for k in ANSWER_AT}
+    all_gold = {f"all_gold_{ALL_AT}": float(gold <= set(sources[:ALL_AT]))}
+    return recall | all_gold | {f"answer_recall_{k}": answer_recall(ranking, item.answers, k) for k in ANSWER_AT}
 
 
 def answer_recall(ranking: Sequence[Trace], answers: Sequence[str], k: int) -> float:

@@ -61,8 +61,8 @@ def normalise(text: str) -> str:
     """Lower case, punctuation out (not that of numbers), the articles a/an/the out (unless there is nothing else), one space between
     words. What punctuation joins stays joined ("well-known", "Lea's"), but for digits: 7:30 is not 730. Without a word, symbols count."""
     joined = INSIDE.sub("", folded(text).replace("_", ""))
-    found = words(joined) or [symbols for part in joined.split() if (symbols := MARKS.sub("", part))]
-    return " ".join([word for word in found if word not in ARTICLES] or found)
+    tokens = words(joined) or [symbols for part in joined.split() if (symbols := MARKS.sub("", part))]
+    return " ".join([word for word in tokens if word not in ARTICLES] or tokens)
 
 
 def em_raw(prediction: str, answers: Sequence[str]) -> int:

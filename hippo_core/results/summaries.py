@@ -27,7 +27,7 @@ RIVAL_RAGS = tuple(  # those that "the best rag" is chosen from
 OWN_VECTORS = "rag with the model's own vectors"  # what a verdict says where there is no other
 
 
-def rivals(options: Sequence[Option], encoders: Sequence[str | None]) -> list[Option]:
+def allowed_rivals(options: Sequence[Option], encoders: Sequence[str | None]) -> list[Option]:
     """The options that may stand for the best rag: those with the encoder `own` only where none has the encoder `minilm`."""
     published = "minilm" in encoders
     return [option for option, encoder in zip(options, encoders, strict=True) if not (published and encoder == "own")]
@@ -99,7 +99,7 @@ def answered_by(shares: Mapping[str, float | None]) -> str:
     known = {words: shares.get(column) for column, words in ANSWERED_BY.items()}
     if any(map(missing, known.values())):
         return NONE
-    words, most = max(known.items(), key=lambda one: one[1] or 0.0)
+    words, most = max(known.items(), key=lambda entry: entry[1] or 0.0)
     return words if round(most or 0.0, 9) == 1 else f"{words} {share(most)}"
 
 
@@ -115,7 +115,7 @@ def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, 
     encoders = dict(zip(labelled(rows)["condition"], labelled(rows)["encoder"], strict=True))
     rags = [name for name in ordered(encoders) if base(name) in RIVAL_RAGS]
     plain = [name for name in rags if name in (base(name), condition_name(base(name), encoders[name]))]
-    names = rivals(plain, [encoders[name] for name in plain])
+    names = allowed_rivals(plain, [encoders[name] for name in plain])
     derived = validation is not None and len(validation) > 0 and set(names) <= set(validation["condition"])
     means = (validation if derived else labelled(rows)).groupby("condition")["score"].mean()  # type: ignore[union-attr]
     best = max((means[name] for name in names), default=None)
@@ -125,10 +125,10 @@ def best_rag(rows: Frame, validation: Frame | None = None) -> tuple[str | None, 
 def pair(rows: Frame, a: tuple[str, str], b: tuple[str, str], metric: str = "score") -> Comparison | None:
     """Condition and regime a against b on the seeds that both have; None where they share none or their items do not pair."""
     columns = [*PAIRING, metric]
-    sides = [rows.loc[(rows["condition"] == name) & (rows["regime"] == regime), columns] for name, regime in (a, b)]
-    seeds = set(sides[0]["seed"]) & set(sides[1]["seed"])
-    sides = [side[side["seed"].isin(seeds)] for side in sides]
+    tables = [rows.loc[(rows["condition"] == name) & (rows["regime"] == regime), columns] for name, regime in (a, b)]
+    seeds = set(tables[0]["seed"]) & set(tables[1]["seed"])
+    tables = [table[table["seed"].isin(seeds)] for table in tables]
     try:
-        return compare(*sides, metric=metric, key="key", cluster="cluster") if seeds else None
+        return compare(*tables, metric=metric, key="key", cluster="cluster") if seeds else None
     except LabError:
         return None

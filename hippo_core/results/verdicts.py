@@ -41,11 +41,11 @@ def counts_in_words(counts: Mapping[Word, int]) -> str:
 def by_group(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, dict[Word, int]]:
     """How many are met, not met, not shown and not judged of each group: claims, controls, checks of the instrument."""
     rows = list(verdicts)
-    found = {name: [row["verdict"] for row in rows if row["about"] == about] for about, name in GROUPS.items()}
-    return {name: tally(words) for name, words in found.items() if words}
+    words_of = {name: [row["verdict"] for row in rows if row["about"] == about] for about, name in GROUPS.items()}
+    return {name: tally(listed) for name, listed in words_of.items() if listed}
 
 
-def rivals_of_claims(verdicts: Iterable[Mapping[str, Any]]) -> str:
+def claims_by_rival(verdicts: Iterable[Mapping[str, Any]]) -> str:
     """What the claims that were judged are compared with, and how many are met against each kind of rival; empty where none was judged."""
     judged: Counter[str] = Counter()
     met: Counter[str] = Counter()

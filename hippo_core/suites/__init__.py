@@ -29,7 +29,7 @@ def drawn_suites() -> tuple[str, ...]:
 def suite_constants(name: str) -> Mapping[str, Any]:
     """The constants that a suite of ours gives itself (`order`, `asks`); none for the user's own."""
     member = members(__name__, "Suite").get(name)
-    return member.said if member else {}
+    return member.constants if member else {}
 
 
 def get_suite(name: str) -> Suite:

@@ -41,8 +41,8 @@ def test_each_against_the_full_memory_as_the_report_counts(panel, runs):
     for name, row in rows_by_id(panel).items():
         due = summaries.pair(rows, (name, "delayed"), (MEMORY, "delayed"))
         assert [row["answers"][key] for key in ("value", "low", "high")] == [due.difference, due.low, due.high]
-        found = summaries.pair(rows, (name, "delayed"), (MEMORY, "delayed"), "found")
-        assert row["recall"]["value"] == found.difference != due.difference or name == KS[0]
+        comparison = summaries.pair(rows, (name, "delayed"), (MEMORY, "delayed"), "found")
+        assert row["recall"]["value"] == comparison.difference != due.difference or name == KS[0]
         assert (row["n"]["value"], row["score"]["value"]) == (due.n, due.mean_a)
     assert "hei_nw: 0.90 of 100 questions answered right, the right fact found for 1.00" in panel._head.value
 
@@ -54,10 +54,10 @@ def test_another_full_memory_turns_the_difference_round(panel):
 
 
 def test_a_chosen_row_opens_the_comparison(runs):
-    compare, told = ComparePanel(runs), []
+    compare, chosen = ComparePanel(runs), []
 
     def choose(**names):
-        told.append(names)
+        chosen.append(names)
         compare.select(**names)
 
     shown = AblatePanel(runs, choose)
@@ -65,7 +65,7 @@ def test_a_chosen_row_opens_the_comparison(runs):
     difference = rows_by_id(shown)[SPARSE]["answers"]["value"]
     for _ in range(2):
         shown.table.selected = SPARSE
-    assert told == [{"run": "whole", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": MEMORY}] * 2
+    assert chosen == [{"run": "whole", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": MEMORY}] * 2
     assert compare.result.difference == difference == pytest.approx(-0.3)
 
 
@@ -76,13 +76,13 @@ def test_a_sweep_is_drawn_of_its_own_records(panel, runs):
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "message"),
     [("alone", "no memory with an ablation"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "no memory")],
 )
-def test_a_run_that_cannot_be_shown_is_a_line(panel, run, said):
+def test_a_run_that_cannot_be_shown_is_a_line(panel, run, message):
     panel.choices.fields["run"].value = run
-    assert said in panel._head.value and panel._head.value.count("<p") == 1
-    assert panel.table.rows == [] and panel._picture.value == "" and said in panel.html()
+    assert message in panel._head.value and panel._head.value.count("<p") == 1
+    assert panel.table.rows == [] and panel._picture.value == "" and message in panel.html()
     assert not panel.missing.disabled
 
 
@@ -93,10 +93,10 @@ def test_without_runs_a_grid_can_be_started(tmp_path):
 
 def test_what_is_missing_is_started_and_read_when_it_ends(tmp_path):
     """The grid is played: it adds a record, and its view ends."""
-    told = []
+    started = []
 
     def start(grid, run_id):
-        told.append((grid, run_id))
+        started.append((grid, run_id))
         view = ComparePanel(tmp_path / "none").widget
 
         async def work():
@@ -118,7 +118,7 @@ def test_what_is_missing_is_started_and_read_when_it_ends(tmp_path):
         assert set(rows_by_id(shown)) == {SPARSE}
 
     asyncio.run(asyncio.wait_for(play(), 60))
-    assert told == [("proof", "proof")]
+    assert started == [("proof", "proof")]
 
 
 def test_a_grid_that_cannot_be_started_is_a_line(runs):
@@ -127,7 +127,7 @@ def test_a_grid_that_cannot_be_started_is_a_line(runs):
 
     shown = AblatePanel(runs, start=refuse)
     shown.missing.click()
-    assert "runs on" in shown._said.value and shown._work.children == ()
+    assert "runs on" in shown._error.value and shown._work.children == ()
 
 
 def test_grids_are_started_as_from_any_notebook(runs):

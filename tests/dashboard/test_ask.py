@@ -151,11 +151,11 @@ def test_every_method_gets_a_control_for_each_of_its_settings(name):
 
 
 def test_what_a_control_holds_is_what_the_setting_takes():
-    told = {}
-    controls = Controls(load_preset("memory/hei_nw").settings, told.__setitem__)
+    changed = {}
+    controls = Controls(load_preset("memory/hei_nw").settings, changed.__setitem__)
     controls.by_key["episodic.code.channels"].value = "grams, key"
     controls.by_key["episodic.gate.tau"].value = "0.5"
     controls.by_key["replay.rate"].value = 0.5
     controls.by_key["episodic.use_gate"].value = True
-    assert told == {"episodic.code.channels": ["grams", "key"], "episodic.gate.tau": 0.5, "replay.rate": 0.5, "episodic.use_gate": True}
-    assert load_preset("memory/hei_nw", told).settings.episodic.gate.tau == 0.5
+    assert changed == {"episodic.code.channels": ["grams", "key"], "episodic.gate.tau": 0.5, "replay.rate": 0.5, "episodic.use_gate": True}
+    assert load_preset("memory/hei_nw", changed).settings.episodic.gate.tau == 0.5

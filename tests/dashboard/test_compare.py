@@ -11,7 +11,7 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.comparisons import comparisons
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import load_run
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from tests.dashboard.conftest import MEMORY, RAG, SPARSE
 from tests.results.fake_records import add_record
 
@@ -48,12 +48,12 @@ def test_every_number_is_the_report_s(runs):
     rows = run.numbers[run.numbers["setting"] == "episodic"]
     blocks = comparisons(rows, run.validation_of("episodic"), Links(run.cells_of("episodic"), ""))
     shown, compared = ComparePanel(runs), 0
-    by_label = {look(name).label: name for name in rows["condition"].unique()}
+    by_label = {style_of(name).label: name for name in rows["condition"].unique()}
     for block in blocks:
         for line in block["lines"]:
             shown.select("whole", "episodic", by_label[line["name"]], by_label[block["rival"]], regime=block["regime"])
-            told = [line[name] for name in (*FIRST, "only_a", "only_b", "p", "p_mcnemar", "p_mid", "harmed", "needed")]
-            assert numbers_of(shown) == [None if one == "–" and place == 3 else one for place, one in enumerate(told)]
+            reported = [line[name] for name in (*FIRST, "only_a", "only_b", "p", "p_mcnemar", "p_mid", "harmed", "needed")]
+            assert numbers_of(shown) == [None if value == "–" and number == 3 else value for number, value in enumerate(reported)]
             assert shown.result.difference == line["value"] and shown.result.p_permutation == line["p_value"]
             compared += 1
     assert compared > 8 and {block["regime"] for block in blocks} == {"immediate", "delayed"}
@@ -130,21 +130,21 @@ def test_a_selection_with_a_question(panel):
 
 
 @pytest.mark.parametrize(
-    "told", [{"run": "none"}, {"suite": "none"}, {"a": "none"}, {"model": "none"}, {"regime": "none"}], ids=lambda told: next(iter(told))
+    "names", [{"run": "none"}, {"suite": "none"}, {"a": "none"}, {"model": "none"}, {"regime": "none"}], ids=lambda names: next(iter(names))
 )
-def test_an_unknown_name_is_said_with_the_legal_ones(panel, told):
+def test_an_unknown_name_is_said_with_the_legal_ones(panel, names):
     with pytest.raises(LabError, match="'none'; legal: "):
-        panel.select(**{"run": "whole", **told})
+        panel.select(**{"run": "whole", **names})
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "message"),
     [("alone", "only condition"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "metrics.csv was changed")],
 )
-def test_a_run_that_cannot_be_shown_is_a_line(panel, run, said):
+def test_a_run_that_cannot_be_shown_is_a_line(panel, run, message):
     panel.choices.fields["run"].value = run
-    assert said in head(panel) and head(panel).count("<p") == 1 and panel.result is None
-    assert panel._below.layout.display == "none" and said in panel.html()
+    assert message in head(panel) and head(panel).count("<p") == 1 and panel.result is None
+    assert panel._below.layout.display == "none" and message in panel.html()
     panel.choices.fields["run"].value = "whole"
     assert panel.result is not None and panel._below.layout.display == ""
 

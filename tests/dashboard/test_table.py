@@ -71,8 +71,8 @@ def test_what_the_browser_sees_is_what_python_sees(tmp_path):
     const { rows, columns, asked } = JSON.parse(readFileSync("asked.json"));
     console.log(JSON.stringify(asked.map((one) => seen(rows, columns, ...one).map((row) => row.id))));"""
     (tmp_path / "ask.mjs").write_text(code)
-    said = json.loads(subprocess.run([node, "ask.mjs"], cwd=tmp_path, capture_output=True, check=True, text=True).stdout)
-    assert said == [ids(table(query=query, sort=sort, descending=down)) for query, sort, down in asked]
+    shown = json.loads(subprocess.run([node, "ask.mjs"], cwd=tmp_path, capture_output=True, check=True, text=True).stdout)
+    assert shown == [ids(table(query=query, sort=sort, descending=down)) for query, sort, down in asked]
 
 
 def test_a_row_is_selected_until_it_is_gone():

@@ -7,9 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from hippo_core.files import held_folder, mark, new_folder, root
+from hippo_core.files import locked_folder, mark, new_folder, root
 
-HOLD = "import sys, pathlib; from hippo_core.files import held_folder; print(held_folder(pathlib.Path('.'), 'x.')[0], flush=True); input()"
+HOLD = (
+    "import sys, pathlib; from hippo_core.files import locked_folder; print(locked_folder(pathlib.Path('.'), 'x.')[0], flush=True); input()"
+)
 
 
 @pytest.fixture
@@ -25,11 +27,11 @@ def other(tmp_path):
 def test_a_folder_goes_when_its_process_was_killed_and_not_before(other, tmp_path):
     others_folder = tmp_path / other.stdout.readline().strip()
     (others_folder / "socket").touch()
-    mine, hold = held_folder(tmp_path, "x.")
+    mine, hold = locked_folder(tmp_path, "x.")
     assert sorted(tmp_path.iterdir()) == sorted([others_folder, mine])
     other.kill()
     other.wait(timeout=60)
-    again, _ = held_folder(tmp_path, "x.")
+    again, _ = locked_folder(tmp_path, "x.")
     assert sorted(tmp_path.iterdir()) == sorted([mine, again])
     os.close(hold)
 

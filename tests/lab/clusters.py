@@ -29,11 +29,11 @@ class Cluster:
             assert time.monotonic() < deadline, (self.folder / "scheduler.log").read_text()
             time.sleep(0.1)
 
-    def add(self, place, *words):
+    def add(self, lab_dir, *words):
         """A worker whose checkout is the lab at `place`; returns its process."""
         local = str(self.folder / f"worker-{len(self.processes)}")
         fixed = ("--scheduler-file", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", local)
-        return self._run("worker", *fixed, *words, place=place)
+        return self._run("worker", *fixed, *words, place=lab_dir)
 
     def _client(self):
         from distributed import Client  # a second of imports
@@ -44,13 +44,13 @@ class Cluster:
         with self._client() as client:
             client.wait_for_workers(count, timeout=60)
 
-    def _run(self, *words, place=None):
+    def _run(self, *words, lab_dir=None):
         env = {**os.environ, "OMP_NUM_THREADS": "1"}
-        if place:
-            env |= {"HIPPO_ROOT": str(place), "PYTHONPATH": str(place)}
+        if lab_dir:
+            env |= {"HIPPO_ROOT": str(lab_dir), "PYTHONPATH": str(lab_dir)}
         log = (self.folder / f"{words[0]}.log").open("a")
         started = subprocess.Popen(
-            [sys.executable, "-m", "dask", *words], env=env, cwd=place, stdout=log, stderr=log, start_new_session=True
+            [sys.executable, "-m", "dask", *words], env=env, cwd=lab_dir, stdout=log, stderr=log, start_new_session=True
         )
         self.processes.append(started)
         return started

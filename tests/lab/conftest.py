@@ -24,7 +24,7 @@ IMPORTS = (
     *("hippo_core.lab.run.notebook", "hippo_core.suites.datasets.build", "hippo_core.suites.lexicon", "hippo_core.results.records"),
     *("hippo_core.protocols.questions.protocol", "hippo_core.methods.presets"),
 )
-WHOLE = os.environ.get("FAULT_ROUNDS", "1") != "1"
+ALL_FAULTS = os.environ.get("FAULT_ROUNDS", "1") != "1"
 
 BASELINE = '''
 from hippo_core import lab
@@ -148,9 +148,9 @@ blocks:
 def write_notebook(path: Path, parameters_source: str, sources: tuple[str, ...]) -> None:
     """A notebook of these code cells, the first of them its parameters cell."""
     cells = [
-        {"cell_type": "code", "id": f"c{place}", "execution_count": None, "outputs": [], "source": source.strip(),
-         "metadata": {"tags": ["parameters"]} if place == 0 else {}}
-        for place, source in enumerate((parameters_source, *sources))
+        {"cell_type": "code", "id": f"c{number}", "execution_count": None, "outputs": [], "source": source.strip(),
+         "metadata": {"tags": ["parameters"]} if number == 0 else {}}
+        for number, source in enumerate((parameters_source, *sources))
     ]  # fmt: skip
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
@@ -162,32 +162,32 @@ def parameters_of(notebook: str) -> str:
     return next("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
 
 
-def make_lab(place: Path, source: Path = REPOSITORY) -> Path:
+def make_lab(lab_dir: Path, source: Path = REPOSITORY) -> Path:
     """Fill a folder with what a lab needs; library and settings are those of `source`."""
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "requirements.lock").symlink_to(REPOSITORY / "requirements.lock")
+    lab_dir.mkdir(parents=True, exist_ok=True)
+    (lab_dir / "requirements.lock").symlink_to(REPOSITORY / "requirements.lock")
     compiled(source / "hippo_core")
-    shutil.copytree(source / "hippo_core", place / "hippo_core")
-    if source == REPOSITORY and not WHOLE:
-        import_less(place / "hippo_core/lab/warm/server.py")
-    shutil.copytree(source / "params", place / "params")
-    (place / "data").mkdir()
+    shutil.copytree(source / "hippo_core", lab_dir / "hippo_core")
+    if source == REPOSITORY and not ALL_FAULTS:
+        import_less(lab_dir / "hippo_core/lab/warm/server.py")
+    shutil.copytree(source / "params", lab_dir / "params")
+    (lab_dir / "data").mkdir()
     for folder in ("paired", "reworded"):
-        (place / "data" / folder).symlink_to(REPOSITORY / "data" / folder)
-    (place / "params/grids/tiny.yaml").write_text(GRID)
-    (place / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
-    (place / "params/grids/sleep.yaml").write_text(SLEEP)
-    (place / "model").mkdir()
-    (place / "model/config.json").write_text('{"max_position_embeddings": 512}')
-    (place / "model/model.safetensors").write_bytes(b"weights")
-    (place / "notebooks").mkdir()
-    write_notebook(place / "notebooks/02_baseline.ipynb", parameters_of("02_baseline"), BASELINE)
-    write_notebook(place / "notebooks/03_memory.ipynb", parameters_of("03_memory"), MEMORY)
+        (lab_dir / "data" / folder).symlink_to(REPOSITORY / "data" / folder)
+    (lab_dir / "params/grids/tiny.yaml").write_text(GRID)
+    (lab_dir / "params/grids/quick.yaml").write_text(GRID.replace(", episodic_cross", ""))
+    (lab_dir / "params/grids/sleep.yaml").write_text(SLEEP)
+    (lab_dir / "model").mkdir()
+    (lab_dir / "model/config.json").write_text('{"max_position_embeddings": 512}')
+    (lab_dir / "model/model.safetensors").write_bytes(b"weights")
+    (lab_dir / "notebooks").mkdir()
+    write_notebook(lab_dir / "notebooks/02_baseline.ipynb", parameters_of("02_baseline"), BASELINE)
+    write_notebook(lab_dir / "notebooks/03_memory.ipynb", parameters_of("03_memory"), MEMORY)
     for name in ("04_consolidation", "06_cache_robustness", "07_conversation", "08_forgetting", "09_paired_evaluation"):
-        write_notebook(place / f"notebooks/{name}.ipynb", parameters_of(name), "raise NotImplementedError")
-    write_notebook(place / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, DATASETS)
-    write_notebook(place / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)
-    return place
+        write_notebook(lab_dir / f"notebooks/{name}.ipynb", parameters_of(name), "raise NotImplementedError")
+    write_notebook(lab_dir / "notebooks/01_build_datasets.ipynb", DATASETS_PARAMETERS, DATASETS)
+    write_notebook(lab_dir / "notebooks/05_report.ipynb", 'run_id = "smoke"', REPORT)
+    return lab_dir
 
 
 @cache
@@ -212,17 +212,17 @@ def finished(tmp_path_factory):
     if session := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
         base = base.parent / f"finished-{session}"
     base.mkdir(exist_ok=True)
-    said = base / "finished.json"
+    kept = base / "finished.json"
     with (base / "finished.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not said.exists():
+        if not kept.exists():
             ran = lab(make_lab(base / "finished"), "grid", "quick")
-            said.write_text(json.dumps([ran.args, ran.returncode, ran.stdout, ran.stderr]))
-    return base / "finished", subprocess.CompletedProcess(*json.loads(said.read_text()))
+            kept.write_text(json.dumps([ran.args, ran.returncode, ran.stdout, ran.stderr]))
+    return base / "finished", subprocess.CompletedProcess(*json.loads(kept.read_text()))
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def lab_dir(tmp_path, monkeypatch):
     """A fresh small lab that this process works in."""
     monkeypatch.setenv("HIPPO_ROOT", str(make_lab(tmp_path / "lab")))
     fingerprints.forget()

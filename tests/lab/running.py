@@ -16,19 +16,19 @@ COMMAND = [sys.executable, "-m", "hippo_core"]
 LIMIT = 300  # seconds that a command may take, on a busy machine
 
 
-def environment(place, **more):
+def environment(lab_dir, **more):
     """What commands of a lab have around them; their kernels import the lab's own copy of the library."""
-    return {**os.environ, "HIPPO_ROOT": str(place), "PYTHONPATH": str(place), "OMP_NUM_THREADS": "1", **more}
+    return {**os.environ, "HIPPO_ROOT": str(lab_dir), "PYTHONPATH": str(lab_dir), "OMP_NUM_THREADS": "1", **more}
 
 
-def lab(place, *words, limit=LIMIT, before=(), **more):
+def lab(lab_dir, *words, limit=LIMIT, before=(), **more):
     """Run a command of a lab to its end; `before` are words of a command that runs it, `more` goes into its environment."""
     command, pipe = [*before, *COMMAND, *words], subprocess.PIPE
-    running = subprocess.Popen(command, cwd=place, env=environment(place, **more), stdout=pipe, stderr=pipe, text=True)
+    running = subprocess.Popen(command, cwd=lab_dir, env=environment(lab_dir, **more), stdout=pipe, stderr=pipe, text=True)
     return ended(running, limit)
 
 
-def here(place, *words):
+def here(lab_dir, *words):
     """The same in this process, which saves the start of another: for commands that end before anything runs."""
     from hippo_core.__main__ import main
     from hippo_core.lab.run import fingerprints
@@ -36,8 +36,8 @@ def here(place, *words):
 
     out, trouble, code, before = StringIO(), StringIO(), 0, signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(trouble):
-        patch.setenv("HIPPO_ROOT", str(place))
-        patch.chdir(place)
+        patch.setenv("HIPPO_ROOT", str(lab_dir))
+        patch.chdir(lab_dir)
         patch.setattr(sys, "argv", ["hippo_core", *words])
         parameters.forget()
         fingerprints.forget()
@@ -52,13 +52,13 @@ def here(place, *words):
     return subprocess.CompletedProcess(words, code, out.getvalue(), trouble.getvalue())
 
 
-def start(place, grid="quick", before=(), **more):
+def start(lab_dir, grid="quick", before=(), **more):
     """A grid in the background, given back when its first kernel is there. It hears Ctrl-C, even where the tests themselves do not."""
-    heard, pipe = partial(signal.signal, signal.SIGINT, signal.SIG_DFL), subprocess.PIPE
-    command, around = [*before, *COMMAND, "grid", grid], environment(place, **more)
-    running = subprocess.Popen(command, cwd=place, env=around, text=True, preexec_fn=heard, stdout=pipe, stderr=pipe)
+    hears_ctrl_c, pipe = partial(signal.signal, signal.SIGINT, signal.SIG_DFL), subprocess.PIPE
+    command, around = [*before, *COMMAND, "grid", grid], environment(lab_dir, **more)
+    running = subprocess.Popen(command, cwd=lab_dir, env=around, text=True, preexec_fn=hears_ctrl_c, stdout=pipe, stderr=pipe)
     until = time.monotonic() + LIMIT
-    while running.poll() is None and not any(is_forked(kernel) for kernel in kernels_of(place)):
+    while running.poll() is None and not any(is_forked(kernel) for kernel in kernels_of(lab_dir)):
         if time.monotonic() > until:
             running.kill()
             ended(running)
@@ -70,25 +70,25 @@ def start(place, grid="quick", before=(), **more):
 def ended(running, limit=LIMIT):
     """How a command has ended and what it said; where it does not end in time it is killed, and the test has failed."""
     try:
-        said = running.communicate(timeout=limit)
+        output = running.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         running.kill()
-        said = running.communicate(timeout=60)  # what holds its output ends with it
-        pytest.fail(f"not ended after {limit} s: {' '.join(running.args)}\n{said[0]}\n{said[1]}")
-    return subprocess.CompletedProcess(running.args, running.returncode, *said)
+        output = running.communicate(timeout=60)  # what holds its output ends with it
+        pytest.fail(f"not ended after {limit} s: {' '.join(running.args)}\n{output[0]}\n{output[1]}")
+    return subprocess.CompletedProcess(running.args, running.returncode, *output)
 
 
-def kernels_of(place):
+def kernels_of(lab_dir):
     """The kernels that run for a lab, ordinary ones and forked ones, and those that fork them."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             words = " ".join(process.cmdline())
-            if ("ipykernel" in words or "lab.warm.server" in words) and process.environ().get("HIPPO_ROOT") == str(place):
-                found.append(process)
+            if ("ipykernel" in words or "lab.warm.server" in words) and process.environ().get("HIPPO_ROOT") == str(lab_dir):
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def is_forked(kernel):
@@ -99,9 +99,9 @@ def is_forked(kernel):
         return False
 
 
-def none_left(place, patience=60):
+def none_left(lab_dir, patience=60):
     """Whether all kernels of a lab, and what forks them, end in time; a server that is busy with its imports ends after them."""
     until = time.monotonic() + patience
-    while (left := kernels_of(place)) and time.monotonic() < until:
+    while (left := kernels_of(lab_dir)) and time.monotonic() < until:
         time.sleep(0.2)
     return not left

@@ -23,7 +23,7 @@ from hippo_core.lab.grid.progress.live import Progress
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import LINES, Output
-from tests.lab.conftest import WHOLE as LONG
+from tests.lab.conftest import ALL_FAULTS as LONG
 from tests.lab.conftest import make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 
@@ -36,7 +36,7 @@ def cell(name):
 
 @given(st.lists(SECONDS, min_size=1, max_size=12), st.integers(1, 4))
 def test_time_left_lies_between_the_bounds_of_any_schedule(seconds, jobs):
-    earlier = {f"c{place}": value for place, value in enumerate(seconds)}
+    earlier = {f"c{number}": value for number, value in enumerate(seconds)}
     left = eta.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
     assert max([sum(seconds) / jobs, *seconds]) - 1e-6 <= left <= sum(seconds) + 1e-6
 
@@ -70,38 +70,38 @@ def test_progress_counts_only_what_is_left():
 
 @given(st.text(alphabet="ab \n\r", max_size=60), st.lists(st.integers(0, 60), max_size=5))
 def test_a_tail_does_not_depend_on_how_the_text_came(text, cuts):
-    whole, pieces = Output(), Output()
-    whole.write(text)
-    places = [0, *sorted(cuts), len(text)]
-    for begin, end in pairwise(places):
+    at_once, pieces = Output(), Output()
+    at_once.write(text)
+    bounds = [0, *sorted(cuts), len(text)]
+    for begin, end in pairwise(bounds):
         pieces.write(text[begin:end])
-    assert pieces.lines == whole.lines
-    assert all(line and "\r" not in line for line in whole.lines)
+    assert pieces.lines == at_once.lines
+    assert all(line and "\r" not in line for line in at_once.lines)
 
 
 def test_a_tail_is_what_a_terminal_would_show():
-    said = Output()
-    assert (said.lines, said.line) == ([], "")
+    output = Output()
+    assert (output.lines, output.line) == ([], "")
     for done in range(3):
-        said.write(f"\r{done} of 3")
-    assert said.lines == ["2 of 3"]
-    said.write("\r      \r\x1b[1;31mred\x1b[0m words\r\n\n  open")
-    assert said.lines == ["red words", "  open"]
-    assert said.line == "open"
-    said.write("\nx" * 100 + "y" * 10_000)
-    assert len(said.lines) == LINES
-    assert set(map(len, said.lines[:-1])) == {1}
-    assert len(said.line) < 1000
+        output.write(f"\r{done} of 3")
+    assert output.lines == ["2 of 3"]
+    output.write("\r      \r\x1b[1;31mred\x1b[0m words\r\n\n  open")
+    assert output.lines == ["red words", "  open"]
+    assert output.line == "open"
+    output.write("\nx" * 100 + "y" * 10_000)
+    assert len(output.lines) == LINES
+    assert set(map(len, output.lines[:-1])) == {1}
+    assert len(output.line) < 1000
 
 
 def test_many_threads_may_write_to_a_tail():
-    said = Output()
-    threads = [threading.Thread(target=lambda: [said.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
+    output = Output()
+    threads = [threading.Thread(target=lambda: [output.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        assert set(said.lines) <= {"whole line"}
-    assert said.lines == ["whole line"] * LINES
+        assert set(output.lines) <= {"whole line"}
+    assert output.lines == ["whole line"] * LINES
 
 
 def a_status(**changes):
@@ -112,14 +112,14 @@ def a_status(**changes):
         status.RunningStatus(id="r", label="a slow cell", seconds=90.0, tail=["loading", "10 of 50 <i>"]),
         status.RunningStatus(id="q", label="a quick cell", seconds=3.0, tail=["begun " * 40]),
     ]
-    told = {"run_id": "quick", "total": 9, "done": 1, "failed": 1, "skipped": 3}
-    told |= {"started": 1000.0, "updated": 1100.0, "seconds_left": 200.0}
+    known = {"run_id": "quick", "total": 9, "done": 1, "failed": 1, "skipped": 3}
+    known |= {"started": 1000.0, "updated": 1100.0, "seconds_left": 200.0}
     done = status.EndedStatus(id="d", label="a done cell", state="done", seconds=4.0)
-    return status.Status(**{**told, "running": running, "failures": [failed], "last": [done, failed], **changes})
+    return status.Status(**{**known, "running": running, "failures": [failed], "last": [done, failed], **changes})
 
 
-def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(place):
-    (place / "executed/quick").mkdir(parents=True)
+def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(lab_dir):
+    (lab_dir / "executed/quick").mkdir(parents=True)
     seen, over = [], threading.Event()
     with status.StatusFile("quick", every=0) as file:
         file.show(a_status(done=0))
@@ -129,17 +129,17 @@ def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(place):
             file.show(a_status(done=done))
         over.set()
         reader.join()
-        assert status.look("quick") == (status.read("quick"), True)
-    assert {told["run_id"] for told in seen} <= {"quick"}
-    assert [told["done"] for told in seen] == sorted(told["done"] for told in seen)
-    now, works = status.look("quick")
+        assert status.poll("quick") == (status.read("quick"), True)
+    assert {seen_status["run_id"] for seen_status in seen} <= {"quick"}
+    assert [seen_status["done"] for seen_status in seen] == sorted(seen_status["done"] for seen_status in seen)
+    now, works = status.poll("quick")
     assert (now.state, now.done, now.running, works) == ("ended", 99, [], False)
     assert "call it again: make grid GRID=quick" in status.absent("quick", now)
-    assert [path.name for path in (place / "executed/quick").iterdir()] == [status.FILE]
+    assert [path.name for path in (lab_dir / "executed/quick").iterdir()] == [status.FILE]
 
 
-def test_a_status_is_written_now_and_then_and_the_last_one_always(place):
-    (place / "executed/quick").mkdir(parents=True)
+def test_a_status_is_written_now_and_then_and_the_last_one_always(lab_dir):
+    (lab_dir / "executed/quick").mkdir(parents=True)
     with pytest.raises(SystemExit), status.StatusFile("quick", every=math.inf) as file:
         for done in range(4):
             file.show(a_status(done=done))
@@ -148,8 +148,8 @@ def test_a_status_is_written_now_and_then_and_the_last_one_always(place):
     assert (status.read("quick").done, status.read("quick").state) == (3, "stopped")
 
 
-def test_parts_of_a_grid_add_up(place):
-    (place / "executed/quick").mkdir(parents=True)
+def test_parts_of_a_grid_add_up(lab_dir):
+    (lab_dir / "executed/quick").mkdir(parents=True)
     with status.StatusFile("quick", every=0) as file:
         file.show(a_status(total=2, done=1, failed=1))
         file.next_part()
@@ -159,29 +159,29 @@ def test_parts_of_a_grid_add_up(place):
     assert [ended.id for ended in now.last] == ["d", "f"]
 
 
-def test_a_status_that_cannot_be_written_harms_nothing(place):
-    (place / "executed").mkdir()
-    (place / "executed/quick").write_text("no folder")
+def test_a_status_that_cannot_be_written_harms_nothing(lab_dir):
+    (lab_dir / "executed").mkdir()
+    (lab_dir / "executed/quick").write_text("no folder")
     with status.StatusFile("quick", every=0) as file:
         file.show(a_status())
-    assert (place / "executed/quick").read_text() == "no folder"
+    assert (lab_dir / "executed/quick").read_text() == "no folder"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"total": 1}', "[]"])
-def test_a_file_of_another_kind_is_no_status(place, text):
-    (place / "executed/quick").mkdir(parents=True)
-    (place / "executed/quick" / status.FILE).write_text(text)
-    assert status.look("quick") == (None, False)
+def test_a_file_of_another_kind_is_no_status(lab_dir, text):
+    (lab_dir / "executed/quick").mkdir(parents=True)
+    (lab_dir / "executed/quick" / status.FILE).write_text(text)
+    assert status.poll("quick") == (None, False)
 
 
-def test_a_runner_elsewhere_is_told_by_its_lock(place):
+def test_a_runner_elsewhere_is_told_by_its_lock(lab_dir):
     from hippo_core.lab.run.record_files import locked
 
-    told = a_status(host="elsewhere")
-    assert not status.alive(told)
-    with locked(place / "executed/quick", alone=True):
-        assert status.alive(told)
-    assert not status.alive(told)
+    elsewhere = a_status(host="elsewhere")
+    assert not status.alive(elsewhere)
+    with locked(lab_dir / "executed/quick", alone=True):
+        assert status.alive(elsewhere)
+    assert not status.alive(elsewhere)
     assert not status.alive(a_status(born=1.0))  # another process has its number now
 
 
@@ -211,57 +211,59 @@ def test_news_are_told_once():
     assert watch.news(now, 7) == []
 
 
-def until(told, patience=120.0):
+def until(condition, patience=120.0):
     """What `told` gives as soon as it gives something."""
     end = time.monotonic() + patience
-    while not (found := told()):
+    while not (value := condition()):
         assert time.monotonic() < end
         time.sleep(0.05)
-    return found
+    return value
 
 
-def slow_lab(place):
+def slow_lab(lab_dir):
     """A lab whose cells say something and wait for a file `go`."""
-    make_lab(place)
-    path = place / "notebooks/02_baseline.ipynb"
+    make_lab(lab_dir)
+    path = lab_dir / "notebooks/02_baseline.ipynb"
     notebook = json.loads(path.read_text())
     code = next(cell for cell in notebook["cells"] if "lab.begin" in "".join(cell["source"]))
     wait = "import os, time\nprint('half way')\nwhile not os.path.exists(os.environ['HIPPO_ROOT'] + '/go'): time.sleep(0.05)\n"
     code["source"] = wait + "".join(code["source"])
     path.write_text(json.dumps(notebook))
-    return place
+    return lab_dir
 
 
-def run(place, *words):
+def run(lab_dir, *words):
     """A command of a lab in the background; it hears Ctrl-C, even where the tests themselves do not."""
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen([*COMMAND, *words], cwd=place, env=environment(place), text=True, preexec_fn=heard, stdout=subprocess.PIPE)
+    hears_ctrl_c = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        [*COMMAND, *words], cwd=lab_dir, env=environment(lab_dir), text=True, preexec_fn=hears_ctrl_c, stdout=subprocess.PIPE
+    )
 
 
 def both_speak():
-    now, works = status.look("quick")
+    now, works = status.poll("quick")
     return now if works and [running.tail for running in now.running] == [["half way"]] * 2 else None
 
 
 @pytest.mark.long
 def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
-    place = slow_lab(tmp_path / "lab")
-    monkeypatch.setenv("HIPPO_ROOT", str(place))
-    grid = run(place, "grid", "quick")
+    lab_dir = slow_lab(tmp_path / "lab")
+    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
+    grid = run(lab_dir, "grid", "quick")
     now = until(both_speak)
     assert (now.total, now.done, now.failed, now.remaining, now.pid) == (4, 1, 0, 3, grid.pid)
-    watching = run(place, "watch", "quick")
+    watching = run(lab_dir, "watch", "quick")
     first = watching.stdout.readline()
-    (place / "go").touch()
+    (lab_dir / "go").touch()
     printed, _ = grid.communicate(timeout=120)
     rest, _ = watching.communicate(timeout=120)
     assert grid.returncode == watching.returncode == 0
-    told, itself = (
+    message, itself = (
         [line.split(" s, ")[0].split("] ")[1] for line in text.splitlines() if line.startswith("[")] for text in (first + rest, printed)
     )
-    assert told == itself
+    assert message == itself
     assert rest.splitlines()[-1].startswith("quick has ended: 5 done, 0 failed, 0 running, 0 waiting")
-    again = here(place, "watch", "quick")
+    again = here(lab_dir, "watch", "quick")
     assert again.returncode == 2
     assert again.stderr.strip() == status.absent("quick", status.read("quick"))
 
@@ -269,24 +271,24 @@ def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
 @pytest.mark.skipif(not LONG, reason="`make test-faults` ends runners")
 @pytest.mark.parametrize(("how", "says"), [(signal.SIGKILL, "is gone"), (signal.SIGINT, "has been stopped")])
 def test_the_end_of_a_runner_is_recognised(tmp_path, monkeypatch, how, says):
-    place = slow_lab(tmp_path / "lab")
-    monkeypatch.setenv("HIPPO_ROOT", str(place))
-    grid = run(place, "grid", "quick")
+    lab_dir = slow_lab(tmp_path / "lab")
+    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
+    grid = run(lab_dir, "grid", "quick")
     assert until(both_speak)
     os.kill(grid.pid, how)
-    until(lambda: not status.look("quick")[1])  # it is not waited for: a zombie counts as gone
+    until(lambda: not status.poll("quick")[1])  # it is not waited for: a zombie counts as gone
     grid.communicate(timeout=120)
-    ran = lab(place, "watch", "quick")
+    ran = lab(lab_dir, "watch", "quick")
     assert ran.returncode == 2
     assert says in ran.stderr and "make grid GRID=quick" in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
-    until(lambda: not kernels_of(place))
+    until(lambda: not kernels_of(lab_dir))
 
 
-def test_where_no_grid_runs_watch_says_how_to_start_one(place):
+def test_where_no_grid_runs_watch_says_how_to_start_one(lab_dir):
     with pytest.raises(LabError, match="there is no run tiny; start one: make grid GRID=tiny"):
         watch.watch("tiny")
-    (place / "executed/mine").mkdir(parents=True)
+    (lab_dir / "executed/mine").mkdir(parents=True)
     with pytest.raises(LabError, match="no grid runs on mine; start one: make grid GRID=smoke RUN_ID=mine"):
         watch.watch("mine")
     with pytest.raises(LabError, match="plain name"):

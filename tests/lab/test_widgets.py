@@ -16,8 +16,8 @@ from tests.lab.test_progress import a_status, until
 
 
 @pytest.fixture
-def file(place):
-    (place / "executed/quick").mkdir(parents=True)
+def file(lab_dir):
+    (lab_dir / "executed/quick").mkdir(parents=True)
     return status.StatusFile("quick", every=0)
 
 
@@ -49,7 +49,7 @@ def test_many_running_cells_show_a_line_each(file):
     assert all(f"last {n}" in shown for n in range(9))
 
 
-def test_a_runner_that_is_gone_is_said(file, place):
+def test_a_runner_that_is_gone_is_said(file, lab_dir):
     file.show(a_status(born=1.0))
     view = widgets.watch("quick")
     assert "runner gone" in text(view) and "make grid GRID=quick" in text(view)
@@ -57,7 +57,7 @@ def test_a_runner_that_is_gone_is_said(file, place):
 
 
 def test_it_waits_for_a_grid_and_ends_with_it(file):
-    async def look_on():
+    async def refresh_until_ended():
         view = widgets.watch("quick")
         assert "Waiting for a grid" in text(view)
         with file:
@@ -67,27 +67,27 @@ def test_it_waits_for_a_grid_and_ends_with_it(file):
         await view.following
         assert "Ended after" in text(view)
 
-    asyncio.run(asyncio.wait_for(look_on(), 60))
+    asyncio.run(asyncio.wait_for(refresh_until_ended(), 60))
 
 
 def test_a_closed_view_follows_no_more(file):
-    async def look_away():
+    async def close_early():
         view = widgets.watch("quick")
         view.close()
         await asyncio.wait([view.following])
         assert view.following.cancelled()
 
-    asyncio.run(look_away())
+    asyncio.run(close_early())
 
 
 def test_a_grid_is_started_and_stopped(tmp_path, monkeypatch):
-    place = make_lab(tmp_path / "lab")
-    monkeypatch.setenv("HIPPO_ROOT", str(place))
+    lab_dir = make_lab(tmp_path / "lab")
+    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # as it is while a kernel runs a cell
     view = widgets.start("quick")
     signal.signal(signal.SIGINT, usual)
     assert "starting" in text(view)
-    until(lambda: status.look("quick")[1])
+    until(lambda: status.poll("quick")[1])
     assert view.refresh() and "running" in text(view)
     with pytest.raises(LabError, match="already"):
         widgets.start("quick")
@@ -95,15 +95,15 @@ def test_a_grid_is_started_and_stopped(tmp_path, monkeypatch):
     assert "stopping" in text(view)
     until(lambda: not view.refresh())
     assert "Stopped after" in text(view)
-    assert "stopped; what is finished is kept" in (place / "executed/quick/.output").read_text()
-    until(lambda: not kernels_of(place))
+    assert "stopped; what is finished is kept" in (lab_dir / "executed/quick/.output").read_text()
+    until(lambda: not kernels_of(lab_dir))
 
 
-def test_a_grid_that_does_not_begin_shows_what_it_printed(place):
+def test_a_grid_that_does_not_begin_shows_what_it_printed(lab_dir):
     with pytest.raises(LabError, match="legal"):
         widgets.start("nothing")
-    assert not (place / "executed").exists()
-    (place / "params/models/other.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
+    assert not (lab_dir / "executed").exists()
+    (lab_dir / "params/models/other.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
     view = widgets.start("quick", models=["other"])
     until(lambda: not view.refresh())
     assert "The grid did not begin" in text(view) and "data/weights/none" in text(view)

@@ -122,8 +122,8 @@ def add_record(
     parameters = {"run_id": run.name, "suite": suite, "preset": preset, "model": model, "regime": regime, "profile": profile, "n": n}
     parameters |= {"seed": seed, "split": split, "dry_run": False, "threads": 1, "batch_size": 32, "record_dir": ""}
     parameters |= {"overrides": list(overrides)}
-    told = dict(text.split("=") for text in overrides)
-    encoder = told.get("encoder", "own") if preset in ENCODED else None
+    settings = dict(text.split("=") for text in overrides)
+    encoder = settings.get("encoder", "own") if preset in ENCODED else None
     config = {"parameters": parameters, "preset": {"name": preset, "encoder": encoder, "control": control}}
     config |= {"suite": {"settings": SUITE_SETTINGS}}
     begin_record(folder, config, _meta(parameters, tag))
@@ -155,11 +155,11 @@ def add_prepared(run: Path, suite: str, step: str, n: int = 50, seed: int = 1337
     """An invented record of a cell that taught or replayed."""
     random = Random(f"{suite}/{step}/{seed}")
     scores = [random.gauss(0, 1) for _ in range(64)]
-    taught = {"fact_id": range(64), "world": [f"w{one // 4}" for one in range(64)], "S": scores, "ms": 0.2}
-    taught |= {"asked": [float(one > 0.3) for one in scores]}
-    taught |= {"action": ["insert" if one > 0 else "refuse" for one in scores]}
-    replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(one > -1) for one in scores], "ms": 1.0}
-    replayed |= {"salience_before": scores, "salience_after": [one + 0.1 for one in scores]}
+    taught = {"fact_id": range(64), "world": [f"w{number // 4}" for number in range(64)], "S": scores, "ms": 0.2}
+    taught |= {"asked": [float(score > 0.3) for score in scores]}
+    taught |= {"action": ["insert" if score > 0 else "refuse" for score in scores]}
+    replayed = {"cycle": 1, "trace_id": range(64), "recalled": [float(score > -1) for score in scores], "ms": 1.0}
+    replayed |= {"salience_before": scores, "salience_after": [score + 0.1 for score in scores]}
     rows = pd.DataFrame(taught if step == "teach" else replayed)
     regime = {"teach": "delayed", "replay": "after_sleep"}[step]
     tag = sum(map(ord, f"{suite}{step}{n}{seed}"))

@@ -26,20 +26,20 @@ def random_pair(seed, n=100):
 
 def cell(preset, rate, n=200, seed=1337, regime="delayed", per_world=5, **columns) -> pd.DataFrame:
     """The rows of one cell: item i is right where its fixed place in [0, 1) lies below `rate`, so that higher rates contain lower ones."""
-    place = np.random.default_rng(seed).permutation(n) / n
+    rank = np.random.default_rng(seed).permutation(n) / n
     given = {"run_id": "r", "suite": "episodic", "preset": preset, "model": "tiny", "regime": regime, "step": "test", "profile": "default",
              "n": n, "seed": seed, "stage": "test", "encoder": "own" if preset in RAGS[1:] else ""} | columns  # fmt: skip
     rows = pd.DataFrame({"item_id": [f"i{i}" for i in range(n)], "world": [f"w{i // per_world}" for i in range(n)]})
     rows = rows.assign(answer="gold " + rows["item_id"], rung=[RUNGS[i % 4] for i in range(n)], hops=1, kind="who", chance=0.1)
-    rows = rows.assign(score=(place < rate).astype(float), refusal=0.0, latency_ms=10 * rate + place)
+    rows = rows.assign(score=(rank < rate).astype(float), refusal=0.0, latency_ms=10 * rate + rank)
     return rows.assign(**{"cell": f"{preset}/{given['suite']}/{n}_{seed}/{regime}"} | given)
 
 
-def criteria(**told) -> Criteria:
+def criteria(**fields) -> Criteria:
     """One criterion."""
-    one = {"id": "c", "question": "?", "text": "t", "family": "f", "about": "claim", "suites": ["episodic"]} | told
-    return Criteria.model_validate(HEAD | {"criteria": [one]})
+    criterion = {"id": "c", "question": "?", "text": "t", "family": "f", "about": "claim", "suites": ["episodic"]} | fields
+    return Criteria.model_validate(HEAD | {"criteria": [criterion]})
 
 
-def verdict(told, *cells, **options):
-    return judge(criteria(**told), pd.concat(cells, ignore_index=True), **options)[0]
+def verdict(fields, *cells, **options):
+    return judge(criteria(**fields), pd.concat(cells, ignore_index=True), **options)[0]

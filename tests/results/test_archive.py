@@ -15,7 +15,7 @@ from hippo_core.files import root
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
 
-PLACE = "baselines/core/episodic/4_1"
+FOLDER = "baselines/core/episodic/4_1"
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -35,7 +35,7 @@ def lab(tmp_path, monkeypatch):
 
 def record(name="cell", run="run", sealed=True):
     """A small record below executed/."""
-    folder = records.run_folder(run) / PLACE / name
+    folder = records.run_folder(run) / FOLDER / name
     folder.mkdir(parents=True)
     (folder / "metrics.csv").write_text(f"idx\n{name}\n")
     (folder / "notebook.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
@@ -52,11 +52,11 @@ def test_a_record_comes_back_as_it_went(url, lab, tmp_path, monkeypatch):
     sent = record()
     archive = Archive(url)
     archive.push(sent)
-    assert archive.finished("run") == {f"run/{PLACE}/cell"}
+    assert archive.finished("run") == {f"run/{FOLDER}/cell"}
     assert archive.finished("other") == set()
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path / "elsewhere"))
     Archive(url).pull(archive.finished("run"))
-    came = root() / "executed/run" / PLACE / "cell"
+    came = root() / "executed/run" / FOLDER / "cell"
     assert content(came) == content(sent)
     assert records.verify(root() / "executed/run") == (1, [])
     assert [path.name for path in came.parent.iterdir()] == ["cell"]
@@ -68,10 +68,10 @@ def test_a_finished_record_there_is_never_changed(url, lab):
     (sent / "metrics.csv").write_text("idx\naltered\n")
     records.seal(sent)
     Archive(url).push(sent)
-    Archive(url).pull([f"run/{PLACE}/cell"])
+    Archive(url).pull([f"run/{FOLDER}/cell"])
     assert (sent / "metrics.csv").read_text() == "idx\naltered\n"  # whole here: it stays as well
     subprocess.run(["rm", "-r", str(sent)], check=True)
-    Archive(url).pull([f"run/{PLACE}/cell"])
+    Archive(url).pull([f"run/{FOLDER}/cell"])
     assert (sent / "metrics.csv").read_text() == "idx\ncell\n"
 
 
@@ -84,21 +84,21 @@ def test_what_a_failed_cell_left_is_kept_until_it_is_done(url, lab):
     (failed / "error.txt").unlink()
     records.seal(failed)
     archive.push(failed)
-    assert archive.finished("run") == {f"run/{PLACE}/cell"}
-    whole = content(failed)
+    assert archive.finished("run") == {f"run/{FOLDER}/cell"}
+    before = content(failed)
     subprocess.run(["rm", "-r", str(failed)], check=True)
-    archive.pull([f"run/{PLACE}/cell"])
-    assert content(failed) == whole
+    archive.pull([f"run/{FOLDER}/cell"])
+    assert content(failed) == before
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "metrics.csv", "sub/notes.txt"])
 def test_a_users_folder_in_the_place_of_a_record_is_kept_aside(lab, tmp_path, name):
-    own = tmp_path / "shared/run" / PLACE / "cell"
+    own = tmp_path / "shared/run" / FOLDER / "cell"
     (own / name).parent.mkdir(parents=True)
     (own / name).write_text("mine")
     Archive(str(tmp_path / "shared")).push(record())
     assert (own.with_name("cell.aside-1") / name).read_text() == "mine"
-    assert Archive(str(tmp_path / "shared")).finished("run") == {f"run/{PLACE}/cell"}
+    assert Archive(str(tmp_path / "shared")).finished("run") == {f"run/{FOLDER}/cell"}
 
 
 def test_a_copy_that_was_killed_leaves_no_record_and_is_made_anew(bucket, lab, monkeypatch):
@@ -115,7 +115,7 @@ def test_a_copy_that_was_killed_leaves_no_record_and_is_made_anew(bucket, lab, m
         assert Archive(f"{bucket}/killed").finished("run") == set()
     Archive(f"{bucket}/killed").push(sent)
     subprocess.run(["rm", "-r", str(sent)], check=True)
-    Archive(f"{bucket}/killed").pull([f"run/{PLACE}/cell"])
+    Archive(f"{bucket}/killed").pull([f"run/{FOLDER}/cell"])
     assert records.verify(sent) == (1, [])
 
 
@@ -123,21 +123,21 @@ def test_a_record_that_is_damaged_there_is_said(url, lab):
     sent = record()
     archive = Archive(url)
     archive.push(sent)
-    archive._fs.pipe_file(f"{archive._base}/run/{PLACE}/cell/metrics.csv", b"idx\nbroken\n")
+    archive._fs.pipe_file(f"{archive._base}/run/{FOLDER}/cell/metrics.csv", b"idx\nbroken\n")
     subprocess.run(["rm", "-r", str(sent)], check=True)
     with pytest.raises(LabError, match="damaged"):
-        archive.pull([f"run/{PLACE}/cell"])
+        archive.pull([f"run/{FOLDER}/cell"])
     assert not sent.exists()
 
 
 def test_many_that_bring_the_same_record_at_once_all_find_it(url, lab):
     sent = record()
     Archive(url).push(sent)
-    whole = content(sent)
+    before = content(sent)
     subprocess.run(["rm", "-r", str(sent)], check=True)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: Archive(url).pull([f"run/{PLACE}/cell"]), range(16)))
-    assert content(sent) == whole
+        list(pool.map(lambda _: Archive(url).pull([f"run/{FOLDER}/cell"]), range(16)))
+    assert content(sent) == before
     assert [path.name for path in sent.parent.iterdir()] == ["cell"]
 
 
@@ -145,7 +145,7 @@ def test_a_record_that_was_altered_here_is_kept_aside(url, lab):
     sent = record()
     Archive(url).push(sent)
     (sent / "metrics.csv").write_text("idx\naltered\n")
-    Archive(url).pull([f"run/{PLACE}/cell"])
+    Archive(url).pull([f"run/{FOLDER}/cell"])
     assert (sent / "metrics.csv").read_text() == "idx\ncell\n"
     assert (sent.with_name("cell.aside-1") / "metrics.csv").read_text() == "idx\naltered\n"
 
@@ -162,17 +162,17 @@ def test_one_runner_at_a_time_holds_a_run(url, lab):
 
 
 @pytest.mark.parametrize(
-    ("holder", "taken"),
+    ("holder", "succeeds"),
     [
         ({"host": socket.gethostname(), "pid": 2**22 + 1, "ago": 0}, True),  # no such process
         ({"host": "elsewhere", "pid": 1, "ago": 3600}, True),
         ({"host": "elsewhere", "pid": 1, "ago": 0}, False),
     ],
 )
-def test_the_lock_of_a_dead_runner_is_taken_over(url, lab, holder, taken):
+def test_the_lock_of_a_dead_runner_is_taken_over(url, lab, holder, succeeds):
     archive = Archive(url)
     archive._write(archive._path("run/.lock"), json.dumps(holder | {"renewed": time.time() - holder["ago"]}).encode())
-    if taken:
+    if succeeds:
         with archive.locked("run"):
             pass
     else:
@@ -185,13 +185,13 @@ def test_the_lock_of_a_dead_runner_is_taken_over(url, lab, holder, taken):
     [("s3://no-such-bucket/x", "no-such-bucket"), ("gopher://x/y", "gopher"), ("/proc/nowhere", "/proc/nowhere")],
 )
 def test_an_address_that_cannot_be_used_is_one_line(address, says, bucket):
-    with pytest.raises(LabError, match=f"records cannot be kept at {address}: ") as told:
+    with pytest.raises(LabError, match=f"records cannot be kept at {address}: ") as error:
         Archive(address).check()
-    assert says in str(told.value)
-    assert "\n" not in str(told.value)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_bucket_without_permission_is_said(guarded):
-    with pytest.raises(LabError, match=r"records cannot be kept at s3://guarded/lab: .*Denied") as told:
+    with pytest.raises(LabError, match=r"records cannot be kept at s3://guarded/lab: .*Denied") as error:
         Archive("s3://guarded/lab").check()
-    assert "this machine may read and write" in str(told.value)
+    assert "this machine may read and write" in str(error.value)

@@ -15,14 +15,14 @@ def test_d_is_the_mean_over_the_spread_of_clusters():
     means = np.array([0.5, 1.0, 0.0, 0.0])
     effect = cohens_d(differences, clusters)
     assert effect.d == pytest.approx(means.mean() / means.std(ddof=1))
-    mirrored = cohens_d([-one for one in differences], clusters)
+    mirrored = cohens_d([-difference for difference in differences], clusters)
     assert (mirrored.low, mirrored.high) == pytest.approx((-effect.high, -effect.low))
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():
     random = np.random.default_rng(1)
-    held = [effect.low < 0.5 < effect.high for effect in (cohens_d(random.normal(0.5, 1, 15), np.arange(15)) for _ in range(200))]
-    assert 0.9 < np.mean(held) < 0.99
+    covered = [effect.low < 0.5 < effect.high for effect in (cohens_d(random.normal(0.5, 1, 15), np.arange(15)) for _ in range(200))]
+    assert 0.9 < np.mean(covered) < 0.99
 
 
 def test_where_nothing_differs_no_d_is_said():

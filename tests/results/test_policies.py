@@ -19,20 +19,20 @@ def answers(margin, forced, answerable=True, preset="memory/hei_nw", **columns) 
     return rows.assign(**{name: columns.get(name, math.nan) for name in ("evidence",)}, answer=rows["answer"] if answerable else "unknown")
 
 
-def told(rows):
+def scores_and_abstentions(rows):
     """The three scores and who said "unknown", of each row."""
     return rows[[*SCORES, *ABSTAINED]].to_numpy(dtype=float).T.tolist()
 
 
 def test_the_model_may_say_unknown_above_a_margin_of_0_and_never_where_it_may_not():
     rows = pd.concat([answers([0.1, -0.1, 0.1, -0.1], [1, 1, 0, 0]), answers([0.1, -0.1], [0, 0], answerable=False)])
-    found = with_policies(rows, rows.iloc[:0])
-    assert found["score_may"].tolist() == [0, 1, 0, 0, 1, 0]
-    assert found["score_never"].tolist() == [1, 1, 0, 0, 0, 0]
-    assert found["abstained_may"].tolist() == [1, 0, 1, 0, 1, 0]
-    assert found["score_calibrated"].isna().all() and found["abstained_calibrated"].isna().all()
-    assert set(found["calibrated_on"]) == {"no validation questions of this condition"}
-    assert found.drop(columns=[*SCORES, *ABSTAINED, "calibrated_on"]).equals(rows)
+    result = with_policies(rows, rows.iloc[:0])
+    assert result["score_may"].tolist() == [0, 1, 0, 0, 1, 0]
+    assert result["score_never"].tolist() == [1, 1, 0, 0, 0, 0]
+    assert result["abstained_may"].tolist() == [1, 0, 1, 0, 1, 0]
+    assert result["score_calibrated"].isna().all() and result["abstained_calibrated"].isna().all()
+    assert set(result["calibrated_on"]) == {"no validation questions of this condition"}
+    assert result.drop(columns=[*SCORES, *ABSTAINED, "calibrated_on"]).equals(rows)
 
 
 def test_what_unknown_earns_is_what_it_earned_where_it_was_said():
@@ -44,11 +44,11 @@ def test_rows_of_earlier_versions_have_no_scores_under_a_policy():
     old = cell("memory/hei_nw", 0.5)
     both = pd.concat([old, answers([1.0], [1.0])], ignore_index=True)
     for rows in (old, both):
-        found = with_policies(rows, rows)
-        earlier = found[: len(old)]
+        result = with_policies(rows, rows)
+        earlier = result[: len(old)]
         assert earlier[[*SCORES, "abstained_may", "abstained_calibrated"]].isna().all(axis=None)
         assert set(earlier["calibrated_on"]) == {'the rows do not say how near "unknown" was'}
-    assert found[[*SCORES, *ABSTAINED]].iloc[-1].notna().all()
+    assert result[[*SCORES, *ABSTAINED]].iloc[-1].notna().all()
 
 
 def asked_both(margin, evidence=math.nan, n=20, **columns):
@@ -70,13 +70,13 @@ def test_rows_of_earlier_versions_choose_no_threshold_wherever_they_stand():
 @pytest.mark.parametrize("margin", [-5, 3])
 def test_the_thresholds_stand_between_what_can_be_answered_and_what_cannot(margin):
     test = answers([margin - 1.2, margin + 1.2], [1, 0])
-    found = with_policies(test, asked_both(margin))
-    assert found["abstained_calibrated"].tolist() == [0, 1]
-    assert found["calibrated_on"].iloc[0].endswith("nats, from 20 answerable and 20 unanswerable validation questions")
+    result = with_policies(test, asked_both(margin))
+    assert result["abstained_calibrated"].tolist() == [0, 1]
+    assert result["calibrated_on"].iloc[0].endswith("nats, from 20 answerable and 20 unanswerable validation questions")
 
 
 def test_little_evidence_is_unknown_and_none_is_less_than_any():
-    known, none = (asked_both(-3).iloc[side] for side in (slice(20), slice(20, None)))
+    known, none = (asked_both(-3).iloc[half] for half in (slice(20), slice(20, None)))
     tuning = pd.concat([known.assign(evidence=0.8), none.assign(evidence=0.2)]).assign(unknown_margin=-3.0)
     test = answers([-3.0] * 3, [1, 0, 0]).assign(evidence=[0.9, 0.1, math.nan])
     assert with_policies(test, tuning)["abstained_calibrated"].tolist() == [0, 1, 1]
@@ -84,17 +84,17 @@ def test_little_evidence_is_unknown_and_none_is_less_than_any():
 
 
 def test_unknown_may_cost_the_answerable_questions_2_in_100_and_no_more():
-    for lost, said in ((2, 1), (3, 0)):
+    for lost, expected in ((2, 1), (3, 0)):
         margins = np.where(np.arange(100) < lost, 2.0, -9.0)
         tuning = pd.concat([answers(margins, np.ones(100)), answers(np.full(100, 2.0), np.zeros(100), answerable=False)], ignore_index=True)
-        assert with_policies(answers([2.0], [0]), tuning)["abstained_calibrated"].tolist() == [said]
+        assert with_policies(answers([2.0], [0]), tuning)["abstained_calibrated"].tolist() == [expected]
 
 
 def test_with_answerable_questions_alone_it_is_never_unknown():
     tuning = answers([-1, 5, 5], [1, 0, 0])
-    found = with_policies(answers([7.0], [0]), tuning)
-    assert found["abstained_calibrated"].tolist() == [0]
-    assert found["calibrated_on"].tolist() == ["never unknown, from 3 answerable validation questions"]
+    result = with_policies(answers([7.0], [0]), tuning)
+    assert result["abstained_calibrated"].tolist() == [0]
+    assert result["calibrated_on"].tolist() == ["never unknown, from 3 answerable validation questions"]
 
 
 def test_each_condition_has_thresholds_of_its_own_and_no_test_row_has_a_say():
@@ -105,10 +105,10 @@ def test_each_condition_has_thresholds_of_its_own_and_no_test_row_has_a_say():
         other = asked_both(3).assign(**usual | {name: value})
         tuning = pd.concat([asked_both(-5).assign(**usual), other], ignore_index=True)
         test = pd.concat([answers([-3.0], [0]).assign(**usual), answers([-3.0], [0]).assign(**usual | {name: value})], ignore_index=True)
-        found = with_policies(test, tuning)["abstained_calibrated"].tolist()
-        assert found == [1, 0], name
+        result = with_policies(test, tuning)["abstained_calibrated"].tolist()
+        assert result == [1, 0], name
         altered = test.assign(answer="unknown", score=1 - test["score"], score_forced=1 - test["score_forced"])
-        assert with_policies(altered, tuning)["abstained_calibrated"].tolist() == found
+        assert with_policies(altered, tuning)["abstained_calibrated"].tolist() == result
 
 
 def test_the_unanswerable_profile_counts_to_its_own_and_others_fall_back_on_the_default_one():
@@ -118,19 +118,19 @@ def test_the_unanswerable_profile_counts_to_its_own_and_others_fall_back_on_the_
         [asked_both(3).iloc[:20].assign(profile="explore"), asked_both(3).iloc[20:].assign(profile="explore_unanswerable")]
     )
     test = answers([-3.0], [0])
-    for profile, said in {"default": 1, "unanswerable": 1, "reworded": 1, "explore": 0, "explore_unanswerable": 0}.items():
-        found = with_policies(test.assign(profile=profile), pd.concat([usual, explored]))
-        assert found["abstained_calibrated"].tolist() == [said], profile
-        assert ("of profile default" in found["calibrated_on"].iloc[0]) == (profile == "reworded")
+    for profile, expected in {"default": 1, "unanswerable": 1, "reworded": 1, "explore": 0, "explore_unanswerable": 0}.items():
+        result = with_policies(test.assign(profile=profile), pd.concat([usual, explored]))
+        assert result["abstained_calibrated"].tolist() == [expected], profile
+        assert ("of profile default" in result["calibrated_on"].iloc[0]) == (profile == "reworded")
     switched = pd.concat([known, none.assign(suite_overrides="unanswerable=true")])
     assert with_policies(test, switched)["abstained_calibrated"].tolist() == [1]
 
 
 def test_a_criterion_under_a_policy_is_judged_with_what_calibrated_it_and_else_says_why_not():
     test = answers(np.where(np.arange(200) < 150, -6.0, 6.0), np.arange(200) < 150)
-    found = verdict(CALIBRATED, test, validation=asked_both(0))
-    assert (found.verdict, found.value, found.metric) == ("met", 0.75, "score_calibrated")
-    assert "from 20 answerable and 20 unanswerable validation questions" in found.reason
+    result = verdict(CALIBRATED, test, validation=asked_both(0))
+    assert (result.verdict, result.value, result.metric) == ("met", 0.75, "score_calibrated")
+    assert "from 20 answerable and 20 unanswerable validation questions" in result.reason
     unjudged = verdict(CALIBRATED, test)
     assert unjudged.verdict == "not judged"
     assert unjudged.reason == "no score_calibrated of memory/hei_nw: no validation questions of this condition"

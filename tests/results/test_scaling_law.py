@@ -28,19 +28,19 @@ def test_one_wrong_run_does_not_bend_the_law():
 
 
 def test_intervals_hold_what_was_fitted_and_are_wider_with_more_noise():
-    found = {}
+    limits = {}
     for noise in (0.002, 0.01):
         n, d = np.tile(N, 3), np.tile(D, 3)
         noisy = np.concatenate([losses(noise, seed) for seed in (1, 2, 3)])
         law = fit(n, d, noisy)
-        found[noise] = intervals(n, d, noisy, law, draws=20)
-        assert all(found[noise][name][0] <= law.constants()[name] <= found[noise][name][1] for name in NAMES)
-    widths = [found[noise]["E"][1] - found[noise]["E"][0] for noise in (0.002, 0.01)]
+        limits[noise] = intervals(n, d, noisy, law, draws=20)
+        assert all(limits[noise][name][0] <= law.constants()[name] <= limits[noise][name][1] for name in NAMES)
+    widths = [limits[noise]["E"][1] - limits[noise]["E"][0] for noise in (0.002, 0.01)]
     assert 0 < widths[0] < widths[1]
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "found", "message"),
+    ("n", "d", "values", "message"),
     [
         ([1, 2, 3, 4], [1, 2, 3, 4], [1, 1, 1, 1], "five runs"),
         ([1, 1, 2, 2, 2], [1, 2, 3, 4, 5], [1] * 5, "of 2 numbers of weights and 5 of tokens"),
@@ -48,6 +48,6 @@ def test_intervals_hold_what_was_fitted_and_are_wider_with_more_noise():
         ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, np.nan], "above 0"),
     ],
 )
-def test_what_bears_no_law_is_one_clear_line(n, d, found, message):
+def test_what_bears_no_law_is_one_clear_line(n, d, values, message):
     with pytest.raises(LabError, match=message):
-        fit(n, d, found)
+        fit(n, d, values)

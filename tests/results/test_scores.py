@@ -19,14 +19,14 @@ WORDS = st.text(alphabet="abthen AT.,'’-\n", max_size=20)
 
 
 def _suite(primary="em_norm", score_path=None) -> Suite:
-    return Suite("tiny", "five questions", Settings, lambda random, settings, place: WORLD, primary, score_path=score_path)
+    return Suite("tiny", "five questions", Settings, lambda random, settings, folder: WORLD, primary, score_path=score_path)
 
 
 def _rows(predictions=GOLDS, answers=GOLDS, suite=None) -> pd.DataFrame:
     """A row table of the five items; `answers` may be tampered with, scores are those of the suite."""
     return pd.DataFrame(
-        {"item_id": item.id, "answer": answer, "pred": said, **scores.score_item(suite or _suite(), WORLD, item, said)}
-        for item, said, answer in zip(ITEMS, predictions, answers, strict=True)
+        {"item_id": item.id, "answer": answer, "pred": pred, **scores.score_item(suite or _suite(), WORLD, item, pred)}
+        for item, pred, answer in zip(ITEMS, predictions, answers, strict=True)
     )
 
 
@@ -52,7 +52,7 @@ def test_normalise(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("pred", "expected"),
     [
         ("x^2", "x2"),
         ("x=-5", "x=5"),
@@ -67,8 +67,8 @@ def test_normalise(text, expected):
         ("\u30b8\u30e7\u30f3-5", "\u30b8\u30e7\u30f35"),
     ],
 )
-def test_what_calculates_or_compares_is_no_punctuation(said, expected):
-    assert scores.em_norm(said, [expected]) == scores.em_norm(expected, [said]) == 0
+def test_what_calculates_or_compares_is_no_punctuation(pred, expected):
+    assert scores.em_norm(pred, [expected]) == scores.em_norm(expected, [pred]) == 0
 
 
 @settings(deadline=None)
@@ -79,8 +79,8 @@ def test_normalising_twice_changes_nothing_more(text):
 
 @settings(deadline=None)
 @given(WORDS, st.lists(WORDS.filter(str.strip), min_size=1, max_size=3))
-def test_raw_is_never_above_normalised_nor_normalised_above_f1(said, answers):
-    raw, norm, f1 = scores.em_raw(said, answers), scores.em_norm(said, answers), scores.token_f1(said, answers)
+def test_raw_is_never_above_normalised_nor_normalised_above_f1(pred, answers):
+    raw, norm, f1 = scores.em_raw(pred, answers), scores.em_norm(pred, answers), scores.token_f1(pred, answers)
     assert raw <= norm <= f1 <= 1
 
 
@@ -91,36 +91,36 @@ def test_an_accepted_answer_scores_one_wherever_it_stands(answer, others):
 
 
 @pytest.mark.parametrize(
-    "said, answers, expected",
+    "pred, answers, expected",
     [("red kite", ["red kite"], 1.0), ("red", ["red kite"], 2 / 3), ("kite red", ["red kite"], 1.0), ("red red", ["red kite"], 0.5),
      ("blue", ["red kite"], 0.0), ("red", ["red kite", "red"], 1.0), ("The Red, kite.", ["red kite"], 1.0)],
 )  # fmt: skip
-def test_token_f1(said, answers, expected):
-    assert scores.token_f1(said, answers) == pytest.approx(expected, abs=1e-12)
+def test_token_f1(pred, answers, expected):
+    assert scores.token_f1(pred, answers) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    "said, expected",
+    "pred, expected",
     [("Alice", 0), ("Alice.", 1), ("Alice!", 1), ("Alice\nBob", 1), ("Dr. Alice", 1), ("Alice\n", 0), ("", 0), ("Alice’s", 0),
      ("Alice,", 1), ("1.5", 0), ("50%", 0), ("C#", 0), ("-5", 0), ("A-", 0), ("Rome.", 1), ("5.", 1)],
 )  # fmt: skip
-def test_format_violation(said, expected):
-    assert scores.format_violation(said) == expected
+def test_format_violation(pred, expected):
+    assert scores.format_violation(pred) == expected
 
 
 @pytest.mark.parametrize(
-    "said, expected",
+    "pred, expected",
     [("I can't say", 1), ("I can’t say", 1), ("i CANNOT tell", 1), ("I won’t answer", 1), ("Sorry, I am unable to", 1), ("I'm unable", 1),
      ("I do not have that", 1), ("As an AI model", 1), ("as a language model", 1), ("as a large language model", 1), ("unknown", 0),
      ("Alice", 0), ("the tin can", 0), ("Ai Weiwei", 0), ("Cannot Street", 0), ("", 0)],
 )  # fmt: skip
-def test_refusal(said, expected):
-    assert scores.refusal(said) == expected
+def test_refusal(pred, expected):
+    assert scores.refusal(pred) == expected
 
 
-@pytest.mark.parametrize("said, expected", [("unknown", 1), ("Unknown.", 1), ("unknown man", 0), ("", 0)])
-def test_abstained(said, expected):
-    assert scores.abstained(said) == expected
+@pytest.mark.parametrize("pred, expected", [("unknown", 1), ("Unknown.", 1), ("unknown man", 0), ("", 0)])
+def test_abstained(pred, expected):
+    assert scores.abstained(pred) == expected
 
 
 def test_an_item_row_has_the_score_columns_in_order():
@@ -134,7 +134,7 @@ def test_an_item_row_has_the_score_columns_in_order():
 
 def test_the_primary_score_is_the_suites():
     path = {"w/q0": PathScore(1.0, 1.25), "w/q1": PathScore(0.0, math.nan)}
-    spatial = _suite("success", lambda world, item, said: path.get(item.id))
+    spatial = _suite("success", lambda world, item, pred: path.get(item.id))
     assert scores.score_item(spatial, WORLD, ITEMS[0], "north")["score"] == 1
     assert scores.score_item(spatial, WORLD, ITEMS[1], "the harbour")["score"] == 0
     assert scores.score_item(spatial, WORLD, ITEMS[2], "mia.")["score"] == 1
@@ -144,8 +144,8 @@ def test_the_primary_score_is_the_suites():
 
 def test_only_where_something_false_was_told_an_answer_is_refuted_or_not():
     contested = replace(ITEMS[1], refuted=("the mill",))
-    said = {text: scores.score_item(_suite(), WORLD, contested, text)["refuted"] for text in ("The mill.", "harbour", "unknown")}
-    assert said == {"The mill.": 1.0, "harbour": 0.0, "unknown": 0.0}
+    refuted = {text: scores.score_item(_suite(), WORLD, contested, text)["refuted"] for text in ("The mill.", "harbour", "unknown")}
+    assert refuted == {"The mill.": 1.0, "harbour": 0.0, "unknown": 0.0}
     assert math.isnan(scores.score_item(_suite(), WORLD, ITEMS[1], "The mill.")["refuted"])
 
 
@@ -154,15 +154,18 @@ def test_our_scorer_passes_its_own_check():
 
 
 LENIENT = {
-    "answer in prediction": ("norm", lambda said, answers: int(any(answer.lower() in said.lower() for answer in answers))),
-    "prediction in answer": ("norm", lambda said, answers: int(any(said.strip().lower() in answer.lower() for answer in answers))),
-    "bag of words": ("norm", lambda said, answers: int(set(said.lower().split()) in [set(one.lower().split()) for one in answers])),
-    "empty equals empty": ("norm", lambda said, answers: int(scores.normalise(said) in map(scores.normalise, answers))),
-    "always right": ("norm", lambda said, answers: 1),
+    "answer in prediction": ("norm", lambda pred, answers: int(any(answer.lower() in pred.lower() for answer in answers))),
+    "prediction in answer": ("norm", lambda pred, answers: int(any(pred.strip().lower() in answer.lower() for answer in answers))),
+    "bag of words": (
+        "norm",
+        lambda pred, answers: int(set(pred.lower().split()) in [set(accepted.lower().split()) for accepted in answers]),
+    ),
+    "empty equals empty": ("norm", lambda pred, answers: int(scores.normalise(pred) in map(scores.normalise, answers))),
+    "always right": ("norm", lambda pred, answers: 1),
     "normalised": ("raw", scores.em_norm),
-    "capitals": ("raw", lambda said, answers: int(said.strip().casefold() in {answer.casefold() for answer in answers})),
-    "points": ("raw", lambda said, answers: int(said.strip(" \n.") in answers)),
-    "articles": ("raw", lambda said, answers: int(said.strip().removeprefix("The ") in answers)),
+    "capitals": ("raw", lambda pred, answers: int(pred.strip().casefold() in {answer.casefold() for answer in answers})),
+    "points": ("raw", lambda pred, answers: int(pred.strip(" \n.") in answers)),
+    "articles": ("raw", lambda pred, answers: int(pred.strip().removeprefix("The ") in answers)),
 }
 
 
@@ -189,8 +192,8 @@ def test_scores_of_a_lenient_scorer_are_caught_in_the_rows():
 
 
 def test_a_forced_answer_is_the_answer_but_for_unknown_and_is_scored_as_it():
-    said, forced = ("unknown", *GOLDS[1:]), ("Alice", *GOLDS[1:])
-    rows = _rows(said).assign(forced=forced, score_forced=1.0)
+    preds, forced = ("unknown", *GOLDS[1:]), ("Alice", *GOLDS[1:])
+    rows = _rows(preds).assign(forced=forced, score_forced=1.0)
     scores.check_rows(_suite(), [WORLD], rows)
     with pytest.raises(LabError, match="has score_forced 1, its prediction 'Bob' earns 0"):
         scores.check_rows(_suite(), [WORLD], rows.assign(forced=("Bob", *GOLDS[1:])))
@@ -205,5 +208,5 @@ def test_a_row_of_an_unknown_item_is_caught():
 
 def test_a_suite_brings_several_measures_and_is_judged_by_the_first():
     suite = replace(_suite(), measures={"length": lambda world, item, text: len(text) / 100, "none": lambda *_: math.nan})
-    found = scores.score_item(suite, WORLD, ITEMS[0], "north")
-    assert found["score"] == found["length"] == 0.05 and math.isnan(found["none"])
+    score = scores.score_item(suite, WORLD, ITEMS[0], "north")
+    assert score["score"] == score["length"] == 0.05 and math.isnan(score["none"])

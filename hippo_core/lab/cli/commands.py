@@ -154,11 +154,13 @@ def compare(
     from hippo_core.files import write_text
     from hippo_core.results import two_runs
 
-    first, second = (two_runs.open_log(place, cluster, task, filter_name, split, suite) for place in (a, b))
-    found = two_runs.compare_suites(first, second, metric)
+    first, second = (two_runs.open_log(source, cluster, task, filter_name, split, suite) for source in (a, b))
+    by_suite = two_runs.compare_suites(first, second, metric)
     broken = [*dict.fromkeys(_left_out(first) + _left_out(second)), *_broken(first), *_broken(second)]
     text = (
-        two_runs.suites_as_json(found) if as_json else "".join(f"{line}\n\n" for line in broken) + two_runs.suites_as_markdown(found, most)
+        two_runs.suites_as_json(by_suite)
+        if as_json
+        else "".join(f"{line}\n\n" for line in broken) + two_runs.suites_as_markdown(by_suite, most)
     )
     for line in broken if as_json else ():
         print(line, file=sys.stderr)
@@ -177,7 +179,7 @@ def _broken(log: Any) -> list[str]:
     if log.folder is None:
         return []
     compared = set(log.rows["record"])
-    return said(one for one in broken_clauses(log.folder) if one.record in compared)
+    return said(violation for violation in broken_clauses(log.folder) if violation.record in compared)
 
 
 def _left_out(log: Any) -> list[str]:
@@ -203,7 +205,7 @@ def consolidation_gate(
 
     judged = uplifts(run_id, uplift_mode, min_uplift, alpha)
     print("\n".join(map(str, judged)))
-    raise typer.Exit(int(bool(damaged(run_folder(run_id))) or not all(one.passed for one in judged)))
+    raise typer.Exit(int(bool(damaged(run_folder(run_id))) or not all(verdict.passed for verdict in judged)))
 
 
 @app.command("consolidation-merge")

@@ -86,7 +86,7 @@ def _is_hopeless(grid: Grid, options: RunOptions) -> bool:
         return False
     print(f"grid {grid.name}: a few validation questions first; {OFF} goes without", flush=True)
     failed, broken = _run_check(grid, check, options)
-    return failed or len({one.record for one in broken}) == check.asked
+    return failed or len({violation.record for violation in broken}) == check.asked
 
 
 def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
@@ -110,10 +110,10 @@ def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, 
     return bool(failed), broken
 
 
-def _say_kv(cells: Sequence[Cell]) -> None:
+def _print_kv_size(cells: Sequence[Cell]) -> None:
     """What keys and values of passages take at most, in the largest of these cells and, where they are kept there, on disk."""
     experiments = [(load_experiment(cell.experiment), cell) for cell in cells if cell.experiment]
-    sizes = [size for one, cell in experiments if (size := one.kv_size(one.parameters(**cell.parameters)))]
+    sizes = [size for experiment, cell in experiments if (size := experiment.kv_size(experiment.parameters(**cell.parameters)))]
     if sizes:
         disk = math.ceil(min(sum(size.disk_mb for size in sizes), max(size.disk_limit_mb for size in sizes)))
         memory = f"at most {math.ceil(max(size.memory_mb for size in sizes)):,} MiB in memory in a cell"
@@ -164,6 +164,6 @@ def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions)
     total = "no earlier record to judge the time by" if left is None else f"about {duration(left)} with {options.jobs} jobs"
     if message := power(grid.cells):
         print(f"power: {message}")
-    _say_kv(status.waiting)
+    _print_kv_size(status.waiting)
     print(f"grid {name}: {grid.title}")
     print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))

@@ -53,9 +53,9 @@ def _next(waiting: list[Cell], crashed: "Crashed", busy: list[Cell], outcomes: S
     if any(cell.id in crashed.seen for cell in busy):  # a second attempt runs
         return []
     begin: list[Cell] = []
-    room = executor.room(busy)
+    free_slots = executor.free_slots(busy)
     for cell in ready(waiting, [*busy, *crashed.waiting], outcomes):
-        if len(begin) < room and executor.fits(cell, [*busy, *begin]):
+        if len(begin) < free_slots and executor.fits(cell, [*busy, *begin]):
             begin.append(cell)
             waiting.remove(cell)
     return begin or ([] if busy or not crashed.waiting else [crashed.waiting.pop(0)])

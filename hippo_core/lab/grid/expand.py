@@ -110,9 +110,9 @@ def _block(block: Mapping[str, Any], where: str) -> GridBlock:
         raise LabError(f"{where}: experiment: expected a name or a module path, got {named!r}")
     experiment = load_experiment(named) if named else None
     possible = [experiment] if experiment else experiments()
-    fields = {name: info for one in possible for name, info in one.parameters.model_fields.items() if name not in PLACE}
-    others = PLURALS | {other: name for one in possible for other, name in one.axes.items()}
-    axes: dict[str, list[Any]] = {name: list(values) for one in possible for name, values in one.axis_defaults.items()}
+    fields = {name: info for kind in possible for name, info in kind.parameters.model_fields.items() if name not in PLACE}
+    others = PLURALS | {other: name for kind in possible for other, name in kind.axes.items()}
+    axes: dict[str, list[Any]] = {name: list(values) for kind in possible for name, values in kind.axis_defaults.items()}
     given = [others.get(key, key) for key in block if key != "experiment"]
     for key, name in zip((key for key in block if key != "experiment"), given, strict=True):
         if name not in fields and name not in others.values():
@@ -131,7 +131,7 @@ def _values(value: Any, of_lists: bool, where: str) -> list[Any]:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise LabError(f"{where}: expected at least one value")
-    if of_lists and (wrong := [one for one in values if not isinstance(one, list)]):
+    if of_lists and (wrong := [item for item in values if not isinstance(item, list)]):
         raise LabError(f"{where}: expected a list of lists, one list a variant, got {wrong[0]!r} among them")
     return values
 
@@ -168,13 +168,13 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
     """The cells as they are, but each behind those that it needs."""
     by_id, placed = {cell.id: cell for cell in cells}, dict[str, Cell]()
 
-    def place(cell: Cell) -> None:
+    def append_with_needs(cell: Cell) -> None:
         if cell.id not in placed:
             for need in cell.needs.values():
                 if need in by_id:
-                    place(by_id[need])
+                    append_with_needs(by_id[need])
             placed[cell.id] = cell
 
     for cell in cells:
-        place(cell)
+        append_with_needs(cell)
     return list(placed.values())

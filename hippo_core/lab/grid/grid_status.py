@@ -12,7 +12,7 @@ from typing import Any
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.lab.run.cells import Cell
-from hippo_core.results.records import RUNS, is_complete, put_away, read_meta
+from hippo_core.results.records import RUNS, clear_record, is_complete, read_meta
 
 EXECUTION_KEYS = ("run_id", "record_dir", "threads", "batch_size")  # parameters that say where and how, not what
 SAMPLE = 40  # records that an estimate looks at: there may be thousands
@@ -41,13 +41,13 @@ class RecordStatus:
 
 def status_of(cells: Sequence[Cell]) -> RecordStatus:
     """Look up the record of each cell. A data set or a store does not wait unless a cell that needs it waits."""
-    whole = {cell.id for cell in cells if is_complete(cell.record)}
+    complete = {cell.id for cell in cells if is_complete(cell.record)}
     sources = {need for cell in cells for need in cell.needed}
-    wanted = {cell.id for cell in cells} - sources - whole
+    wanted = {cell.id for cell in cells} - sources - complete
     for cell in reversed(cells):  # needs come first
         if cell.id in wanted:
-            wanted |= cell.needed - whole
-    return RecordStatus(tuple(cell for cell in cells if cell.id in whole), tuple(cell for cell in cells if cell.id in wanted))
+            wanted |= cell.needed - complete
+    return RecordStatus(tuple(cell for cell in cells if cell.id in complete), tuple(cell for cell in cells if cell.id in wanted))
 
 
 def supersede(cells: Iterable[Cell]) -> int:
@@ -57,7 +57,7 @@ def supersede(cells: Iterable[Cell]) -> int:
         wanted.setdefault(cell.record.parent, []).append(cell)
     old = [record for parent, here in wanted.items() if parent.is_dir() for record in parent.iterdir() if _is_older(record, here)]
     for record in old:
-        put_away(record)
+        clear_record(record)
     return len(old)
 
 
@@ -91,9 +91,9 @@ def _history(subfolder: Path, size: int) -> list[tuple[tuple, int, float]]:
 def _typical(cell: Cell, history: list[tuple[tuple, int, float]]) -> float | None:
     """The median of the cells of the same notebook, model and step at the nearest size; None where there are none."""
     size, kind = cell.parameters.get("n", 0), _kind(cell.phase, cell.parameters)
-    alike = [(abs(n - size), seconds) for other, n, seconds in history if other == kind]
-    nearest = min((distance for distance, _ in alike), default=0)
-    return median(seconds for distance, seconds in alike if distance == nearest) if alike else None
+    similar = [(abs(n - size), seconds) for other, n, seconds in history if other == kind]
+    nearest = min((distance for distance, _ in similar), default=0)
+    return median(seconds for distance, seconds in similar if distance == nearest) if similar else None
 
 
 def _kind(phase: str, parameters: dict[str, Any]) -> tuple:

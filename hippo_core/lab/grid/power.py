@@ -22,9 +22,9 @@ def declare(grid: Grid) -> str:
     declared of the others, or of claims that are not of this plan, stays as it was."""
     criteria, claims, path = load_criteria(), _claims(grid.cells), run_folder(grid.run_id) / DECLARED
     begun = {cell.id for cell in grid.cells if cell.record.exists()}
-    ahead = [claim for claim in claims if begun.isdisjoint(claim.cells)]
-    mine, before = {(claim.model, claim.id) for claim in ahead}, read_declared(path)
-    declared = [claim for claim in before if (claim.model, claim.id) not in mine] + underpowered(criteria, ahead)
+    not_begun = [claim for claim in claims if begun.isdisjoint(claim.cells)]
+    mine, before = {(claim.model, claim.id) for claim in not_begun}, read_declared(path)
+    declared = [claim for claim in before if (claim.model, claim.id) not in mine] + underpowered(criteria, not_begun)
     if declared != before or not path.is_file():
         write_declared(path, declared)
     return sentence(criteria, underpowered(criteria, claims))

@@ -13,7 +13,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.types import ALL_TEST
 
 ITEMS = 20  # questions of a memory
-AHEAD = 10  # how many times the questions of its check a grid has that is checked without being told to
+MIN_RATIO = 10  # how many times the questions of its check a grid has that is checked without being told to
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Check:
 
     def is_small_beside(self, cells: Sequence[Cell]) -> bool:
         """Whether it asks at most a tenth of what the memories of a grid are asked."""
-        return 0 < AHEAD * _questions(self.cells) <= _questions(cells)
+        return 0 < MIN_RATIO * _questions(self.cells) <= _questions(cells)
 
 
 def check_of(cells: Sequence[Cell], run_id: str) -> Check:
@@ -36,27 +36,27 @@ def check_of(cells: Sequence[Cell], run_id: str) -> Check:
     unasked: dict[str, None] = {}
     seen, asked = set[str](), 0
     for cell in cells:
-        told = cell.parameters
-        if not told.get("preset", "").startswith("memory/") or told.get("step") != "test" or told["dry_run"]:
+        parameters = cell.parameters
+        if not parameters.get("preset", "").startswith("memory/") or parameters.get("step") != "test" or parameters["dry_run"]:
             continue
-        if any(not one.startswith("encoder=") for one in told["overrides"]):
+        if any(not override.startswith("encoder=") for override in parameters["overrides"]):
             continue
-        few = {"run_id": run_id, "n": min(ITEMS, told["n"]), "split": "val", "regime": "delayed"}
-        same = repr(told | few | {"seed": None, "n": None})
+        few = {"run_id": run_id, "n": min(ITEMS, parameters["n"]), "split": "val", "regime": "delayed"}
+        same = repr(parameters | few | {"seed": None, "n": None})
         if same in seen:
             continue
         seen.add(same)
         experiment = load_experiment(cell.experiment)
-        values = {name: value for name, value in told.items() if name in experiment.parameters.model_fields}
+        values = {name: value for name, value in parameters.items() if name in experiment.parameters.model_fields}
         try:
-            if (suite := get_suite(told["suite"])).split_rule == ALL_TEST:
+            if (suite := get_suite(parameters["suite"])).split_rule == ALL_TEST:
                 raise LabError(f"suite {suite.name} has no val split: {ALL_TEST}")
             for more in ([], ["control=empty"]):
-                plan = experiment.plan(experiment.check(values | few | {"overrides": [*told["overrides"], *more]}, "preflight"))
-                chain |= {one.id: one for one in cells_of(plan)}
+                plan = experiment.plan(experiment.check(values | few | {"overrides": [*parameters["overrides"], *more]}, "preflight"))
+                chain |= {planned.id: planned for planned in cells_of(plan)}
             asked += 1
         except LabError as error:  # such as a suite without validation worlds
-            unasked[f"not checked: {told['preset']} on {told['suite']}: {error}"] = None
+            unasked[f"not checked: {parameters['preset']} on {parameters['suite']}: {error}"] = None
     return Check(run_id, tuple(chain.values()), asked, tuple(unasked))
 
 

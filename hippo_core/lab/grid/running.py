@@ -70,7 +70,7 @@ def run(status: RecordStatus, options: RunOptions, grid: Grid | None = None, fil
             needed.require()
             executor = Local(cells, options.jobs, execution, needed.models)
         stack.callback(executor.close)
-        jobs, done = max(1, executor.room([])), len(status.finished)
+        jobs, done = max(1, executor.free_slots([])), len(status.finished)
         return run_cells(cells, executor, Progress(cells, jobs, done, status.estimates(), file))
 
 

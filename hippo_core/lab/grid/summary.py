@@ -12,7 +12,7 @@ from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import read_meta, read_metrics
-from hippo_core.results.verdicts import by_group, counts_in_words, read_invalid, read_verdicts, rivals_of_claims
+from hippo_core.results.verdicts import by_group, claims_by_rival, counts_in_words, read_invalid, read_verdicts
 
 
 def summary_lines(run_id: str, outcomes: Sequence[Outcome], skipped: int, seconds: float) -> list[str]:
@@ -33,7 +33,7 @@ def _criteria(run_id: str) -> list[str]:
         written = criteria_file(run_id).is_file()
         return [f"criteria: {'none is about what was run; the report has the scores' if written else 'none judged yet'}"]
     lines = [f"{name}: {counts_in_words(counts)}" for name, counts in by_group(verdicts).items()]
-    lines += [rivals] if (rivals := rivals_of_claims(verdicts)) else []
+    lines += [by_rival] if (by_rival := claims_by_rival(verdicts)) else []
     return [f"{' ' if number else 'criteria:':<9} {line}" for number, line in enumerate(lines)]
 
 

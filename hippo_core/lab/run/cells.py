@@ -59,7 +59,7 @@ def cells_of(plan: CellPlan) -> tuple[Cell, ...]:
     """The planned cell, last, behind all cells that it needs, each once."""
     chain: dict[str, Cell] = {}
     cell = _planned(plan, chain)
-    return *(one for one in chain.values() if one.id != cell.id), cell
+    return *(needed for needed in chain.values() if needed.id != cell.id), cell
 
 
 def _planned(plan: CellPlan, chain: dict[str, Cell]) -> Cell:

@@ -64,18 +64,18 @@ def begin(name: str, namespace: Mapping[str, Any]) -> RunningCell:
 def _make_needed(before: Sequence[Cell], cell: Cell, by_hand: bool) -> None:
     """Run the cells of experiments that this one rests on, each in a process of its own, where their records are not there; under a runner,
     which does that itself, LabError. The nearest is run, and brings those behind it."""
-    needed = [one for one in before if one.id in cell.needed and one.experiment and not records.is_complete(one.record)]
-    for one in needed:
-        why = f"'{cell.label}' needs the record of '{one.label}', which is not finished"
+    needed = [other for other in before if other.id in cell.needed and other.experiment and not records.is_complete(other.record)]
+    for other in needed:
+        why = f"'{cell.label}' needs the record of '{other.label}', which is not finished"
         if not by_hand:
-            raise LabError(f"{why}; run it first: {command(one)}")
-        print(f"{why}; it is made now, in a process of its own: {command(one)}", flush=True)
-        words = ["-m", "hippo_core", *shlex.split(command(one))[1:]]
+            raise LabError(f"{why}; run it first: {command(other)}")
+        print(f"{why}; it is made now, in a process of its own: {command(other)}", flush=True)
+        words = ["-m", "hippo_core", *shlex.split(command(other))[1:]]
         plain = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
         ran = subprocess.run([sys.executable, *words], cwd=root(), env=plain, capture_output=True, text=True, check=False)
         print(ran.stdout.strip(), flush=True)
         if ran.returncode:
-            raise LabError(f"'{one.label}' failed: {(ran.stderr or ran.stdout).strip().splitlines()[-1]}")
+            raise LabError(f"'{other.label}' failed: {(ran.stderr or ran.stdout).strip().splitlines()[-1]}")
 
 
 def finish(open_cell: RunningCell, rows: "pd.DataFrame") -> dict[str, Any]:
@@ -116,8 +116,8 @@ def figure(open_cell: RunningCell, rows: "pd.DataFrame") -> bytes:
     return experiment.figure(open_cell.parameters, rows)
 
 
-def told(worlds: "Sequence[World]") -> str:
-    """How much is told and asked in some worlds, and the first fact, so that one sees what they speak of."""
+def describe_worlds(worlds: "Sequence[World]") -> str:
+    """How many facts and questions some worlds have, and the first fact."""
     facts, questions = sum(len(world.facts) for world in worlds), sum(len(world.items) for world in worlds)
     counted = number_of(len(worlds), "world"), number_of(facts, "fact"), number_of(questions, "question")
     return f"{', '.join(counted)}; the first fact told: {worlds[0].facts[0].text}"
@@ -130,7 +130,7 @@ def preview(rows: "pd.DataFrame") -> "pd.DataFrame":
         return rows.dropna(axis="columns", how="all")
     import pandas as pd
 
-    recalled = rows["recalled_texts"].map(lambda texts: "; ".join(_with_score(*one) for one in json.loads(texts or "[]")))
+    recalled = rows["recalled_texts"].map(lambda texts: "; ".join(_with_score(*trace) for trace in json.loads(texts or "[]")))
     columns = {"question": rows["question"], "recalled (score)": recalled, "given": rows["pred"], "right answer": rows["answer"]}
     return pd.DataFrame({**columns, **{name: rows[name] for name in ("score", "found", "rung")}})
 
@@ -144,11 +144,11 @@ def _experiment(open_cell: RunningCell) -> Experiment:
 
 
 def refuse_unknown(inputs: Sequence[str], known: Collection[str]) -> None:
-    """LabError where a notebook was told a parameter that it does not have, by papermill, which only warns, or in its parameters cell,
+    """LabError where a notebook was given a parameter that it does not have, by papermill, which only warns, or in its parameters cell,
     where Python takes any name.
 
     `inputs` are the sources of the cells that have run, as IPython keeps them in `In`. The parameters cell is the last that assigns most
-    of the names; what was told before it was run does not count.
+    of the names; what was given before it was run does not count.
     """
     cells = [(source, _assigned(source)) for source in inputs]
     most = [number for number, (_, names) in enumerate(cells) if 2 * len(names & set(known)) > len(known)]

@@ -9,7 +9,7 @@ CGROUP = Path("/sys/fs/cgroup/memory.max")
 SIGNS = ("can't allocate memory", "out of memory", "unable to allocate", "cannot allocate memory")
 
 
-def share(jobs: int) -> float:
+def kernel_memory_limit(jobs: int) -> float:
     """GB for a kernel on this machine or in the part of it that this process is confined to: all of it alone, a half beside others, however
     many: cells are seldom at their peaks together."""
     total = psutil.virtual_memory().total

@@ -1,6 +1,6 @@
-"""The files of a running cell. A record grows in a hidden folder beside its place and is renamed there when it is whole.
+"""The files of a running cell. A record grows in a hidden folder beside its own and is renamed when it is complete.
 
-So a killed runner leaves either the whole record or none, and a kernel that outlives its runner writes where nobody looks.
+So a killed runner leaves the complete record or none, and a kernel that outlives its runner writes where nobody reads.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hippo_core.errors import LabError
 from hippo_core.files import COMMAND, MARK, UNWRITTEN, mark, remove_made, root
-from hippo_core.results.records import is_complete, put_away, seal
+from hippo_core.results.records import clear_record, is_complete, seal
 
 CLAIM = ".running"
 FAILED_NOTEBOOK, NOTEBOOK, ERROR = "notebook.failed.ipynb", "notebook.ipynb", "error.txt"
@@ -80,10 +80,10 @@ def keep_failed(folder: Path, record: Path, message: str) -> Path:
 
 
 def clear(record: Path) -> None:
-    """Free a record's place: what was never finished is removed, what was altered since is kept aside, a whole record raises."""
+    """Free a record's folder: what was never finished is removed, what was altered is kept aside, a complete record raises."""
     if is_complete(record):
         raise LabError(f"finished already: {short(record)}; take another run_id, or keep it aside: {COMMAND} run ... --again")
-    put_away(record)
+    clear_record(record)
 
 
 def short(path: Path) -> str:
@@ -110,7 +110,7 @@ def locked(run: Path, alone: bool) -> Iterator[None]:
         yield
 
 
-def is_held(run: Path) -> bool:
+def is_locked(run: Path) -> bool:
     """Whether a grid holds the lock of a run folder; it is asked for a moment only."""
     try:
         with (run / ".lock").open() as file:

@@ -32,12 +32,12 @@ def table(rows: "Frame", digits: int = 2) -> "HTML":
     named = hashlib.sha256(frame.to_csv().encode()).hexdigest()[:8]  # the style of one table on a page is none of another's
     style = Styler(frame, uuid=named, cell_ids=False).hide(axis="index")
     style.set_table_styles([{"selector": "th, td", "props": "vertical-align: top"}])
-    for place, name in enumerate(frame):
+    for index, name in enumerate(frame):
         numbers = is_numeric_dtype(frame[name])
         right = numbers or all(isinstance(value, str) and NUMBER.fullmatch(value) for value in frame[name])
-        style.set_table_styles([{"selector": f".col{place}", "props": f"text-align: {'right' if right else 'left'}"}], overwrite=False)
+        style.set_table_styles([{"selector": f".col{index}", "props": f"text-align: {'right' if right else 'left'}"}], overwrite=False)
         decimals = 0 if numbers and _counts(frame[name]) else digits
-        style.format(lambda value, decimals=decimals: _said(value, decimals), subset=[name], escape="html")
+        style.format(lambda value, decimals=decimals: _formatted(value, decimals), subset=[name], escape="html")
     return HTML((style if len(frame) else style.set_caption("No rows.")).to_html())
 
 
@@ -47,7 +47,7 @@ def _counts(column: Any) -> bool:
     return bool((known >= LARGE).any() or ((known % 1 == 0).all() and (known > 1).any()))
 
 
-def _said(value: Any, decimals: int) -> str:
+def _formatted(value: Any, decimals: int) -> str:
     if value is None or (isinstance(value, Real) and value != value):
         return NONE
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -62,13 +62,13 @@ class ForkedKernel:
 
     def _listen(self, flags: int) -> None:
         try:
-            heard = self._line.recv(4096, flags)
+            received = self._line.recv(4096, flags)
         except BlockingIOError:
             return
         except OSError:
-            heard = b""
-        self._text += heard
-        if not heard or self._text.endswith(b"\n"):
+            received = b""
+        self._text += received
+        if not received or self._text.endswith(b"\n"):
             self.returncode = json.loads(self._text)["ended"] if self._text.endswith(b"\n") else -signal.SIGKILL
             self._line.close()
 
@@ -172,7 +172,7 @@ def close() -> None:
 def _read_line(line: socket.socket) -> dict[str, Any]:
     received = b""
     while not received.endswith(b"\n"):
-        if not (heard := line.recv(4096)):
+        if not (block := line.recv(4096)):
             return {}
-        received += heard
+        received += block
     return json.loads(received)

@@ -85,9 +85,9 @@ class Server:
         if order is None:  # the owner left while it was asking
             line.close()
             return None
-        self._hold(order["models"])
+        self._load_models(order["models"])
         if refusal := self._refusal():
-            _say(line, refused=refusal)
+            _reply(line, refused=refusal)
             line.close()
             return None
         forker, pid = os.getpid(), os.fork()
@@ -95,10 +95,10 @@ class Server:
             line.close()
             return order | {"forker": forker}
         self.kernels[line] = pid
-        _say(line, pid=pid)
+        _reply(line, pid=pid)
         return None
 
-    def _hold(self, names: list[str]) -> None:
+    def _load_models(self, names: list[str]) -> None:
         """Load these models, so that forks have them; where one cannot be loaded, the kernel that asks for it will say why."""
         if self.tried.issuperset(names):
             return
@@ -142,7 +142,7 @@ class Server:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if line := running.get(ended[0]):
                     del self.kernels[line]
-                    _say(line, ended=os.waitstatus_to_exitcode(ended[1]))
+                    _reply(line, ended=os.waitstatus_to_exitcode(ended[1]))
                     line.close()
 
     def _end(self) -> None:
@@ -221,7 +221,7 @@ def _line(end: socket.socket) -> bytes:
     return line if line.endswith(b"\n") else b""
 
 
-def _say(end: socket.socket, **words: Any) -> None:
+def _reply(end: socket.socket, **words: Any) -> None:
     with suppress(OSError):  # the owner has gone; that is seen where its socket is read
         end.sendall(json.dumps(words).encode() + b"\n")
 

@@ -31,9 +31,9 @@ def head(run_id: str, stage: Stage, failed: int) -> str:
     """The name of the run and its stage, with the style of all. `failed`: cells."""
     style = Markup((HERE / "view.css").read_text(encoding="utf-8"))
     bad = stage == "ended" and failed
-    look, label = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
+    style_class, label = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
     text = Markup('<style>{}</style><div class="hippo-grid"><b>{}</b><span class="stage {}">{}</span></div>')
-    return str(text.format(style, run_id, look, label))
+    return str(text.format(style, run_id, style_class, label))
 
 
 def body(stage: Stage, status: Status | None, note: str = "", output: str = "") -> str:

@@ -17,7 +17,7 @@ import ipywidgets
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import load_grid
-from hippo_core.lab.grid.progress.status import Status, absent, look
+from hippo_core.lab.grid.progress.status import Status, absent, poll
 from hippo_core.lab.run.execute import Kernel
 from hippo_core.lab.run.output import Output
 from hippo_core.lab.widgets.page import Stage, body, head
@@ -54,7 +54,7 @@ class GridView(ipywidgets.VBox):
 
     def refresh(self) -> bool:
         """Look at the status file once; whether there is more to come."""
-        status, works = look(self.run_id)
+        status, works = poll(self.run_id)
         if self._process and status and status.pid != self._process.pid:  # of a grid before this one
             status, works = None, False
         stage = self._stage(status, works)
@@ -103,7 +103,7 @@ def start(
     arguments are those of `make grid`. LabError where there is no such grid, or one works on that run."""
     load_grid(grid)
     run = run_id or grid
-    if look(run)[1]:
+    if poll(run)[1]:
         raise LabError(f"a grid runs on {run} already: watch({run!r}) shows it; or take another run_id")
     output = run_folder(run) / OUTPUT
     output.parent.mkdir(parents=True, exist_ok=True)

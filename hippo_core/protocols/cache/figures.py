@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from hippo_core.protocols.cache.names import Format, Kind
 from hippo_core.protocols.cache.table import CLEAN, kept_of_damaged, kept_of_removed
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
-from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, looks_for
+from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, styles_for
 from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
 
@@ -86,7 +86,7 @@ def robustness(curves: Frame) -> Figure:
 
 def _title(means: Frame) -> str:
     kept = kept_of_damaged(means).mean(axis=1)
-    looks = looks_for(LOOKS, kept.index)
+    looks = styles_for(LOOKS, kept.index)
     repairs = kept.drop([name for name, one in looks.items() if one.hollow or name == "none"])
     alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
     best = "" if repairs.empty else f", with {looks[str(repairs.idxmax())].label} {repairs.max():.0%}"
@@ -100,7 +100,7 @@ def _by_kind(
     style. Of many defences the featured ones have their looks, the others one thin grey."""
     kinds = [kind for kind in get_args(Kind) if kind in set(lines["kind"])]
     kinds += [kind for kind in dict.fromkeys(lines["kind"]) if kind not in kinds]
-    looks = looks_for(LOOKS, lines["defence"])
+    looks = styles_for(LOOKS, lines["defence"])
     names = [*looks]
     featured = names if len(names) <= MANY else [name for name in names if name in FEATURED or name not in LOOKS]
     columns = min(ACROSS, len(kinds))
@@ -140,7 +140,7 @@ def _styled(look: Style) -> dict[str, Any]:
 def cost(rows: Frame, curves: Frame) -> Figure:
     """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
     took, kept = rows[rows["kind"] != CLEAN].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves).mean(axis=1)
-    names, looks = [str(name) for name in kept.sort_values(ascending=False).index], looks_for(LOOKS, kept.index)
+    names, looks = [str(name) for name in kept.sort_values(ascending=False).index], styles_for(LOOKS, kept.index)
     figure, [panel] = grid("What a defence costs and keeps; up and to the left is better", 1, 1, 3.2, Margins(0.65, 1.7))
     with matplotlib.rc_context(STYLE):
         for name in names:
@@ -168,7 +168,7 @@ def training(rows: Frame) -> Figure:
 def sensitivity(measured: Mapping[str, Any]) -> Figure:
     """Drift of the logits along the size of a perturbation, from the clean model and from the same defence, clean. Lower is better."""
     lines = pd.DataFrame(measured["logit_sensitivity"])
-    looks = looks_for(LOOKS, lines["defence"])
+    looks = styles_for(LOOKS, lines["defence"])
     title = "How far words move when the cache moves a little; lower is better"
     figure, panels = grid(title, 1, 2, 2.9, Margins(0.6, 1.65, 0.25, foot=0.6))
     said = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
@@ -189,7 +189,7 @@ def sensitivity(measured: Mapping[str, Any]) -> Figure:
 def amplification(measured: Mapping[str, Any]) -> Figure:
     """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
     maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
-    top, looks = max(float(np.nanmax(values)) for values in maps.values()), looks_for(LOOKS, maps)
+    top, looks = max(float(np.nanmax(values)) for values in maps.values()), styles_for(LOOKS, maps)
     figure, panels = grid("Which heads move the words, a unit of each; lighter is better", 1, len(maps), 2.9,
                           Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip
     with matplotlib.rc_context(STYLE):

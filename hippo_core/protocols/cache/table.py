@@ -23,7 +23,7 @@ LEAST_ABOVE_CHANCE, LEAST_LOST = 0.3, 0.1  # of a probe that is admitted: its cl
 def is_bound(defence: str) -> bool:
     """Whether a defence is told where the damage is, or runs the text again, so that it bounds what the others can do."""
     own = members(DEFENCES).get(defence)
-    return defence == "recompute" or bool(own and own.said.get("uses_oracle_mask"))
+    return defence == "recompute" or bool(own and own.constants.get("uses_oracle_mask"))
 
 
 def admitted(rows: Frame) -> dict[str, dict[str, Any]]:

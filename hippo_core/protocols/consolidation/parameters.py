@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from hippo_core.discovery import found_member
+from hippo_core.discovery import find_member
 from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import Preset
@@ -48,8 +48,8 @@ class SleepingParameters(AskingParameters):
 def check_sleep(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if they are right and there is such a way into the model; LabError with what is legal otherwise."""
     parameters: Any = check(experiment, values, where)
-    way = found_member(UPDATE_RULES, parameters.way, f"{where}: way")
-    if way.said.get("of_groups") and "groups" not in type(parameters).model_fields:
+    way = find_member(UPDATE_RULES, parameters.way, f"{where}: way")
+    if way.constants.get("of_groups") and "groups" not in type(parameters).model_fields:
         raise LabError(f"{where}: way={parameters.way} learns in groups; take another, or the experiment sleeps")
     return parameters
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.discovery import found_member
+from hippo_core.discovery import find_member
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
@@ -53,7 +53,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     return replace(
         cell,
         kind=f"{parameters.way}-{step}",
-        modules=(*cell.modules, found_member(UPDATE_RULES, parameters.way, "way").module),
+        modules=(*cell.modules, find_member(UPDATE_RULES, parameters.way, "way").module),
         label=" ".join([cell.label, parameters.way, *changed]),
         rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
         expected=None,

@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hippo_core.results.figures.drawing import STYLE, Margins, abreast, grid
-from hippo_core.results.figures.palette import QUIET, RULE, Style, looks_for
+from hippo_core.results.figures.palette import QUIET, RULE, Style, styles_for
 from hippo_core.results.frames import Frame
 
 STYLES = {
@@ -36,7 +36,7 @@ def curve(rows: Frame) -> Figure:
     title = "What is still answered, by the tokens that are shown; up and to the left is better"
     figure, [panel] = grid(title, 1, 1, 4.4, Margins(0.6, 1.75))
     counted = rows[rows["budget"].str.isdecimal()]
-    styles = looks_for(STYLES, rows["technique"])
+    styles = styles_for(STYLES, rows["technique"])
     several = counted.groupby("technique")["budget"].nunique()
     drawn = [*several.index[several > 1], *EVERYWHERE] if (several[~several.index.isin(EVERYWHERE)] > 1).any() else [*styles]
     points = rows[rows["technique"].isin(drawn) & (rows["budget"] != "turns")] if len(counted) else rows
@@ -60,7 +60,7 @@ def positions(rows: Frame) -> Figure:
     lines, columns, body = abreast(len(budgets), 3.4, margins)
     figure, panels = grid("What is answered, by where it was told; a flat line loses nothing", lines, columns, body, margins)
     part = np.floor(PARTS * (1 - (rows["distance"] + 1) / rows["turns"])).clip(0, PARTS - 1)
-    styles = looks_for(STYLES, {name for name in rows["technique"] if name != "none" and "@" not in name})
+    styles = styles_for(STYLES, {name for name in rows["technique"] if name != "none" and "@" not in name})
     with matplotlib.rc_context(STYLE):
         for panel, budget in zip(panels, budgets, strict=True):
             for name, style in styles.items():

@@ -29,7 +29,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     labels = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     read = {f"dialogues {path}": sha256(path) for path in files(Path(parameters.dialogues))} if parameters.dialogues else {}
     techniques = technique_members(parameters.techniques)
-    presets = [load_preset(technique.said["preset"]) for technique in techniques if "preset" in technique.said]
+    presets = [load_preset(technique.constants["preset"]) for technique in techniques if "preset" in technique.constants]
     recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
     rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
     modules = dict.fromkeys(

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hippo_core.discovery import found_member
+from hippo_core.discovery import find_member
 from hippo_core.errors import LabError
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.models.spec import validated
@@ -55,7 +55,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Forgett
         raise LabError(f"{where}: expected different tasks, at least one, got {parameters.tasks}")
     if missing := [task for task in files(parameters) if not Path(task).is_file()]:
         raise LabError(f"{where}: no such task file: {missing[0]}")
-    found_member(LEARNERS, parameters.method, f"{where}: method")
+    find_member(LEARNERS, parameters.method, f"{where}: method")
     return parameters
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hippo_core.discovery import found_member
+from hippo_core.discovery import find_member
 from hippo_core.files import sha256
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters
@@ -34,7 +34,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         condition="forgetting",
         step="forget",
         rests_on={f"task {path}": sha256(Path(path)) for path in files(parameters)},
-        modules=(experiment.run, found_member(LEARNERS, parameters.method, "method").module),
+        modules=(experiment.run, find_member(LEARNERS, parameters.method, "method").module),
     )
 
 

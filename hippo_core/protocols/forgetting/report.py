@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing, sleeps
-from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, room
+from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, text_width
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style
 from hippo_core.results.formatting import NONE, missing, percent, share, span
 from hippo_core.results.frames import Frame
@@ -290,7 +290,7 @@ def _picture(lines: Sequence[tuple[str, float, float, float, bool]]) -> bytes | 
 def kept_figure(table: Frame, title: str) -> Figure:
     """A dot with its bar a line of `table`, from above: `name`, `mean`, `low` and `high` (shares), and whether it is a `reference`, whose
     dot is hollow."""
-    figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(room(table["name"], 10) + 0.3, 0.4, head=0.1))
+    figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(text_width(table["name"], 10) + 0.3, 0.4, head=0.1))
     with matplotlib.rc_context(STYLE):
         for reference, look in ((False, METHOD), (True, REFERENCE)):
             own = (table["reference"] == reference).to_numpy()

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from hippo_core.discovery import found_member, member
+from hippo_core.discovery import find_member, member
 from hippo_core.errors import LabError
 from hippo_core.files import home, made_folder, remove_made, seal, sha256, write_bytes
 from hippo_core.models.checksums import digest
@@ -205,7 +205,7 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """Go through the phases; the rows. A killed run of the same parameters and code goes on where it stopped. The record gets the
     curve (`curve.jsonl`)."""
     values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
-    learner = found_member(learners.__name__, cell.parameters.method, "method").module
+    learner = find_member(learners.__name__, cell.parameters.method, "method").module
     code = {name: sha256(path) for name, path in closure([__name__, learner]).items()}
     folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
     course = Course(cell.parameters, folder, say)

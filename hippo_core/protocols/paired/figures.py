@@ -17,7 +17,7 @@ def picture(rows: Frame) -> bytes:
     """Success of each condition with its 95% interval by world (PNG)."""
     names = [name for name in CONDITIONS if name in set(rows["condition"])]
     means = pd.DataFrame([mean_by_cluster(by_item(rows[rows["condition"] == name]), "success", "world") for name in names], dtype=float)
-    margins = drawing.Margins(drawing.room(names, 11) + 0.35, 0.5, head=0.05)
+    margins = drawing.Margins(drawing.text_width(names, 11) + 0.35, 0.5, head=0.05)
     figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
     with rc_context(drawing.STYLE):
         for index, name in enumerate(names):

@@ -29,7 +29,7 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Side(Form):
+class Condition(Form):
     """Whose rows: a preset (or a group such as best_rag) at a stage; a bare name is a preset. `overrides` are those of the preset, joined
     by ";"; without an `encoder` the model's own vectors are meant. `regime`, `metric`: where they are not the criterion's."""
 
@@ -54,17 +54,17 @@ class Side(Form):
 
 
 class Pair(Form):
-    """Two sides and the column that is compared."""
+    """Two conditions and the column that is compared."""
 
-    a: Side
-    b: Side
+    a: Condition
+    b: Condition
     metric: str = "score"
 
 
 class Value(Form):
-    """One side and the column whose mean is judged."""
+    """One condition and the column whose mean is judged."""
 
-    of: Side
+    of: Condition
     metric: str = "score"
 
 
@@ -77,14 +77,14 @@ class Where(Form):
 
 
 class Rule(Form):
-    """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it looks at (exactly
+    """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it measures (exactly
     one of difference, ratio, value), and one target. A claim against a rival that answers hardly more than a guess is not judged.
 
     | target | met when |
     |---|---|
     | difference at_least x | value >= x, the interval's lower bound > 0, p_holm <= .05 |
     | difference not_below x | value >= x, lower bound > -margin ("at least equal": x = -margin) |
-    | difference same true | the column is the same on both sides for each item; numbers may differ by `tolerance` |
+    | difference same true | the column is the same of both conditions for each item; numbers may differ by `tolerance` |
     | ratio at_most x < 1 | value <= x, upper bound < 1, p_holm <= .05 |
     | ratio at_most x >= 1 | value <= x, upper bound <= x + margin |
     | value at_least x / at_most x | value reaches x, the bound on that side comes within the margin of it |
@@ -110,7 +110,7 @@ class Rule(Form):
     margin: float | None = None
 
     @model_validator(mode="after")
-    def _one_of_each(self) -> "Rule":
+    def _one_kind_one_target(self) -> "Rule":
         kinds = [name for name in LEGAL if getattr(self, name) is not None]
         rules = [name for name in RULES if getattr(self, name) is not None]
         if len(kinds) != 1 or len(rules) != 1 or rules[0] not in LEGAL[kinds[0]]:
@@ -138,14 +138,14 @@ class Rule(Form):
         return self.metric == "score" or self.metric.startswith("score_")
 
     @property
-    def sides(self) -> tuple[Any, ...]:
-        """The sides it needs rows of."""
+    def conditions(self) -> tuple[Any, ...]:
+        """The conditions it needs rows of."""
         pair = self.difference or self.ratio
         return (pair.a, pair.b) if pair else (self.value.of,)
 
     @property
     def superiority(self) -> bool:
-        """Whether it claims that one side beats the other; such claims share a family's error rate."""
+        """Whether it claims that one condition beats the other; such claims share a family's error rate."""
         if self.difference:
             return self.at_least is not None
         return self.ratio is not None and self.at_most is not None and self.at_most < 1
@@ -171,7 +171,7 @@ Values = dict[str, str | int | float | bool]  # of columns
 
 
 class TablePair(Form):
-    """Two sides of a table, each the rows in which these columns have these values, and the column that is compared."""
+    """Two conditions of a table, each the rows where these columns have these values, and the column that is compared."""
 
     a: Values
     b: Values
@@ -197,13 +197,13 @@ class TableCriterion(Rule):
 
 
 class Criteria(Form):
-    """The whole file. `groups` name sides of which the best counts, or groups of such."""
+    """The whole file. `groups`: names of conditions of which the best counts, or of such groups."""
 
     margin: float = 0.05
     alpha: float = 0.05
     rung_items: int = 200
     rung_worlds: int = 20
-    groups: dict[str, tuple[Side, ...]]
+    groups: dict[str, tuple[Condition, ...]]
     criteria: tuple[Criterion, ...]
     tables: tuple[TableCriterion, ...] = ()
 
@@ -215,20 +215,22 @@ class Criteria(Form):
         return self
 
     @model_validator(mode="after")
-    def _no_group_holds_itself(self) -> "Criteria":
+    def _refuse_circular_groups(self) -> "Criteria":
         for name in self.groups:
             try:
-                self.members(Side(preset=name))
+                self.members(Condition(preset=name))
             except RecursionError:
                 raise ValueError(f"the group {name!r} holds itself") from None
         return self
 
-    def members(self, side: Side) -> list[Side]:
-        """The sides of which the best stands for a side: those of its group and of the groups in it, with its overrides; else itself."""
-        if side.preset not in self.groups:
-            return [side]
-        shared = {"stage": side.stage, "step": side.step, "regime": side.regime} | ({"overrides": side.overrides} if side.overrides else {})
-        return [one for member in self.groups[side.preset] for one in self.members(member.model_copy(update=shared))]
+    def members(self, condition: Condition) -> list[Condition]:
+        """The conditions to choose the best from: those of its group and of the groups in it, with its overrides; else itself."""
+        if condition.preset not in self.groups:
+            return [condition]
+        shared = {"stage": condition.stage, "step": condition.step, "regime": condition.regime} | (
+            {"overrides": condition.overrides} if condition.overrides else {}
+        )
+        return [single for member in self.groups[condition.preset] for single in self.members(member.model_copy(update=shared))]
 
     def single(self) -> list[Criterion]:
         """The criteria, one a suite, profile and kind of worlds; of several, each is added to the id."""
@@ -236,7 +238,7 @@ class Criteria(Form):
         for criterion in self.criteria:
             lists = (criterion.suites, criterion.profiles, criterion.worlds)
             for suite, profile, worlds in product(*lists):
-                several = [one for one, all_of in zip((suite, profile, worlds), lists, strict=True) if one and len(all_of) > 1]
+                several = [value for value, all_of in zip((suite, profile, worlds), lists, strict=True) if value and len(all_of) > 1]
                 update = {"id": "/".join([criterion.id, *several]), "suites": (suite,), "profiles": (profile,), "worlds": (worlds,)}
                 singles.append(criterion.model_copy(update=update))
         return singles
@@ -247,24 +249,24 @@ def load_criteria(folder: Path | None = None) -> Criteria:
     groups. A criterion that names an `experiment` is one of that experiment's table."""
     folder = folder or root() / "params" / "criteria"
     files = sorted(path for path in folder.glob("*.yaml") if path.name != "shared.yaml")
-    whole: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
+    merged: dict[str, Any] = {"criteria": [], **read_mapping(folder / "shared.yaml")}
     for path in files:
         part = read_mapping(path)
         if wrong := sorted(part.keys() - {"about", "criteria", "groups"}):
             raise LabError(f"{path}: unknown key {wrong[0]!r}; legal: about, criteria, groups (margins stand in shared.yaml)")
         if about := part.pop("about", None):
-            part["criteria"] = [{"about": about, **one} if isinstance(one, dict) else one for one in part.get("criteria", [])]
-        groups = {**whole["groups"], **part.get("groups", {})}
-        _checked(path, {**whole, **part, "groups": groups})
-        whole |= {"criteria": [*whole["criteria"], *part.get("criteria", [])], "groups": groups}
-    return _checked(folder, whole)
+            part["criteria"] = [{"about": about, **entry} if isinstance(entry, dict) else entry for entry in part.get("criteria", [])]
+        groups = {**merged["groups"], **part.get("groups", {})}
+        _checked(path, {**merged, **part, "groups": groups})
+        merged |= {"criteria": [*merged["criteria"], *part.get("criteria", [])], "groups": groups}
+    return _checked(folder, merged)
 
 
 def _checked(path: Path, values: dict[str, Any]) -> Criteria:
     listed = values.get("criteria", ())
     if isinstance(listed, list):
-        of_tables = [one for one in listed if isinstance(one, dict) and "experiment" in one]
-        values = {**values, "criteria": [one for one in listed if one not in of_tables], "tables": of_tables}
+        of_tables = [entry for entry in listed if isinstance(entry, dict) and "experiment" in entry]
+        values = {**values, "criteria": [entry for entry in listed if entry not in of_tables], "tables": of_tables}
     try:
         return Criteria.model_validate(values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The rows that speak for a criterion: those of its sides, of comparable cells, with keys that are unique over seeds."""
+"""The rows that speak for a criterion: those of its conditions, of comparable cells, with keys that are unique over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from hippo_core.results.criteria.criterion import Criteria, Criterion, Rule, Side
-from hippo_core.results.criteria.sides import NotJudged, Pool, because, options_of, pick
+from hippo_core.results.criteria.candidates import NotJudged, Pool, because, options_of, pick
+from hippo_core.results.criteria.criterion import Condition, Criteria, Criterion, Rule
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
@@ -20,8 +20,8 @@ LEAST_ABOVE_CHANCE = 0.05  # of a rival's score: a claim to be better than one t
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of side a first), and
-    remarks for the reason. `a`, `b`: the sides that were compared. `rival_shows`: the share of the gold facts that the best rag as side b
+    """What was measured for a criterion: value with interval, the comparison where there is one, the cells (those of a first), and
+    remarks for the reason. `a`, `b`: the conditions compared. `rival_shows`: the share of the gold facts that the best rag as b
     shows on validation worlds. `says_nothing`: why a claim is not judged by it."""
 
     interval: Interval
@@ -36,36 +36,36 @@ class Evidence:
 
 def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Pool) -> Evidence:
     """Measure a criterion on the rows of one model. Raises NotJudged where rows, columns or worlds are missing."""
-    options = [options_of(criteria, criterion, side, pool) for side in criterion.sides]
+    options = [options_of(criteria, criterion, condition, pool) for condition in criterion.conditions]
     if criterion.metric not in pool.rows:
         raise NotJudged(because(criterion, f"no measurement of {criterion.metric} in this run"))
-    sides, names, remarks, confidence, rival_shows = [], [], [], 0.95, math.nan
-    for side, there in zip(criterion.sides, options, strict=True):
-        picked = pick(criterion, side, there, pool, validation)
-        sides.append(_with_own_metric(criterion, side, picked.rows))
-        names.append(str(picked.side))
-        rival_shows = picked.shows  # of the last side: b of a difference
-        if side.preset in criteria.groups:
-            remarks += picked.remarks(side.preset)
-        if picked.among > 1 and not _conservative(criterion, side):
+    tables, names, remarks, confidence, rival_shows = [], [], [], 0.95, math.nan
+    for condition, candidates in zip(criterion.conditions, options, strict=True):
+        picked = pick(criterion, condition, candidates, pool, validation)
+        tables.append(_with_own_metric(criterion, condition, picked.rows))
+        names.append(str(picked.condition))
+        rival_shows = picked.shows  # of the last condition: b of a difference
+        if condition.preset in criteria.groups:
+            remarks += picked.remarks(condition.preset)
+        if picked.among > 1 and not _conservative(criterion, condition):
             confidence = 1 - 0.05 / picked.among
             remarks.append(f"interval at {confidence:.1%}, for the best of {picked.among} is claimed")
-    sides = common(sides)
+    tables = common(tables)
     if criterion.metric in SCORES:
-        remarks += [_policy(criterion, name, side) for name, side in zip(names, sides, strict=True)]
-    known = sides[0]["world"][sides[0][criterion.metric].notna()]
+        remarks += [_policy(criterion, name, table) for name, table in zip(names, tables, strict=True)]
+    known = tables[0]["world"][tables[0][criterion.metric].notna()]
     check_size(criteria, criterion, len(known), len(set(known)))
-    evidence = measured(criterion, sides, names, confidence)
+    evidence = measured(criterion, tables, names, confidence)
     return replace(evidence, remarks=tuple(remarks), rival_shows=rival_shows if criterion.difference else math.nan)
 
 
-def _with_own_metric(criterion: Criterion, side: Side, rows: Frame) -> Frame:
-    """A side's rows, in which its own column stands for the one that is compared."""
-    if not side.metric:
+def _with_own_metric(criterion: Criterion, condition: Condition, rows: Frame) -> Frame:
+    """A condition's rows, with its own column in the place of the one that is compared."""
+    if not condition.metric:
         return rows
-    if side.metric not in rows:
-        raise NotJudged(because(criterion, f"no measurement of {side.metric} in this run"))
-    return rows.assign(**{criterion.metric: rows[side.metric]})
+    if condition.metric not in rows:
+        raise NotJudged(because(criterion, f"no measurement of {condition.metric} in this run"))
+    return rows.assign(**{criterion.metric: rows[condition.metric]})
 
 
 def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
@@ -79,37 +79,37 @@ def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
     return f"the rival {name} is at chance ({share(mean)}; a guess: {share(chance)})" if mean <= chance + LEAST_ABOVE_CHANCE + 1e-9 else ""
 
 
-def _policy(criterion: Criterion, name: str, side: pd.DataFrame) -> str:
-    """When a side says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
-    said = "; ".join(sorted(set(side["calibrated_on"])))
-    if not len(side[criterion.metric].dropna()):
-        raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {said}"))
-    return f"{name}: {said if criterion.metric == 'score_calibrated' else criterion.metric}"
+def _policy(criterion: Criterion, name: str, table: pd.DataFrame) -> str:
+    """When a condition says "unknown", in words. Raises NotJudged where no row of it has a score under the policy."""
+    thresholds = "; ".join(sorted(set(table["calibrated_on"])))
+    if not len(table[criterion.metric].dropna()):
+        raise NotJudged(because(criterion, f"no {criterion.metric} of {name}: {thresholds}"))
+    return f"{name}: {thresholds if criterion.metric == 'score_calibrated' else criterion.metric}"
 
 
-def _conservative(criterion: Criterion, side: Side) -> bool:
+def _conservative(criterion: Criterion, condition: Condition) -> bool:
     """Whether taking the highest mean makes the criterion harder to meet: b of a difference, or a value at most x."""
     if criterion.value:
         return criterion.rule in ("at_most", "at_most_chance_plus")
-    return criterion.difference is not None and side is criterion.sides[1] and criterion.rule != "within"
+    return criterion.difference is not None and condition is criterion.conditions[1] and criterion.rule != "within"
 
 
-def common(sides: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """The sides cut to the cells that all have, per seed the largest n (it holds the worlds of the smaller ones); ids unique over seeds."""
-    sizes = [set(zip(side["seed"], side["n"], strict=True)) for side in sides]
+def common(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The tables cut to the cells that all have, per seed the largest n (which has the smaller ones' worlds); ids unique over seeds."""
+    sizes = [set(zip(table["seed"], table["n"], strict=True)) for table in tables]
     largest: dict[object, int] = {}
     for seed, n in sorted(set.intersection(*sizes)):
         largest[seed] = n
     if not largest:
         raise NotJudged("the two sides share no cell of one size and seed")
     cut = []
-    for side in sides:
-        side = side.loc[[largest.get(seed) == n for seed, n in zip(side["seed"], side["n"], strict=True)]]
-        seed = side["seed"].astype(str) + "/"
-        side = side.assign(item_id=seed + side["item_id"].astype(str), world=seed + side["world"].astype(str))
-        if side.duplicated("item_id").any():
-            raise NotJudged(f"several cells hold the same items: {', '.join(sorted(map(str, side['cell'].unique())))}")
-        cut.append(side)
+    for table in tables:
+        table = table.loc[[largest.get(seed) == n for seed, n in zip(table["seed"], table["n"], strict=True)]]
+        seed = table["seed"].astype(str) + "/"
+        table = table.assign(item_id=seed + table["item_id"].astype(str), world=seed + table["world"].astype(str))
+        if table.duplicated("item_id").any():
+            raise NotJudged(f"several cells hold the same items: {', '.join(sorted(map(str, table['cell'].unique())))}")
+        cut.append(table)
     return cut
 
 
@@ -125,32 +125,32 @@ def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, 
 
 def measured(
     criterion: Rule,
-    sides: Sequence[pd.DataFrame],
+    tables: Sequence[pd.DataFrame],
     names: Sequence[str],
     confidence: float = 0.95,
     key: str = "item_id",
     cluster: str = "world",
 ) -> Evidence:
-    """What a criterion looks at, measured on the rows of its sides of these names. `key`, `cluster`: the columns that say which rows pair,
-    and by what intervals go."""
-    cells = tuple(dict.fromkeys(str(cell) for side in sides for cell in sorted(side["cell"].unique())))
+    """What a criterion measures, on the rows of its conditions of these names. `key`, `cluster`: the columns by which rows pair and by
+    which intervals are made."""
+    cells = tuple(dict.fromkeys(str(cell) for table in tables for cell in sorted(table["cell"].unique())))
     a, b = [*names, ""][:2]
     if criterion.value:
-        values = sides[0][criterion.metric].to_numpy(dtype=float)
-        if criterion.rule == "at_most_chance_plus" and "chance" not in sides[0]:
+        values = tables[0][criterion.metric].to_numpy(dtype=float)
+        if criterion.rule == "at_most_chance_plus" and "chance" not in tables[0]:
             raise NotJudged("no measurement of chance in this run")
         inside = bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))  # else the column has no bounds
-        chance = sides[0]["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
-        interval = cluster_interval(values, sides[0][cluster], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
+        chance = tables[0]["chance"].to_numpy(dtype=float) if criterion.rule == "at_most_chance_plus" else None
+        interval = cluster_interval(values, tables[0][cluster], confidence, bounds=(0.0, 1.0) if inside else None, chance=chance)
         return Evidence(interval, cells=cells, a=a)
-    pairs = paired(*sides, metric=criterion.metric, key=key, cluster=cluster)
-    says_nothing = _at_chance(criterion, sides[1], b)
+    pairs = paired(*tables, metric=criterion.metric, key=key, cluster=cluster)
+    says_nothing = _at_chance(criterion, tables[1], b)
     if criterion.same:
         same = (pairs["a"] - pairs["b"]).abs() <= criterion.tolerance if criterion.tolerance else pairs["a"] == pairs["b"]
         interval = cluster_interval(same.to_numpy(dtype=float), pairs["cluster"], confidence, bounds=(0.0, 1.0))
         return Evidence(interval, cells=cells, a=a, b=b, says_nothing=says_nothing)
-    found = compare(*sides, metric=criterion.metric, key=key, cluster=cluster, confidence=confidence)
-    interval = Interval(found.difference, found.low, found.high, found.n, found.n_worlds)
+    comparison = compare(*tables, metric=criterion.metric, key=key, cluster=cluster, confidence=confidence)
+    interval = Interval(comparison.difference, comparison.low, comparison.high, comparison.n, comparison.n_worlds)
     if criterion.ratio:
         interval = ratio_interval(pairs["a"], pairs["b"], pairs["cluster"], confidence)
-    return Evidence(interval, found, cells, a=a, b=b, says_nothing=says_nothing)
+    return Evidence(interval, comparison, cells, a=a, b=b, says_nothing=says_nothing)

@@ -15,10 +15,10 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
+from hippo_core.results.criteria.candidates import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion
 from hippo_core.results.criteria.evidence import Evidence, gather
 from hippo_core.results.criteria.power import Claim
-from hippo_core.results.criteria.sides import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.tables import TableRows, gather_table
 from hippo_core.results.policies import SCORES, with_policies
 from hippo_core.results.statistics.paired import holm
@@ -34,12 +34,12 @@ class Verdict:
     """One criterion judged for one model. What does not exist is NaN, None or empty.
 
     Args:
-        p, p_holm: the permutation test by world of the two sides, and the same adjusted over the claims of the family that were judged.
+        p, p_holm: the permutation test by world of a and b, and the same adjusted over the claims of the family that were judged.
         met_when: the rule in words.
-        a, b: the sides that were compared; `cells` are those of a, then those of b.
+        a, b: the conditions compared; `cells` are those of a, then those of b.
         only_a, only_b: the items on which the one or the other has more of the `metric`; `harmed`: the share of the latter.
         rung: the one kind of cue that it is about.
-        rival_shows: where the best rag is side b, the share of the gold facts that it shows on validation worlds.
+        rival_shows: where the best rag is b, the share of the gold facts that it shows on validation worlds.
     """
 
     id: str
@@ -202,8 +202,8 @@ def met_when(criteria: Criteria, criterion: Rule) -> str:
 
 def _number(value: float, sign: bool = False) -> str:
     """A number of a rule, with all the digits that it was written with."""
-    whole, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
-    text = f"{whole}.{digits:0<2}" if digits else whole
+    integer, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
+    text = f"{integer}.{digits:0<2}" if digits else integer
     return ("−" if value < 0 else "+" if sign and value else "") + text
 
 
@@ -231,8 +231,8 @@ def _support(criteria: Criteria, criterion: Rule) -> tuple[float, float]:
 def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:
     """Write verdicts as JSON, and in sentences which cells are `invalid`; what does not exist (NaN, infinity) is null."""
     criteria = [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in asdict(one).items()}
-        for one in verdicts
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in asdict(verdict).items()}
+        for verdict in verdicts
     ]
     write_json(path, {"schema_version": 1, "criteria": criteria, **({"invalid": list(invalid)} if invalid else {})})
 

@@ -11,9 +11,9 @@ from itertools import product
 from pathlib import Path
 
 from hippo_core.files import read_object, write_json
+from hippo_core.results.criteria.candidates import NotJudged, Pool, options_of
 from hippo_core.results.criteria.criterion import Criteria, Criterion
 from hippo_core.results.criteria.evidence import check_size, common
-from hippo_core.results.criteria.sides import NotJudged, Pool, options_of
 from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -26,7 +26,7 @@ DECLARED = "power.json"  # in the folder of a run: the claims that were said bef
 @dataclass(frozen=True)
 class Claim:
     """A claim of superiority of one model: the worlds that it rests on at most, the claims of its family, its least p after Holm's
-    correction over these, and the cells of its sides."""
+    correction over these, and the cells of its conditions."""
 
     model: str
     id: str
@@ -63,8 +63,11 @@ def _size(criteria: Criteria, criterion: Criterion, pool: Pool) -> tuple[int, tu
     if not criterion.superiority or any(criterion.where.model_dump().values()):
         return None
     try:
-        options = [[pool.of(criterion, side) for side in options_of(criteria, criterion, side, pool)] for side in criterion.sides]
-        shared: list[Frame] = [common(sides)[0] for sides in product(*options)]
+        options = [
+            [pool.of(criterion, option) for option in options_of(criteria, criterion, condition, pool)]
+            for condition in criterion.conditions
+        ]
+        shared: list[Frame] = [common(tables)[0] for tables in product(*options)]
         n_worlds = max(int(cells["n_worlds"].sum()) for cells in shared)
         check_size(criteria, criterion, max(int(cells["n"].sum()) for cells in shared), n_worlds, least=2)
     except NotJudged:
@@ -95,6 +98,6 @@ def write_declared(path: Path, claims: Sequence[Claim]) -> None:
 
 
 def read_declared(path: Path) -> list[Claim]:
-    """What was said before a run; nothing where nothing was said."""
+    """What was declared before a run; empty where nothing was."""
     claims = read_object(path)["cannot_be_shown"] if path.is_file() else []
     return [Claim(**{**claim, "cells": tuple(claim["cells"])}) for claim in claims]

@@ -7,9 +7,9 @@ from functools import reduce
 import pandas as pd
 
 from hippo_core.errors import LabError
+from hippo_core.results.criteria.candidates import NotAsked, NotJudged
 from hippo_core.results.criteria.criterion import TableCriterion, Values
 from hippo_core.results.criteria.evidence import Evidence, measured
-from hippo_core.results.criteria.sides import NotAsked, NotJudged
 from hippo_core.results.frames import Frame
 
 
@@ -47,8 +47,8 @@ def gather_table(criterion: TableCriterion, tables: Sequence[TableRows]) -> Evid
     rows = steps[0].keyed()
     if criterion.metric not in rows:
         raise NotJudged(f"no measurement of {criterion.metric} in this run")
-    sides = [_where(rows, values) for values in criterion.sides]
-    return measured(criterion, sides, [_named(values) for values in criterion.sides], key="unit_key", cluster="cluster_key")
+    compared = [_where(rows, values) for values in criterion.conditions]
+    return measured(criterion, compared, [_named(values) for values in criterion.conditions], key="unit_key", cluster="cluster_key")
 
 
 def _where(rows: Frame, values: Values) -> Frame:

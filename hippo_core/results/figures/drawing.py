@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 from numpy.typing import ArrayLike
 
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, style_of
 from hippo_core.results.frames import Frame
 
 WIDTH = 7.2
@@ -45,10 +45,10 @@ STYLE: Any = {
 }
 
 
-def png(figure: Figure, told: str = "") -> bytes:
-    """The figure as PNG bytes, with what it shows in words where that is `told`; the same rows give the same bytes."""
+def png(figure: Figure, description: str = "") -> bytes:
+    """The figure as PNG bytes, with its `description` in words, where there is one; the same rows give the same bytes."""
     with matplotlib.rc_context(STYLE), io.BytesIO() as buffer:
-        figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None, "Description": told or None})
+        figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None, "Description": description or None})
         return buffer.getvalue()
 
 
@@ -92,7 +92,7 @@ def grid(title: str, lines: int, columns: int, body: float, margins: Margins) ->
     return figure, list(panels.flat)
 
 
-def room(texts: Iterable[str], size: float) -> float:
+def text_width(texts: Iterable[str], size: float) -> float:
     """The inches that the longest of some texts takes at a font size."""
     return max(TextPath((0, 0), text, size=size).get_extents().width for text in texts) / 72
 
@@ -136,13 +136,13 @@ def label_points(panel: Axes, x: float, table: Frame) -> None:
     """Names in a column at the right of the panel, each with a hairline to its point."""
     for name, y in zip(table.index, _beside(panel, table["mean"].tolist()), strict=True):
         panel.plot([table.loc[name, "tokens"], x * 0.995], [table.loc[name, "mean"], y], color=RULE, linewidth=0.7, zorder=1, clip_on=False)
-        panel.text(x, y, look(name).label, fontsize=10, va="center", color=_ink(look(name)))
+        panel.text(x, y, style_of(name).label, fontsize=10, va="center", color=_ink(style_of(name)))
 
 
 def label_ends(panel: Axes, x: float, ends: dict[str, float]) -> None:
     """Names and values where lines end."""
     for (name, value), y in zip(ends.items(), _beside(panel, list(ends.values())), strict=True):
-        panel.text(x, y, f"{look(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(look(name)))
+        panel.text(x, y, f"{style_of(name).label}  {value:.2f}", fontsize=11, va="center", color=_ink(style_of(name)))
 
 
 def _ink(style: Style) -> str:

@@ -1,4 +1,4 @@
-"""How each condition looks in every figure and table: one label, colour, marker and line, for good.
+"""The style of each condition in every figure and table: one label, colour, marker and line, for good.
 
 A preset's file says it (`look`), and no record hangs on it. The colours are told apart with every common colour blindness and in grey
 (Okabe and Ito's set); baselines are muted, controls hollow. A preset whose file says nothing gets a spare colour and marker.
@@ -33,32 +33,32 @@ class Style:
     hollow: bool = False
 
 
-def looks() -> Mapping[str, Style]:
-    """The look of each condition whose preset says it, in their order."""
-    return _looks(root())
+def styles() -> Mapping[str, Style]:
+    """The style of each condition whose preset says it, in their order."""
+    return _styles_in(root())
 
 
 @cache
-def _looks(lab: Path) -> Mapping[str, Style]:
-    found = {}
-    for name, told in looks_of_presets().items():
-        own = {"label": name.split("/")[-1], **{key: value for key, value in told.items() if key != "order"}}
+def _styles_in(lab: Path) -> Mapping[str, Style]:
+    styles = {}
+    for name, settings in looks_of_presets().items():
+        own = {"label": name.split("/")[-1], **{key: value for key, value in settings.items() if key != "order"}}
         if wrong := [key for key in own if key not in LEGAL] + [key for key in ("colour", "marker") if key not in own]:
             legal = "order, label, colour, marker, line, hollow and with"
             raise LabError(f"preset {name}: look: expected {legal}; {wrong[0]} is unknown or missing")
-        found[name] = Style(**own)
-    return found
+        styles[name] = Style(**own)
+    return styles
 
 
 _UNLISTED = (("#8c4fb0", "#c2185b", "#00838f", "#b8860b", "#4e6b1e", "#7a3b1d", "#3949ab"), ("h", "d", "8", "p"))
 _UNLISTED_CONTROLS = (("#7986cb", "#ba68c8", "#4db6ac", "#a1887f", "#e57399", "#9e9d24"), ("s", "v", "D", "P", "X", "^"))
 
 
-def looks_for(listed: Mapping[str, Style], names: Iterable[str]) -> dict[str, Style]:
-    """The looks of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
-    found = {*names}
-    known = {name: one for name, one in listed.items() if name in found}
-    return known | {name: Style(name, *_spare(name, *_UNLISTED)) for name in sorted(found - listed.keys())}
+def styles_for(listed: Mapping[str, Style], names: Iterable[str]) -> dict[str, Style]:
+    """The styles of these names: of those that are listed in their order, then each other one's own, in a spare colour with its name."""
+    wanted = {*names}
+    known = {name: style for name, style in listed.items() if name in wanted}
+    return known | {name: Style(name, *_spare(name, *_UNLISTED)) for name in sorted(wanted - listed.keys())}
 
 
 def _spare(name: str, colours: Sequence[str], markers: Sequence[str]) -> tuple[str, str]:
@@ -67,10 +67,10 @@ def _spare(name: str, colours: Sequence[str], markers: Sequence[str]) -> tuple[s
     return colours[number % len(colours)], markers[number // len(colours) % len(markers)]
 
 
-def look(condition: str) -> Style:
-    """The look of a condition: a variant has its preset's with its settings in the label; a preset that is not listed, or is run as a
+def style_of(condition: str) -> Style:
+    """The style of a condition: a variant has its preset's with its settings in the label; a preset that is not listed, or is run as a
     control, has a spare one."""
-    listed, preset, name = looks(), base(condition), named(condition)
+    listed, preset, name = styles(), base(condition), named(condition)
     label = (listed[preset].label if preset in listed else preset.split("/")[-1]) + condition[len(preset) :]
     own_control = is_control(condition) and not (preset.startswith("controls/") and preset in listed)
     known = None if own_control else listed.get(name)

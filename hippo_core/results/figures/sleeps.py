@@ -18,9 +18,9 @@ def heat_map(table: Frame) -> Figure:
     """R[i, j], the accuracy on group j (columns) after sleep i (index; 0: before the first); NaN stays white. Framed: the
     group's own sleep. More is darker, and better."""
     values, count = table.to_numpy(dtype=float), table.shape[1]
-    learnt = np.nanmean([values[group, place] for place, group in enumerate(table.columns) if group < len(values)])
+    after_own_sleep = np.nanmean([values[group, column] for column, group in enumerate(table.columns) if group < len(values)])
     end = values[-1].mean()
-    title = f"Right after its own sleep a group is answered to {learnt:.0%}"
+    title = f"Right after its own sleep a group is answered to {after_own_sleep:.0%}"
     title += f", after the last of {count} sleeps to {end:.0%}; darker is better" if np.isfinite(end) else "; darker is better"
     return drawn(table, title, "asked about group", "after sleep")
 
@@ -35,8 +35,8 @@ def drawn(table: Frame, title: str, across: str, down: str, left: float = 0.85) 
         for row, column in np.argwhere(np.isfinite(values)) if count <= WRITTEN else ():
             number = values[row, column]
             panel.text(column, row, f"{number:.2f}", ha="center", va="center", fontsize=9, color="white" if number > 0.6 else INK)
-        for place in range(min(count, len(values) - 1)):
-            panel.add_patch(Rectangle((place - 0.5, place + 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
+        for stage in range(min(count, len(values) - 1)):
+            panel.add_patch(Rectangle((stage - 0.5, stage + 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
         panel.set_xticks(range(count), [str(group) for group in table.columns], fontsize=9.5)
         panel.set_yticks(range(len(values)), ["before", *map(str, table.index[1:])], fontsize=9.5)
         panel.set_xlabel(across, fontsize=10)

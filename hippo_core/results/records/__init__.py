@@ -15,7 +15,7 @@ This package needs neither torch nor pandas until rows are read.
 """
 
 from hippo_core.results.records.diff import diff
-from hippo_core.results.records.paths import DONE, RUNS, folders_with, put_away, run_folder, run_names, set_aside, suite_folder
+from hippo_core.results.records.paths import DONE, RUNS, clear_record, folders_with, run_folder, run_names, set_aside, suite_folder
 from hippo_core.results.records.read import (
     as_of_now,
     damaged,

@@ -21,7 +21,7 @@ import psutil
 
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, mark, new_folder, root
-from hippo_core.results.records.paths import DONE, RUNS, files_of, put_away
+from hippo_core.results.records.paths import DONE, RUNS, clear_record, files_of
 from hippo_core.results.records.sealed import is_complete, sealed_files, wrong_with
 
 TRANSFERS = 8  # records at a time
@@ -63,7 +63,7 @@ class Archive:
             if self._fs.exists(f"{target}/{DONE}"):
                 return
             if self._is_folder():
-                put_away(Path(target))
+                clear_record(Path(target))
                 with new_folder(Path(target)) as folder:
                     shutil.copytree(record, folder, dirs_exist_ok=True)
                 if not (record / DONE).exists():
@@ -93,7 +93,7 @@ class Archive:
                     if not is_complete(folder):
                         raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
                     if target.exists() and not is_complete(target):  # asked in this order: one that came in between is whole, and stays
-                        put_away(target)
+                        clear_record(target)
             except OSError:
                 if not is_complete(target):  # another cell of this machine may have been quicker
                     raise
@@ -120,10 +120,10 @@ class Archive:
             return self._write(path, _holder(), mode="create")
         except FileExistsError:
             holder = json.loads(self._fs.cat_file(path))
-        gone = time.time() - holder["renewed"] > STALE
+        stale = time.time() - holder["renewed"] > STALE
         if holder["host"] == socket.gethostname():
-            gone = not psutil.pid_exists(holder["pid"])
-        if not gone:
+            stale = not psutil.pid_exists(holder["pid"])
+        if not stale:
             who = f"process {holder['pid']} on {holder['host']}"
             raise LabError(f"another run works on {run_id} at {self.url} ({who}); wait for it, or take another RUN_ID")
         self._write(path, _holder())

@@ -22,10 +22,10 @@ from hippo_core.results.records.paths import DONE, files_of, record_folders
 
 TIMING_COLUMNS = ("latency_ms", "retrieval_ms", "recall_ms", "completion_ms", "encode_ms", "ms")
 TIMING_KEYS = ("started", "seconds", "cell_seconds", "runtime_s", "time_s_per_100", *(f"{name}_mean" for name in TIMING_COLUMNS))
-PLACE_KEYS = ("git_sha", "run_id", "record_dir", "kernel", "session_id")
+ORIGIN_KEYS = ("git_sha", "run_id", "record_dir", "kernel", "session_id")
 SESSION = re.compile(r"^(store/[^/]+)/[^/]+/")
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error, sqlite3.Error, yaml.YAMLError)
-IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + PLACE_KEYS)
+IGNORED = frozenset(TIMING_COLUMNS + TIMING_KEYS + ORIGIN_KEYS)
 
 
 def diff(a: Path, b: Path) -> tuple[int, list[str]]:
@@ -98,20 +98,20 @@ def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
 
 def _notebook(a: Path, b: Path) -> Iterator[str]:
     """The code, the text and the glued scraps; outputs hold times, and the parameters papermill wrote stand in `meta.json` too."""
-    (sources, scraps), (other_sources, other_scraps) = map(_told, (a, b))
+    (sources, scraps), (other_sources, other_scraps) = map(_sources_and_scraps, (a, b))
     if sources != other_sources:
         yield "the code or the text differs"
     yield from _values(scraps, other_scraps, "scraps")
 
 
-def _told(notebook: Path) -> tuple[list[str], dict[str, Any]]:
+def _sources_and_scraps(notebook: Path) -> tuple[list[str], dict[str, Any]]:
     """The sources of the cells that papermill did not write, and what they glued, by name."""
     sources, scraps = [], {}
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         if "injected-parameters" in cell["metadata"].get("tags", []):
             continue
         sources.append("".join(cell["source"]))
-        media = [one for output in cell.get("outputs", []) for one in output.get("data", {}).items()]
+        media = [item for output in cell.get("outputs", []) for item in output.get("data", {}).items()]
         scraps |= {payload["name"]: payload["data"] for name, payload in media if name.startswith("application/scrapbook.scrap")}
     return sources, scraps
 

@@ -53,8 +53,8 @@ def files_of(record: Path) -> list[str]:
     return sorted(path.as_posix() for path in below if not any(part.startswith(".") for part in path.parts))
 
 
-def put_away(record: Path) -> None:
-    """Free a record's place: what the lab began and never finished goes, all else is kept aside."""
+def clear_record(record: Path) -> None:
+    """Free a record's folder: what the lab began and never finished is removed, all else is kept aside."""
     if not (record / DONE).exists():
         remove_made(record)
     if record.exists() or record.is_symlink():
@@ -62,7 +62,7 @@ def put_away(record: Path) -> None:
 
 
 def set_aside(record: Path) -> Path:
-    """Rename a record to `<name>.aside-<k>`, where no reader looks; returns the new place."""
+    """Rename a record to `<name>.aside-<k>`, which readers ignore; returns the new path."""
     number = 1
     while (aside := record.with_name(f"{record.name}.aside-{number}")).exists():
         number += 1

@@ -66,12 +66,12 @@ def _finished(run: Path) -> _Finished:
             wrong = (str(error),)
         damaged += [f"{_below(record, run)}: {what}" for what in wrong]
     for fault in damaged:
-        _say_once(run, fault)
+        _warn_once(run, fault)
     return _Finished(run, metas, tuple(damaged))
 
 
 @lru_cache(maxsize=10_000)
-def _say_once(run: Path, fault: str) -> None:
+def _warn_once(run: Path, fault: str) -> None:
     print(f"left out, not counted: {run.name}/{fault}", file=sys.stderr, flush=True)
 
 
@@ -95,7 +95,7 @@ def read_meta(record: Path) -> dict[str, Any]:
         parts += [(f"table.{name}", table.get(name), str) for name in ("file", "unit", "cluster")]
         parts += [(f"table.{name}", table.get(name), list) for name in ("text", "whole")]
     for name, value, kind in parts:
-        if not isinstance(value, kind) or (kind is list and not all(isinstance(one, str) for one in value)):
+        if not isinstance(value, kind) or (kind is list and not all(isinstance(entry, str) for entry in value)):
             raise LabError(f"{path} is damaged: expected {name} to be {KINDS[kind]}, found {shortened(repr(value))}")
     if table["file"] != Path(table["file"]).name or not table["file"].endswith(".csv"):
         raise LabError(f"{path} is damaged: expected table.file to be the name of a CSV file, found {shortened(repr(table['file']))}")
@@ -168,7 +168,7 @@ def rows_of(run: Path, origins: Mapping[Path, dict[str, Any]]) -> "pd.DataFrame"
     """The rows of these records of a run, each with its `meta.json`, as `read_rows` gives them."""
     import pandas as pd
 
-    by_path = sorted(origins.items(), key=lambda one: _below(one[0], run))
+    by_path = sorted(origins.items(), key=lambda origin: _below(origin[0], run))
     keys = [key_of_record(record, meta, run) for record, meta in by_path]
     table = _joined(run, by_path)
     known: Any = pd.DataFrame.from_records(keys, columns=list(KEYS))
@@ -186,13 +186,13 @@ def read_table(run: Path, experiment: str, step: str = "", dry_run: bool = False
     if not origins:
         raise LabError(f"no finished record of {experiment}{f', step {step}' if step else ''} at {run}{_but_damaged(run)}")
     table = _joined(run, origins)
-    told = pd.DataFrame([{**meta["parameters"], "cell": record.name, "record": _below(record, run)} for record, meta in origins])
-    told = told[[name for name in told if name not in table]]
-    return pd.concat([table.drop(columns="place"), told.take(table["place"]).reset_index(drop=True)], axis=1)
+    parameters = pd.DataFrame([{**meta["parameters"], "cell": record.name, "record": _below(record, run)} for record, meta in origins])
+    parameters = parameters[[name for name in parameters if name not in table]]
+    return pd.concat([table.drop(columns="place"), parameters.take(table["place"]).reset_index(drop=True)], axis=1)
 
 
 def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.DataFrame":
-    """The rows of these records, one after another, each with its record's place among them."""
+    """The rows of these records, one after another, each with its record's position among them."""
     import pandas as pd
 
     by_form: dict[tuple[bytes, tuple[str, ...], tuple[str, ...]], dict[int, bytes]] = {}
@@ -217,13 +217,13 @@ def _joined(run: Path, origins: Sequence[tuple[Path, dict[str, Any]]]) -> "pd.Da
     return table.sort_values(order, kind="stable", ignore_index=True)
 
 
-def _table(header: bytes, text_columns: Sequence[str], whole: Sequence[str], bodies: dict[int, bytes]) -> "pd.DataFrame":
-    """The rows below the same header of some records, each with its record's place. Nothing is guessed from the content."""
+def _table(header: bytes, text_columns: Sequence[str], integer_columns: Sequence[str], bodies: dict[int, bytes]) -> "pd.DataFrame":
+    """The rows below the same header of some records, each with its record's position. Nothing is guessed from the content."""
     import numpy as np
     import pandas as pd
 
     names = header.decode().split(",")
-    types: Any = {name: "object" if name in text_columns else "int64" if name in whole else "float64" for name in names}
+    types: Any = {name: "object" if name in text_columns else "int64" if name in integer_columns else "float64" for name in names}
     empty = {name: [""] for name in names if name not in text_columns}
     text = io.BytesIO(b"\n".join([header, b"".join(bodies.values())]))
     rows = pd.read_csv(text, dtype=types, na_values=empty, keep_default_na=False, lineterminator="\n")
@@ -245,20 +245,20 @@ def key_of(parameters: dict[str, Any], resolved: dict[str, Any]) -> dict[str, An
     """The columns of KEYS for a cell of these parameters, as far as these say them; `resolved`: its sections `preset` and `suite`."""
     overrides = sorted(parameters.get("overrides") or [])
     of_suite = (resolved.get("suite") or {}).get("settings") or {}
-    sides: dict[str, list[str]] = {"preset": [], "suite": []}
+    by_owner: dict[str, list[str]] = {"preset": [], "suite": []}
     for text in overrides:
-        side, name = side_of(text.partition("=")[0].strip(), of_suite)
-        if (side, name) != ("preset", "encoder"):  # which has a column of its own
-            sides[side].append(text.removeprefix(f"{side}."))
+        owner, name = override_owner(text.partition("=")[0].strip(), of_suite)
+        if (owner, name) != ("preset", "encoder"):  # which has a column of its own
+            by_owner[owner].append(text.removeprefix(f"{owner}."))
     key = {name: parameters.get(name) for name in KEYS}
     preset = resolved.get("preset") or {}
     key |= {"overrides": ";".join(overrides), "encoder": preset.get("encoder") or ""}
     key["control"] = "" if preset.get("control") in (None, "none") else str(preset["control"])
-    return key | {f"{side}_overrides": ";".join(texts) for side, texts in sides.items()}
+    return key | {f"{owner}_overrides": ";".join(texts) for owner, texts in by_owner.items()}
 
 
-def side_of(key: str, of_suite: Container[str]) -> tuple[str, str]:
+def override_owner(key: str, of_suite: Container[str]) -> tuple[str, str]:
     """Whether an override is one of the suite, whose settings are `of_suite`, or of the preset, and its name. `suite.` or `preset.` before
     a key says which is meant."""
-    side, _, name = key.partition(".")
-    return (side, name) if side in ("suite", "preset") else ("suite" if key in of_suite else "preset", key)
+    owner, _, name = key.partition(".")
+    return (owner, name) if owner in ("suite", "preset") else ("suite" if key in of_suite else "preset", key)

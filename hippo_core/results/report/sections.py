@@ -41,8 +41,8 @@ def measures(rows: Frame, cluster: str, names: Sequence[str], by: Sequence[str])
     for values, group in groups:
         line: dict[str, Any] = dict(zip(by, values if isinstance(values, tuple) else (values,), strict=True))
         for name in names:
-            found = mean_by_cluster(group, name, cluster)
-            line |= {name: found["mean"], f"{name}, 95% interval": span(found["low"], found["high"])}
+            mean = mean_by_cluster(group, name, cluster)
+            line |= {name: mean["mean"], f"{name}, 95% interval": span(mean["low"], mean["high"])}
         line |= {"n": len(group), "clusters": int(group[cluster].nunique())}
         lines.append(line)
     return pd.DataFrame(lines)
@@ -64,8 +64,8 @@ def view(section: Section, number: int) -> dict[str, Any]:
 
 def _numbers(column: Frame) -> bool:
     """Whether a column holds numbers, as such or as words such as +0.13, < 0.001 and 1,036, with dashes where there are none."""
-    words = [one for one in column if isinstance(one, str) and one != NONE]
-    return pd.api.types.is_numeric_dtype(column) or (bool(words) and all(re.fullmatch(r"[+−<] ?[\d.,]+|[\d.,]+%?", one) for one in words))
+    words = [word for word in column if isinstance(word, str) and word != NONE]
+    return pd.api.types.is_numeric_dtype(column) or (bool(words) and all(re.fullmatch(r"[+−<] ?[\d.,]+|[\d.,]+%?", word) for word in words))
 
 
 def _shown(value: Any) -> str:

@@ -50,5 +50,5 @@ def _x(value: object, domain: Domain) -> float:
     return PAD + min(1.0, max(0.0, share)) * (WIDTH - 2 * PAD)
 
 
-def _line(x1: float, x2: float, look: str) -> str:
-    return f'<line {look} x1="{x1:.1f}" y1="{MIDDLE:.1f}" x2="{x2:.1f}" y2="{MIDDLE:.1f}"/>'
+def _line(x1: float, x2: float, attributes: str) -> str:
+    return f'<line {attributes} x1="{x1:.1f}" y1="{MIDDLE:.1f}" x2="{x2:.1f}" y2="{MIDDLE:.1f}"/>'

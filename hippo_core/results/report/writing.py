@@ -57,14 +57,14 @@ class PagePart:
 
     Args:
         facts: the run in a sentence, for the head of the page.
-        found: what the run found, as markdown.
+        findings: what the run found, as markdown.
         before, after: what stands before and after the sections of other experiments.
         verdicts: on their records.
         invalid: what of their records may say nothing and why, in sentences.
     """
 
     facts: str
-    found: str
+    findings: str
     before: PageBlock = PageBlock()
     after: PageBlock = PageBlock()
     verdicts: Sequence[Verdict] = ()
@@ -93,8 +93,8 @@ def write_report(run_folder: Path, out: Path, groups: Sequence[ExperimentGroup] 
     judged = [*(verdict for part in parts for verdict in part.verdicts), *of_tables]
     counts = by_group(map(vars, judged))
     words = {"run": run_folder.name, "facts": facts, "parts": parts, "extra": extra, "counts": counts, "left_out": damaged(run_folder)}
-    write_criteria(out / "criteria.json", judged, [one for part in parts for one in part.invalid])
-    write_text(out / "found.md", "".join(part.found for part in parts))
+    write_criteria(out / "criteria.json", judged, [sentence for part in parts for sentence in part.invalid])
+    write_text(out / "found.md", "".join(part.findings for part in parts))
     write_text(out / "index.md", TEMPLATES.markdown("page.md.j2", **words))
     write_text(out / "index.html", TEMPLATES.html("page.html.j2", **words))
     return out / "index.html"
@@ -112,7 +112,7 @@ def _written_groups(groups: Sequence[ExperimentGroup], out: Path) -> tuple[list[
     rows = [list(own) for _, own in groupby(shown, itemgetter("group"))]
     blocks = [(f"group-{own[0]['slug']}", own[0]["group"], own) for own in rows]
     extra = {"sections": shown, "blocks": blocks, "verdicts": verdicts.of_tables(judged)}
-    return judged, extra | {"counted": counted(one.verdict for one in judged)}
+    return judged, extra | {"counted": counted(verdict.verdict for verdict in judged)}
 
 
 def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> PagePart:
@@ -120,8 +120,8 @@ def _of_sections(run_folder: Path, out: Path, extra: dict[str, Any]) -> PagePart
     cells = [record.relative_to(run_folder).as_posix() for record in records_with(run_folder, dry_run=True)]
     words = {"records": Path(os.path.relpath(run_folder, out)).as_posix(), "cells": cells}
     records = PageBlock([("records", "Records")], TEMPLATES.html("records.html.j2", **words), TEMPLATES.markdown("records.md.j2", **words))
-    findings = [finding for one in extra["sections"] for finding in one["findings"]]
-    found = dict.fromkeys(findings or [one["sentence"] for one in extra["sections"]])
-    said = "\n".join(f"- {sentence}" for sentence in found if sentence)
+    findings = [finding for section in extra["sections"] for finding in section["findings"]]
+    sentences = dict.fromkeys(findings or [section["sentence"] for section in extra["sections"]])
+    items = "\n".join(f"- {sentence}" for sentence in sentences if sentence)
     judged = [("table-verdicts", "Verdicts")] if extra["verdicts"] else []
-    return PagePart(f"{number_of(len(cells), 'record')}.", f"## What this run found\n\n{said}\n", before=PageBlock(judged), after=records)
+    return PagePart(f"{number_of(len(cells), 'record')}.", f"## What this run found\n\n{items}\n", before=PageBlock(judged), after=records)

@@ -89,7 +89,7 @@ def _half(variance: float, n_worlds: int, confidence: float) -> float:
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Interval:
     """r = mean(a) / mean(b) of paired values, r +- t(G-1) * sqrt(G/(G-1) * sum over worlds of (sum of a - r * sum of b)^2) / sum of b; NaN
-    where b is 0 throughout. With fewer than LEAST_WORLDS, or a side that is the same for all items, the interval is NaN; but where a is 0
+    where b is 0 throughout. With fewer than LEAST_WORLDS, or values that are the same for all items, the interval is NaN; but where a is 0
     throughout and both are shares, it goes up to the upper bound of a's mean by the lower bound of b's, which hold together with this
     confidence (Bonferroni)."""
     a, b = np.asarray(a, float), np.asarray(b, float)
@@ -100,7 +100,7 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, clusters: ArrayLike, confidence: 
         return Interval(math.nan, math.nan, math.nan, len(a), n_worlds)
     ratio = float(a.sum() / b.sum())
     if not a.any() and np.ptp(b) and b.min() >= 0 and b.max() <= 1:
-        top, bottom = (cluster_interval(side, groups, (1 + confidence) / 2) for side in (a, b))
+        top, bottom = (cluster_interval(values, groups, (1 + confidence) / 2) for values in (a, b))
         return Interval(0.0, *((0.0, top.high / bottom.low) if bottom.low > 0 else (math.nan, math.nan)), len(a), n_worlds)
     if n_worlds < LEAST_WORLDS or np.ptp(a) == 0 or np.ptp(b) == 0:
         return Interval(ratio, math.nan, math.nan, len(a), n_worlds)
@@ -122,9 +122,9 @@ def numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
     """For each the number of its world in the order of the worlds' names as text. Small numbers are not hashed, which is quick."""
     if clusters.dtype.kind in "iu" and len(clusters) and clusters.min() >= 0 and clusters.max() <= len(clusters):
         names = np.flatnonzero(np.bincount(clusters))
-        places = np.zeros(names[-1] + 1, np.int64)
-        places[names[np.argsort(names.astype(str))]] = np.arange(len(names))
-        return places[clusters]
+        ranks = np.zeros(names[-1] + 1, np.int64)
+        ranks[names[np.argsort(names.astype(str))]] = np.arange(len(names))
+        return ranks[clusters]
     codes, names = pd.factorize(clusters, use_na_sentinel=False)
     return np.unique(np.asarray(names).astype(str), return_inverse=True)[1][codes]
 
@@ -189,5 +189,5 @@ def range_warning(name: str, mean: float, expected: Sequence[float]) -> str | No
     low, high = expected
     if any(math.isnan(x) for x in (mean, low, high)) or low - 1e-9 <= mean <= high + 1e-9:
         return None
-    side = "below" if mean < low else "above"
-    return f"{name}: {mean:.3f} on test worlds lies {side} the range {low:.3f} to {high:.3f} expected from validation worlds"
+    direction = "below" if mean < low else "above"
+    return f"{name}: {mean:.3f} on test worlds lies {direction} the range {low:.3f} to {high:.3f} expected from validation worlds"

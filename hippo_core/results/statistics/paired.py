@@ -116,14 +116,14 @@ def of_numbered_pairs(
 
 def paired(a: pd.DataFrame, b: pd.DataFrame, metric: str = "score", key: str = "item_id", cluster: str = "world") -> pd.DataFrame:
     """One row an item, ordered by its key: cluster, a, b (the metric on each side). Raises LabError where the tables do not pair."""
-    sides = [_keyed(rows, name, metric, key, cluster) for rows, name in ((a, "first"), (b, "second"))]
-    for here, there, name in ((*sides, "second"), (*reversed(sides), "first")):
+    tables = [_keyed(rows, name, metric, key, cluster) for rows, name in ((a, "first"), (b, "second"))]
+    for here, there, name in ((*tables, "second"), (*reversed(tables), "first")):
         if here.index.equals(there.index):  # asked first, for it is quick
             break
         missing = here.index[~here.index.isin(there.index)]
         if len(missing):
             raise LabError(f"cannot pair: item {missing[0]!r} is not in the {name} table ({len(missing)} such items)")
-    left, right = sides  # of the same items in the same order
+    left, right = tables  # of the same items in the same order
     for column in dict.fromkeys((cluster, *SAME)):
         if (column in left) != (column in right):
             raise LabError(f"cannot pair: only one of the tables has the column {column!r}")
@@ -203,8 +203,8 @@ def mcnemar_mid(only_a: int, only_b: int) -> float:
     extreme as these, the counts themselves and their mirror. 1 without discordant pairs."""
     if not (n := only_a + only_b):
         return 1.0
-    alike = float(scipy.stats.binom.pmf(min(only_a, only_b), n, 0.5)) * (1 if only_a == only_b else 2)
-    return mcnemar(only_a, only_b) - alike / 2
+    equally_extreme = float(scipy.stats.binom.pmf(min(only_a, only_b), n, 0.5)) * (1 if only_a == only_b else 2)
+    return mcnemar(only_a, only_b) - equally_extreme / 2
 
 
 def needed(differences: ArrayLike, clusters: ArrayLike, power: float = 0.8, alpha: float = 0.05) -> float:

@@ -86,7 +86,7 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
             raise LabError(
                 f"{log.name}: {len(infinite):,} items have an infinite {metric} (first: {infinite['item_id'].iloc[0]}); mend the log"
             )
-    first, second = (side.drop(columns="question") if a.by_document else side for side in (left, right))
+    first, second = (table.drop(columns="question") if a.by_document else table for table in (left, right))
     result = compare(first, second, metric, key="item_id", cluster="cluster")
     if not result.n:
         others = ", ".join(name for name in shared if name != metric) or "none"
@@ -111,13 +111,13 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
 def _same_items(a: Log, b: Log) -> None:
     ours, theirs = (dict.fromkeys(log.rows["item_id"]) for log in (a, b))
     missing = [[item for item in ours if item not in theirs], [item for item in theirs if item not in ours]]
-    told = []
+    differences = []
     for log, items in zip((a, b), missing, strict=True):
         named = ", ".join(items[:NAMED]) + (", ..." if len(items) > NAMED else "")
-        told += [f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"] if items else []
-    if told:
+        differences += [f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"] if items else []
+    if differences:
         why = "Another seed, limit, split, task or version of the data? Run both alike"
-        raise LabError(f"the runs do not hold the same items: {'; '.join(told)}. {why}")
+        raise LabError(f"the runs do not hold the same items: {'; '.join(differences)}. {why}")
 
 
 def _discordant(both: Frame, metric: str, higher: bool) -> Frame:

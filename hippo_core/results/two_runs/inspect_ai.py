@@ -71,20 +71,20 @@ def _metrics(header: dict[str, Any], named: Sequence[Mapping[str, float | None]]
     """All metrics, in the order in which the header names their scorers. A scorer that gives several by name is no metric itself."""
     made = header.get("eval") or {}
     scorers = [*_listed(made, "scorers"), *_listed(header.get("results") or {}, "scores")]
-    order = list(dict.fromkeys(metric_name(str(one.get("scorer") or one.get("name"))) for one in scorers))
-    every, known = in_order([list(one) for one in named]), {name for one in named for name, value in one.items() if value is not None}
-    kept = [name for name in every if name in known or not any(one.startswith(f"{name}/") for one in every)]
+    order = list(dict.fromkeys(metric_name(str(scorer.get("scorer") or scorer.get("name"))) for scorer in scorers))
+    every, known = in_order([list(row) for row in named]), {name for row in named for name, value in row.items() if value is not None}
+    kept = [name for name in every if name in known or not any(other.startswith(f"{name}/") for other in every)]
 
-    def place(metric: str) -> int:
+    def position(metric: str) -> int:
         scorer = metric if metric in order else metric.rpartition("/")[0]
         return order.index(scorer) if scorer in order else len(order)
 
-    return tuple(sorted(kept, key=place))
+    return tuple(sorted(kept, key=position))
 
 
 def _listed(values: Any, name: str) -> list[dict[str, Any]]:
-    found = values.get(name) if isinstance(values, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    entries = values.get(name) if isinstance(values, dict) else None
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def _notes(items: list[list[dict[str, Any]]], metrics: tuple[str, ...]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _zipped(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, A
 def _last(archive: zipfile.ZipFile, path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Any]:
     """Of a sample that was logged again the last entry. LabError where they are of two ids, as 0 and "0", which share a name."""
     read = [_member(archive, path, entry) for entry in entries]
-    if len(ids := dict.fromkeys(id_of(one.get("id")) for one in read)) > 1:
+    if len(ids := dict.fromkeys(id_of(sample.get("id")) for sample in read)) > 1:
         raise LabError(f"{path}: {entries[0].filename} holds two items, {' and '.join(ids)}; ids must differ as text")
     return read[-1]
 
@@ -136,7 +136,7 @@ def _plain(path: Path) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, An
     samples = log.get("samples") or []
     if not isinstance(samples, list):
         raise LabError(f"{path}: samples: expected a list, found {type(samples).__name__}")
-    return log, ((f"{path}: sample {place}", as_object(sample, f"{path}: sample {place}")) for place, sample in enumerate(samples))
+    return log, ((f"{path}: sample {index}", as_object(sample, f"{path}: sample {index}")) for index, sample in enumerate(samples))
 
 
 def _row(where: str, sample: dict[str, Any], cluster: str) -> dict[str, Any]:
@@ -158,9 +158,9 @@ def _row(where: str, sample: dict[str, Any], cluster: str) -> dict[str, Any]:
 def _values(where: str, scorer: str, score: Any) -> Iterator[tuple[str, float | None]]:
     """Each metric of a sample that a scorer gives, None where it has no value."""
     value = score.get("value") if isinstance(score, dict) else score
-    parts = {f"{scorer}/{name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
-    for name, one in parts.items():
-        yield metric_name(name), _of_text(one) if isinstance(one, str) else number(one, f"{where}: {name}")
+    parts = {f"{scorer}/{name}": own_value for name, own_value in value.items()} if isinstance(value, dict) else {scorer: value}
+    for name, own_value in parts.items():
+        yield metric_name(name), _of_text(own_value) if isinstance(own_value, str) else number(own_value, f"{where}: {name}")
 
 
 def _of_text(value: str) -> float | None:

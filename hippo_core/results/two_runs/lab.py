@@ -23,15 +23,15 @@ def read(folder: Path, condition: str = "", cluster: str = "", split: str = "tes
     rows: Frame = read_rows(folder, split=None)
     rows = _chosen(rows.assign(split=rows["split"].fillna("test")), "split", split, folder)
     rows = _chosen(rows, "suite", suite, folder) if suite else rows
-    told = rows[["preset", "encoder", "preset_overrides", "suite", "suite_overrides", "regime"]]
-    labels = [_label(*one) for one in told.itertuples(index=False)]
+    columns = rows[["preset", "encoder", "preset_overrides", "suite", "suite_overrides", "regime"]]
+    labels = [_label(*row) for row in columns.itertuples(index=False)]
     rows = rows.assign(label=labels)
     if condition:
         rows = rows[[_matches(label, condition) for label in labels]]
     conditions = list(dict.fromkeys(rows["label"]))
     if not conditions:
         raise LabError(f"{folder}: no rows of {condition!r}; there are: {', '.join(sorted(set(labels)))}")
-    items = _suite(rows, whole=True) + "/" + rows["seed"].astype(str) + "/" + rows["item_id"]
+    items = _suite(rows, full=True) + "/" + rows["seed"].astype(str) + "/" + rows["item_id"]
     rows = rows.assign(item_id=items, answer=rows["answer"].fillna(""))
     if rows["item_id"].duplicated().any():
         raise LabError(f"{folder}: the same items were asked under several conditions; choose one, as RUN:PRESET: {', '.join(conditions)}")
@@ -40,7 +40,7 @@ def read(folder: Path, condition: str = "", cluster: str = "", split: str = "tes
     groups = rows[cluster] if cluster else rows["world"]
     rows = rows.assign(cluster=rows["suite"] + "/" + rows["seed"].astype(str) + "/" + groups.astype(str))
     name = f"{folder.name}:{condition}" if condition else folder.name
-    suites = {str(one): _log(name, part) for one, part in rows.groupby(_suite(rows), sort=False)}
+    suites = {str(label): _log(name, part) for label, part in rows.groupby(_suite(rows), sort=False)}
     return replace(_log(name, rows), suites=suites, folder=folder)
 
 
@@ -52,18 +52,18 @@ def _chosen(rows: Frame, column: str, wanted: str, folder: Path) -> Frame:
 
 
 def _log(name: str, rows: Frame) -> Log:
-    told = {one: rows[one].fillna("").drop_duplicates() for one in ABOUT if one in rows}
-    about = {one: ", ".join(filter(None, map(str, values))) for one, values in told.items()}
-    metrics = tuple(one for one in METRICS if one in rows and rows[one].notna().any())
-    costs = tuple(one for one in COSTS if one in rows)
-    return Log(name, "this lab", rows, metrics, {one: words for one, words in about.items() if words}, costs, clustered=True)
+    values_of = {column: rows[column].fillna("").drop_duplicates() for column in ABOUT if column in rows}
+    about = {column: ", ".join(filter(None, map(str, values))) for column, values in values_of.items()}
+    metrics = tuple(column for column in METRICS if column in rows and rows[column].notna().any())
+    costs = tuple(column for column in COSTS if column in rows)
+    return Log(name, "this lab", rows, metrics, {column: words for column, words in about.items() if words}, costs, clustered=True)
 
 
-def _suite(rows: Frame, whole: bool = False) -> Frame:
+def _suite(rows: Frame, full: bool = False) -> Frame:
     """The name of each row's suite, with its profile and settings in brackets; the default profile only where `whole`."""
-    told: Frame = rows[["suite", "profile", "suite_overrides"]].fillna("")
-    told = told if whole else told.replace({"profile": {"default": ""}})
-    return pd.Series([condition_name(*one) for one in told.itertuples(index=False)], index=rows.index)
+    columns: Frame = rows[["suite", "profile", "suite_overrides"]].fillna("")
+    columns = columns if full else columns.replace({"profile": {"default": ""}})
+    return pd.Series([condition_name(*row) for row in columns.itertuples(index=False)], index=rows.index)
 
 
 def _label(preset: str, encoder: str, overrides: str, suite: str, worlds: str, regime: str) -> str:
@@ -72,7 +72,7 @@ def _label(preset: str, encoder: str, overrides: str, suite: str, worlds: str, r
 
 
 def _matches(label: str, condition: str) -> bool:
-    name, _, place = label.partition("@")
+    name, _, at = label.partition("@")
     wanted, _, where = condition.partition("@")
     named = wanted in (name, name.split("/", 1)[-1]) or fnmatch(name, wanted)
-    return named and (not where or where in (place, place.rpartition("/")[0]) or fnmatch(place, where))
+    return named and (not where or where in (at, at.rpartition("/")[0]) or fnmatch(at, where))

@@ -48,8 +48,8 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
     logged = in_order([_metrics(where, line) for where, line in lines], _configured(made, task, where))
     rows = [_row(where, line, cluster, logged) for where, line in lines]
     about = {"task": task, "filter": chosen, **_about(made, where)}
-    told = part(part(made, "higher_is_better", where), task, where)
-    less = (name for name in logged if not (told[name] if told.get(name) is not None else not less_is_better(name)))
+    higher = part(part(made, "higher_is_better", where), task, where)
+    less = (name for name in logged if not (higher[name] if higher.get(name) is not None else not less_is_better(name)))
     metrics, lower = tuple(map(metric_name, logged)), frozenset(map(metric_name, less))
     kind, known = "lm-evaluation-harness", table(rows, str(path))
     return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True, notes=notes)
@@ -61,17 +61,17 @@ def _file(path: Path, task: str) -> tuple[Path, tuple[str, ...]]:
         return path, ()
     if not path.is_dir():
         raise LabError(f"no file {path}")
-    found = sorted(path.rglob("samples_*.jsonl"))
-    tasks = sorted({_named(one)[0] for one in found})
+    paths = sorted(path.rglob("samples_*.jsonl"))
+    tasks = sorted({_named(file)[0] for file in paths})
     if len(tasks) != 1 and task not in tasks:
         raise LabError(f"{path}: expected the samples of one task, found {', '.join(tasks) or 'none'}; choose one with --task")
     if task and task not in tasks:
         raise LabError(f"{path}: no samples of the task {task!r}; there are: {', '.join(tasks)}")
-    files = [one for one in found if _named(one)[0] == (task or tasks[0])]
-    models = sorted({f"{one.parent} ({_model(one)})" for one in files})
+    files = [file for file in paths if _named(file)[0] == (task or tasks[0])]
+    models = sorted({f"{file.parent} ({_model(file)})" for file in files})
     if len(models) != 1:
         raise LabError(f"{path}: holds logs of several models or runs: {', '.join(models)}; name one folder or one file")
-    *older, newest = sorted(files, key=lambda one: _named(one)[1])
+    *older, newest = sorted(files, key=lambda file: _named(file)[1])
     return newest, (f"{newest.name} is the newest of {len(files)} logs of its task; the older are not read.",) if older else ()
 
 
@@ -99,7 +99,7 @@ def _metrics(where: str, line: dict[str, Any]) -> list[str]:
 def _configured(made: Mapping[str, Any], task: str, where: str) -> list[str]:
     """The metrics of a task in the order of its configuration."""
     listed = part(part(made, "configs", where), task, where).get("metric_list") or []
-    return [str(one["metric"]) for one in listed if isinstance(one, dict) and "metric" in one] if isinstance(listed, list) else []
+    return [str(entry["metric"]) for entry in listed if isinstance(entry, dict) and "metric" in entry] if isinstance(listed, list) else []
 
 
 def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...]) -> dict[str, Any]:
@@ -107,13 +107,13 @@ def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...
     first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
     known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
     item = f"{id_of(need(line, 'doc_id', where))}/{str(known)[:12]}"
-    said = line.get("filtered_resps")
+    responses = line.get("filtered_resps")
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
         "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
         "answer": text_of(line.get("target")),
-        "pred": text_of(said[0] if isinstance(said, list) and len(said) == 1 else said),
+        "pred": text_of(responses[0] if isinstance(responses, list) and len(responses) == 1 else responses),
         **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 

@@ -13,7 +13,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.text import SURROGATE
 
 LARGEST = 1e100  # a score beyond it is as good as infinite: its square is
-TAKEN = frozenset(  # the columns of an item beside its metrics
+RESERVED = frozenset(  # the columns of an item beside its metrics
     {"item_id", "cluster", "question", "answer", "pred", "better", "difference", "a", "b"}
     | {"pred_a", "pred_b", "cluster_b", "question_b", "answer_b"}
 )
@@ -56,8 +56,8 @@ def parse_json(text: bytes, where: str) -> dict[str, Any]:
             value = json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
         return as_object(value, where)
     except json.JSONDecodeError as error:
-        place = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
-        raise LabError(f"{place}: {error.msg}; the file is damaged or cut off") from None
+        position = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
+        raise LabError(f"{position}: {error.msg}; the file is damaged or cut off") from None
     except RecursionError:
         raise LabError(f"{where}: no JSON text: it is nested too deep") from None
     except ValueError as error:  # no UTF-8, or a number of more digits than Python reads
@@ -113,13 +113,13 @@ def id_of(value: Any) -> str:
 
 def in_order(named: Sequence[Sequence[str]], first: Sequence[str] = ()) -> tuple[str, ...]:
     """All metrics that items name: those of `first`, what the log's head says, then in the order of the item that has most."""
-    names = dict.fromkeys(name for one in sorted(named, key=len, reverse=True) for name in one)
+    names = dict.fromkeys(name for listed in sorted(named, key=len, reverse=True) for name in listed)
     return tuple(dict.fromkeys([*(name for name in first if name in names), *names]))
 
 
-def metric_name(told: str) -> str:
+def metric_name(name: str) -> str:
     """The name of a metric; another one where a column of each item is called so."""
-    return f"{told} (score)" if told in TAKEN else told
+    return f"{name} (score)" if name in RESERVED else name
 
 
 def less_is_better(metric: str) -> bool:
@@ -128,14 +128,14 @@ def less_is_better(metric: str) -> bool:
     return name in LOWER or any(part in name for part in ("perplexity", "loss", "bits_per"))
 
 
-def table(rows: Sequence[Mapping[str, Any]], place: str) -> Frame:
+def table(rows: Sequence[Mapping[str, Any]], source: str) -> Frame:
     """The rows. LabError where there are none, or an item stands twice."""
     if not rows:
-        raise LabError(f"{place}: no items")
+        raise LabError(f"{source}: no items")
     seen: set[str] = set()
     for row in rows:
         if row["item_id"] in seen:
-            raise LabError(f"{place}: the item {row['item_id']} stands there twice; expected each once: choose one log, or mend it")
+            raise LabError(f"{source}: the item {row['item_id']} stands there twice; expected each once: choose one log, or mend it")
         seen.add(row["item_id"])
     return pd.DataFrame(rows)
 
@@ -144,6 +144,6 @@ def text_of(value: Any) -> str:
     """A value as words: text as it is, several in a row, anything else as JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return " | ".join(value)
     return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
 from hippo_core.results.two_runs.logs import Log, less_is_better
 
-PLACE = ("run_id", "record_dir", "threads", "dry_run", "step")  # parameters that two runs need not share
+UNSHARED = ("run_id", "record_dir", "threads", "dry_run", "step")  # parameters that two runs need not share
 
 
 def read(folder: Path, condition: str = "") -> Log:
@@ -17,22 +17,22 @@ def read(folder: Path, condition: str = "") -> Log:
     metas = [read_meta(record) for record in records_with(folder, step=step)]
     kinds = sorted({(meta["experiment"], meta["step"]) for meta in metas})
     if len(kinds) != 1:
-        there = ", ".join(f"{name} (step={one})" for name, one in kinds) or "no table"
+        there = ", ".join(f"{name} (step={step})" for name, step in kinds) or "no table"
         raise LabError(f"{folder} holds {there}; choose a step: RUN:step=...")
     [(experiment, step)], form = kinds, metas[0]["table"]
     rows: Frame = read_table(folder, experiment, step)
     for name, value in chosen.items():
         if name not in rows:
             raise LabError(f"{folder}: no column {name!r}; there are: {', '.join(map(str, rows.columns))}")
-        rows = rows[[_same(one, value) for one in rows[name]]]
+        rows = rows[[_same(cell, value) for cell in rows[name]]]
     seeds = rows["model"].astype(str) + "/" + rows["seed"].astype(str)
     cluster = seeds + "/" + rows[form["cluster"]].astype(str)
     rows = rows.assign(cluster=cluster, item_id=cluster + "/" + rows[form["unit"]].astype(str), question="", answer="", pred="")
     if rows.empty or rows["item_id"].duplicated().any():
-        differing = [name for name in metas[0]["parameters"] if name not in PLACE and name in rows and rows[name].nunique() > 1]
-        told = f"choose one, as RUN:{differing[0]}=VALUE" if differing else f"nothing is {condition!r}"
-        raise LabError(f"{folder}: its cells differ in {', '.join(differing) or 'nothing'}; {told}")
-    about = {name: str(rows[name].iloc[0]) for name in metas[0]["parameters"] if name not in PLACE and name in rows}
+        differing = [name for name in metas[0]["parameters"] if name not in UNSHARED and name in rows and rows[name].nunique() > 1]
+        hint = f"choose one, as RUN:{differing[0]}=VALUE" if differing else f"nothing is {condition!r}"
+        raise LabError(f"{folder}: its cells differ in {', '.join(differing) or 'nothing'}; {hint}")
+    about = {name: str(rows[name].iloc[0]) for name in metas[0]["parameters"] if name not in UNSHARED and name in rows}
     name = f"{folder.name}:{condition}" if condition else folder.name
     about |= {"experiment": experiment, "step": step}
     lower = frozenset(filter(less_is_better, form["measures"]))
@@ -46,8 +46,8 @@ def _assigned(folder: Path, part: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _same(one: object, value: str) -> bool:
+def _same(cell: object, value: str) -> bool:
     try:
-        return float(str(one)) == float(value)
+        return float(str(cell)) == float(value)
     except ValueError:
-        return str(one) == value
+        return str(cell) == value

@@ -18,8 +18,8 @@ def suites_as_markdown(by_suite: BySuite, most: int = 20) -> str:
     """A page of each comparison, below what is to be known of all of them."""
     pages = [as_markdown(two, most) for two in by_suite.compared]
     left_out = [
-        f"Only {side} holds, and so not compared: {', '.join(names)}."
-        for side, names in (("A", by_suite.only_a), ("B", by_suite.only_b))
+        f"Only {run} holds, and so not compared: {', '.join(names)}."
+        for run, names in (("A", by_suite.only_a), ("B", by_suite.only_b))
         if names
     ]
     tables = [f"{len(pages)} suites, each compared apart; no p is corrected for their number."] if len(pages) > 1 else []
@@ -30,15 +30,15 @@ def suites_as_json(by_suite: BySuite) -> str:
     """One comparison as `as_json` writes it; of several suites a list of these."""
     if len(by_suite.compared) == 1:
         return as_json(by_suite.compared[0])
-    whole = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
-    whole |= {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)}
-    return _written(whole)
+    content = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
+    content |= {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)}
+    return _written(content)
 
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
     """The page: what differs between the runs, the difference with its tests, and at most so many discordant items a side."""
     result, of = two.result, f"{in_markdown(two.metric)} of {two.result.n:,} items"
-    found = {
+    summary = {
         "A − B": share(result.difference, result.low, result.high, sign=True),
         "95% interval": span(result.low, result.high, sign=True),
         "clusters": f"{result.n_worlds:,}",
@@ -55,7 +55,7 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
         if two.differs
         else "The runs say the same of themselves.",
         f"## {of}: A {share(result.mean_a)}, B {share(result.mean_b)}",
-        _table(tuple(found), [tuple(found.values())]),
+        _table(tuple(summary), [tuple(summary.values())]),
         in_markdown(_remarks(two)),
     ]
     costs = [(name, quantity(a), quantity(b), quantity(a / b) if b else NONE) for name, (a, b) in two.costs.items() if not missing(a)]
@@ -64,10 +64,13 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
 
 
 def _remarks(two: TwoRuns) -> str:
-    result, way = two.result, "higher" if two.higher_is_better else "lower"
-    ahead = result.difference if two.higher_is_better else -result.difference
-    better = "A has the better mean" if ahead > 0 else "B has the better mean" if ahead < 0 else "neither mean is better"
-    remarks = [f"{two.metric}: {way} is better; {better}.", "Harmed: the share of items that B alone does better, with its 95% interval."]
+    result, direction = two.result, "higher" if two.higher_is_better else "lower"
+    lead = result.difference if two.higher_is_better else -result.difference
+    better = "A has the better mean" if lead > 0 else "B has the better mean" if lead < 0 else "neither mean is better"
+    remarks = [
+        f"{two.metric}: {direction} is better; {better}.",
+        "Harmed: the share of items that B alone does better, with its 95% interval.",
+    ]
     if two.largest[1] > LARGE:
         name, part = two.largest
         remarks.append(
@@ -83,9 +86,9 @@ def _remarks(two: TwoRuns) -> str:
     if math.isnan(result.p_mcnemar):
         remarks.append("McNemar's test is for scores of 0 and 1 alone.")
     if result.n_unscored:
-        of_each = " and ".join(f"{side} to {count:,}" for side, count in zip("AB", two.unscored, strict=True) if count)
+        of_each = " and ".join(f"{run} to {count:,}" for run, count in zip("AB", two.unscored, strict=True) if count)
         remarks.append(f"{result.n_unscored:,} items left out: {of_each} gives no {two.metric}.")
-    remarks += [f"{side}: {note}" for side, log in (("A", two.a), ("B", two.b)) for note in log.notes]
+    remarks += [f"{run}: {note}" for run, log in (("A", two.a), ("B", two.b)) for note in log.notes]
     if 0 < result.n_needed < math.inf:
         remarks.append(f"To see such a difference at .05 with a power of .8 takes about {quantity(result.n_needed)} items.")
     return " ".join(remarks)
@@ -93,8 +96,8 @@ def _remarks(two: TwoRuns) -> str:
 
 def _discordant(two: TwoRuns, most: int) -> list[str]:
     parts = []
-    for side, name in (("a", "A"), ("b", "B")):
-        items = two.discordant[two.discordant["better"] == side]
+    for run, name in (("a", "A"), ("b", "B")):
+        items = two.discordant[two.discordant["better"] == run]
         if len(items):
             shown = "" if len(items) <= most else f", {most} of them"
             columns = ["item_id", "question", "answer", "pred_a", "pred_b"]
@@ -121,7 +124,7 @@ def as_json(two: TwoRuns) -> str:
 def _written(content: dict[str, Any]) -> str:
     """JSON in which nothing steers the terminal that it is printed on; what would is escaped."""
     text = json.dumps(_known(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    return UNSHOWN.sub(lambda one: f"\\u{ord(one[0]):04x}", text)
+    return UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _content(two: TwoRuns) -> dict[str, Any]:
@@ -146,7 +149,7 @@ def _content(two: TwoRuns) -> dict[str, Any]:
 
 def _known(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _known(one) for name, one in value.items()}
+        return {name: _known(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_known(one) for one in value]
+        return [_known(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError, unknown
-from hippo_core.files import held_folder, home, new_folder, remove_left
+from hippo_core.files import home, locked_folder, new_folder, remove_left
 from hippo_core.suites import get_suite
 from hippo_core.suites.datasets import card
 from hippo_core.suites.datasets.jsonl import read_worlds, write_worlds
@@ -87,7 +87,7 @@ def remove_outdated(folder: Path, source: str) -> None:
         if current or not folder.is_dir():  # another builder was at work
             return
         raise LabError(f"{folder} is in the place of a data set and holds none as it was built: {error}") from None
-    aside, lock = held_folder(folder.parent, f".{folder.name}.old.")
+    aside, lock = locked_folder(folder.parent, f".{folder.name}.old.")
     try:
         folder.rename(aside / "old")
         if card.is_current(aside / "old", source):

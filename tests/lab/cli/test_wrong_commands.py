@@ -7,8 +7,8 @@ from tests.lab.cli.wrong_commands import SHORT, beside, command_lines, ended
 
 @pytest.fixture(scope="module")
 def other_lab(tmp_path_factory):
-    with beside(tmp_path_factory.mktemp("wrong") / "lab") as place:
-        yield place
+    with beside(tmp_path_factory.mktemp("wrong") / "lab") as lab_dir:
+        yield lab_dir
 
 
 @pytest.mark.parametrize("words", command_lines(SHORT), ids=lambda words: " ".join(words)[-40:])

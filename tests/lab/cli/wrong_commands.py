@@ -101,31 +101,31 @@ def command_lines(table):
 
 
 @contextmanager
-def beside(place):
+def beside(lab_dir):
     """A lab at `place` with the parameters and notebooks of this one, grids and models that cannot be read, and a damaged run."""
-    (place / "params/grids").mkdir(parents=True)
+    (lab_dir / "params/grids").mkdir(parents=True)
     for path in (root() / "params").iterdir():
         if path.name != "grids":
-            (place / "params" / path.name).symlink_to(path)
+            (lab_dir / "params" / path.name).symlink_to(path)
     for path in (root() / "params/grids").iterdir():
-        (place / "params/grids" / path.name).symlink_to(path)
+        (lab_dir / "params/grids" / path.name).symlink_to(path)
     for name in ("notebooks", "data"):
-        (place / name).symlink_to(root() / name)
+        (lab_dir / name).symlink_to(root() / name)
     bomb = "\n".join(["a: &a [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]).replace("*a0", "*a")
     grids = {"twice": b"title: a\ntitle: b", "latin": b"title: \xe9", "octal": b"title: a\nthreads: 010", "list": b"- 1"}
     grids |= {"deep": b"[" * 99_999, "bomb": bomb.encode()}
     for name, content in grids.items():
-        (place / f"params/grids/{name}.yaml").write_bytes(content)
+        (lab_dir / f"params/grids/{name}.yaml").write_bytes(content)
     for name, config in (("broken", "{"), ("list", "[]")):
-        (place / f"{name}-model").mkdir()
-        (place / f"{name}-model/config.json").write_text(config)
-    (place / "executed/empty").mkdir(parents=True)
-    damaged = place / "executed/damaged/baselines/core/episodic/4_1/cell"
+        (lab_dir / f"{name}-model").mkdir()
+        (lab_dir / f"{name}-model/config.json").write_text(config)
+    (lab_dir / "executed/empty").mkdir(parents=True)
+    damaged = lab_dir / "executed/damaged/baselines/core/episodic/4_1/cell"
     damaged.mkdir(parents=True)
     (damaged / "meta.json").write_text("{}")
     (damaged / "DONE").write_text(json.dumps({"sha256": {"meta.json": "0" * 64}}))
-    (place / "archive.tar.gz").write_bytes(b"none")
-    yield place
+    (lab_dir / "archive.tar.gz").write_bytes(b"none")
+    yield lab_dir
 
 
 def ended(words, capsys, monkeypatch):
@@ -139,5 +139,5 @@ def ended(words, capsys, monkeypatch):
         code = end.code
     finally:
         signal.signal(signal.SIGTERM, before)
-    said = capsys.readouterr()
-    return code, (said.out + said.err).splitlines()
+    captured = capsys.readouterr()
+    return code, (captured.out + captured.err).splitlines()

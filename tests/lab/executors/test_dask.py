@@ -7,105 +7,105 @@ import time
 import pytest
 
 from hippo_core.results import records
-from tests.lab.conftest import WHOLE, make_lab
+from tests.lab.conftest import ALL_FAULTS, make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
 
-LONG = pytest.mark.skipif(not WHOLE, reason="a cluster of its own for each: `make test-faults` runs it")
+LONG = pytest.mark.skipif(not ALL_FAULTS, reason="a cluster of its own for each: `make test-faults` runs it")
 
 
 @pytest.fixture
 def local(finished):
     """A lab whose quick grid has run here."""
-    place, ran = finished
+    lab_dir, ran = finished
     assert ran.returncode == 0, ran.stderr
-    return place
+    return lab_dir
 
 
 def on(cluster, *words):
     return ("grid", "quick", "--executor", "dask", "--scheduler", cluster.address, *words)
 
 
-def equal(local, place):
-    count, differences = records.diff(local / "executed/quick", place / "executed/quick")
-    assert ([str(found) for found in differences], count) == ([], 5)
-    assert records.verify(place / "executed/quick") == (5, [])
+def equal(local, lab_dir):
+    count, differences = records.diff(local / "executed/quick", lab_dir / "executed/quick")
+    assert ([str(difference) for difference in differences], count) == ([], 5)
+    assert records.verify(lab_dir / "executed/quick") == (5, [])
 
 
 @pytest.mark.long
 def test_two_workers_leave_the_records_of_this_machine_and_run_no_other_code(local, cluster, tmp_path):
-    place = make_lab(tmp_path / "lab", local)
-    workers = [cluster.add(place), cluster.add(place)]
+    lab_dir = make_lab(tmp_path / "lab", local)
+    workers = [cluster.add(lab_dir), cluster.add(lab_dir)]
     cluster.wait_for(2)
-    ran = lab(place, *on(cluster))
+    ran = lab(lab_dir, *on(cluster))
     assert ran.returncode == 0, ran.stderr
-    equal(local, place)
+    equal(local, lab_dir)
     assert all(worker.poll() is None for worker in workers)
-    assert kernels_of(place) == []  # the kernels of the run and what they were forked from
+    assert kernels_of(lab_dir) == []  # the kernels of the run and what they were forked from
     other = make_lab(tmp_path / "other", local)
     (other / "hippo_core/suites/episodic.py").open("a").write("# other\n")
     refused(here(other, *on(cluster)), other, "other code")
 
 
-def refused(ran, place, says):
+def refused(ran, lab_dir, says):
     assert ran.returncode == 2
     assert says in ran.stderr and "worker tcp://" in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
-    assert not list(place.glob("executed/quick/**/notebook*"))
+    assert not list(lab_dir.glob("executed/quick/**/notebook*"))
 
 
 @pytest.mark.long
 @LONG
 def test_a_store_taught_on_one_worker_is_asked_on_another_that_shares_no_folder(cluster, bucket, tmp_path):
     """Runner and workers have a folder each: what a test needs comes from the archive."""
-    place = make_lab(tmp_path / "lab")
-    text = (place / "params/grids/sleep.yaml").read_text()
+    lab_dir = make_lab(tmp_path / "lab")
+    text = (lab_dir / "params/grids/sleep.yaml").read_text()
     short = text.replace("[baselines/rag_bm25, memory/hei_nw, controls/shuffled_store]", "[memory/hei_nw]")
-    (place / "params/grids/sleep.yaml").write_text(short[: short.rindex("  - suites")])
+    (lab_dir / "params/grids/sleep.yaml").write_text(short[: short.rindex("  - suites")])
     for number in range(2):
-        cluster.add(make_lab(tmp_path / f"worker-{number}", place))
+        cluster.add(make_lab(tmp_path / f"worker-{number}", lab_dir))
     cluster.wait_for(2)
     words = ("grid", "sleep", "--executor", "dask", "--scheduler", cluster.address, "--records", bucket, "--kernel", "cold")
-    ran = lab(place, *words)
+    ran = lab(lab_dir, *words)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    rows = records.read_rows(place / "executed/sleep")
+    rows = records.read_rows(lab_dir / "executed/sleep")
     assert dict(rows.groupby("regime")["replayed"].max()) == {"after_sleep": 1, "delayed": 0}
-    assert records.verify(place / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
+    assert records.verify(lab_dir / "executed/sleep") == (6, [])  # a data set, a taught and a replayed store, two tests, the report
 
 
 @pytest.mark.long
 @LONG
 def test_ctrl_c_ends_the_kernels_of_the_workers_and_not_the_workers(cluster, tmp_path):
-    place = make_lab(tmp_path / "lab")
-    worker = cluster.add(place)
+    lab_dir = make_lab(tmp_path / "lab")
+    worker = cluster.add(lab_dir)
     cluster.wait_for(1)
     hears = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     words = [*COMMAND, *on(cluster)]
-    running = subprocess.Popen(words, cwd=place, env=environment(place), text=True, stderr=subprocess.PIPE, preexec_fn=hears)
-    while running.poll() is None and not kernels_of(place):
+    running = subprocess.Popen(words, cwd=lab_dir, env=environment(lab_dir), text=True, stderr=subprocess.PIPE, preexec_fn=hears)
+    while running.poll() is None and not kernels_of(lab_dir):
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 130, said
-    assert said.strip().splitlines()[-1].startswith("stopped")
-    assert kernels_of(place) == []
+    _, stderr = running.communicate(timeout=120)
+    assert running.returncode == 130, stderr
+    assert stderr.strip().splitlines()[-1].startswith("stopped")
+    assert kernels_of(lab_dir) == []
     assert worker.poll() is None
-    assert lab(place, *on(cluster, "--kernel", "cold", "--only", "*/rag_bm25")).returncode == 0
+    assert lab(lab_dir, *on(cluster, "--kernel", "cold", "--only", "*/rag_bm25")).returncode == 0
 
 
 @pytest.mark.long
 @LONG
 def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, bucket, tmp_path):
     """Runner and workers share no folder."""
-    place = make_lab(tmp_path / "lab", local)
+    lab_dir = make_lab(tmp_path / "lab", local)
     for name in ("one", "two"):
         cluster.add(make_lab(tmp_path / name, local))
     cluster.wait_for(2)
-    alone = lab(place, *on(cluster))
+    alone = lab(lab_dir, *on(cluster))
     assert alone.returncode == 2
     assert "does not see this run's folder" in alone.stderr and "RECORDS=" in alone.stderr
-    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"))
+    ran = lab(lab_dir, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold"))
     assert ran.returncode == 0, ran.stderr
-    equal(local, place)
+    equal(local, lab_dir)
     assert len(list((tmp_path / "one/executed/quick").rglob("DONE")) + list((tmp_path / "two/executed/quick").rglob("DONE"))) >= 4
     other = make_lab(tmp_path / "other", local)
     assert "nothing to be done" in lab(other, "grid", "quick", "--records", f"{bucket}/lab").stdout
@@ -117,13 +117,13 @@ def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, b
 def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_path):
     from papermill.iorw import papermill_io
 
-    place, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
-    for lab_place in (place, other):
-        path = lab_place / "notebooks/02_baseline.ipynb"
+    lab_dir, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
+    for each in (lab_dir, other):
+        path = each / "notebooks/02_baseline.ipynb"
         path.write_text(path.read_text().replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
     cluster.add(other)
     cluster.wait_for(1)
-    ran = lab(place, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold", "--only", "*/rag_bm25"))
+    ran = lab(lab_dir, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold", "--only", "*/rag_bm25"))
     assert ran.returncode == 1, ran.stderr
     assert "IndexError: list index out of range" in ran.stdout
     address = next(line.split("notebook:")[1].strip() for line in ran.stdout.splitlines() if "notebook:" in line)
@@ -144,12 +144,12 @@ def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_pa
 )
 def test_a_mistake_is_one_line_before_work_starts(tmp_path, monkeypatch, words, says):
     monkeypatch.setattr("hippo_core.lab.grid.executors.dask.PATIENCE", 1)
-    place = make_lab(tmp_path / "lab")
-    ran = here(place, "grid", "quick", *words)
+    lab_dir = make_lab(tmp_path / "lab")
+    ran = here(lab_dir, "grid", "quick", *words)
     assert ran.returncode == 2
     assert says in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1, ran.stderr
-    assert not list(place.glob("executed/quick/**/notebook*"))
+    assert not list(lab_dir.glob("executed/quick/**/notebook*"))
 
 
 NEEDS_GPU = "max_memory_gb: 6\n"
@@ -157,17 +157,17 @@ NEEDS_GPU = "max_memory_gb: 6\n"
 
 @LONG
 def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp_path):
-    place = make_lab(tmp_path / "lab")
-    (place / "params/models/big.yaml").write_text(f"source: model\n{NEEDS_GPU}")
-    grid = place / "params/grids/quick.yaml"
+    lab_dir = make_lab(tmp_path / "lab")
+    (lab_dir / "params/models/big.yaml").write_text(f"source: model\n{NEEDS_GPU}")
+    grid = lab_dir / "params/grids/quick.yaml"
     grid.write_text(grid.read_text().replace("[model]", "[big]"))
-    cluster.add(place)
+    cluster.add(lab_dir)
     cluster.wait_for(1)
-    none = lab(place, *on(cluster))
+    none = lab(lab_dir, *on(cluster))
     assert none.returncode == 2
     assert "needs a GPU and no worker offers one" in none.stderr
-    cluster.add(place, "--resources", "GPU=1 GPU_GB=24")
+    cluster.add(lab_dir, "--resources", "GPU=1 GPU_GB=24")
     cluster.wait_for(2)
-    ran = lab(place, *on(cluster, "--kernel", "cold", "--only", "*/span_short"))
+    ran = lab(lab_dir, *on(cluster, "--kernel", "cold", "--only", "*/span_short"))
     assert ran.returncode == 0, ran.stderr
-    assert len(records.records_of(place / "executed/quick")) == 2
+    assert len(records.records_of(lab_dir / "executed/quick")) == 2

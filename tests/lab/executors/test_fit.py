@@ -28,17 +28,17 @@ def test_what_differs_is_said(change, shared, says):
     assert says in why if says else why == ""
 
 
-def test_a_package_that_is_not_as_the_lock_says_is_found(place):
+def test_a_package_that_is_not_as_the_lock_says_is_found(lab_dir):
     """The lock is compared with what is installed."""
-    (place / "requirements.lock").unlink()
-    (place / "requirements.lock").write_text("numpy==1.0\nno-such-package==1\npytest\n")
-    told = worker.describe(NOTHING, "nowhere")
-    assert [line.split(" where ")[0].split()[0] for line in told["packages"]] == ["numpy", "no-such-package"]
-    assert "no-such-package missing where requirements.lock says 1" in told["packages"]
-    assert told["seen"] is False
+    (lab_dir / "requirements.lock").unlink()
+    (lab_dir / "requirements.lock").write_text("numpy==1.0\nno-such-package==1\npytest\n")
+    description = worker.describe(NOTHING, "nowhere")
+    assert [line.split(" where ")[0].split()[0] for line in description["packages"]] == ["numpy", "no-such-package"]
+    assert "no-such-package missing where requirements.lock says 1" in description["packages"]
+    assert description["seen"] is False
 
 
-def test_a_checkout_that_changes_under_a_worker_is_seen(place):
+def test_a_checkout_that_changes_under_a_worker_is_seen(lab_dir):
     before = worker.describe(NOTHING, "nowhere")
-    (place / "hippo_core/suites/episodic.py").open("a").write("# other\n")
+    (lab_dir / "hippo_core/suites/episodic.py").open("a").write("# other\n")
     assert worker.describe(NOTHING, "nowhere")["code"] != before["code"]

@@ -10,19 +10,20 @@ from hippo_core.lab.run.execute import DEFAULTS
 
 
 @pytest.fixture
-def cells(place):
+def cells(lab_dir):
     for gb in (2, 6, 12, 20):
-        (place / f"params/models/of-{gb}.yaml").write_text(f"source: model\nmax_memory_gb: {gb}\n")
+        (lab_dir / f"params/models/of-{gb}.yaml").write_text(f"source: model\nmax_memory_gb: {gb}\n")
     return [
-        Cell("p", {"model": name} if name else {}, name or "none", place, name) for name in ("of-2", "of-6", "of-12", "of-20", "model", "")
+        Cell("p", {"model": name} if name else {}, name or "none", lab_dir, name)
+        for name in ("of-2", "of-6", "of-12", "of-20", "model", "")
     ]
 
 
 def test_shares_follow_the_declared_memory(cells):
     assert shares(cells, 24) == {"of-2": 2 / 24, "of-6": 0.25, "of-12": 0.5, "of-20": 1.0}
     assert set(shares(cells, float("inf")).values()) == {1.0}
-    found = [shares(cells, gb)["of-6"] for gb in (8, 11, 12, 24, 80)]
-    assert all(a >= b for a, b in pairwise(found))
+    shares_of_6 = [shares(cells, gb)["of-6"] for gb in (8, 11, 12, 24, 80)]
+    assert all(a >= b for a, b in pairwise(shares_of_6))
 
 
 def test_this_machines_gpu_is_never_overfull(cells, monkeypatch):

@@ -13,25 +13,25 @@ from hippo_core.lab.run import record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.results import records
-from tests.lab.conftest import WHOLE, make_lab
+from tests.lab.conftest import ALL_FAULTS, make_lab
 from tests.lab.running import ended, here, kernels_of, lab, start
 
 
 def test_a_grid_ends_with_its_summary_and_whole_records(finished):
-    place, ran = finished
+    lab_dir, ran = finished
     assert ran.returncode == 0, ran.stderr
     heads = [line.split(":")[0] for line in ran.stdout.splitlines() if not line.startswith(" ")]
     assert heads[-5:] == ["cells", "time", "criteria", "records", "report"]
-    count, faults = records.verify(place / "executed/quick")
+    count, faults = records.verify(lab_dir / "executed/quick")
     assert (count, faults) == (5, [])  # a data set, three cells, the report
-    rows = records.read_rows(place / "executed/quick")
+    rows = records.read_rows(lab_dir / "executed/quick")
     assert len(rows) == 12
     assert set(rows["score"]) == {0.0, 1.0}
 
 
 def test_a_record_says_before_the_run_what_runs(finished):
-    place, _ = finished
-    record = records.records_of(place / "executed/quick")[0]
+    lab_dir, _ = finished
+    record = records.records_of(lab_dir / "executed/quick")[0]
     meta = records.read_meta(record)
     assert meta["cell"] == record.name
     assert {"notebook", "library", "lock", "data", "weights", "settings"} <= set(meta["checksums"])
@@ -45,18 +45,18 @@ def test_a_record_says_before_the_run_what_runs(finished):
 
 
 def test_a_record_names_no_folder_of_this_machine(finished):
-    place, _ = finished
-    notebooks = list(place.glob("executed/quick/**/notebook.ipynb"))
+    lab_dir, _ = finished
+    notebooks = list(lab_dir.glob("executed/quick/**/notebook.ipynb"))
     assert len(notebooks) == 5
-    assert [path for path in notebooks if str(place) in path.read_text(encoding="utf-8")] == []
+    assert [path for path in notebooks if str(lab_dir) in path.read_text(encoding="utf-8")] == []
     made = json.loads(notebooks[0].read_text(encoding="utf-8"))["metadata"]["papermill"]
     assert made["input_path"].startswith("notebooks/") and made["output_path"].startswith("executed/quick/")
 
 
 def test_a_second_call_runs_nothing_and_is_quick(finished):
-    place, _ = finished
+    lab_dir, _ = finished
     before = os.times()
-    again = lab(place, "grid", "quick")
+    again = lab(lab_dir, "grid", "quick")
     after = os.times()
     computed = after.children_user + after.children_system - before.children_user - before.children_system
     assert computed < 5  # seconds of processor time: a wall clock would judge what else the machine does
@@ -65,38 +65,38 @@ def test_a_second_call_runs_nothing_and_is_quick(finished):
 
 
 def test_a_plan_skips_what_is_finished_and_estimates_the_rest(finished):
-    place, _ = finished
-    assert here(place, "grid-plan", "quick").stdout.splitlines()[-1].startswith("4 cells: 4 to skip, 0 to run")
-    other = here(place, "grid-plan", "quick", "--run-id", "other").stdout
+    lab_dir, _ = finished
+    assert here(lab_dir, "grid-plan", "quick").stdout.splitlines()[-1].startswith("4 cells: 4 to skip, 0 to run")
+    other = here(lab_dir, "grid-plan", "quick", "--run-id", "other").stdout
     assert "0 to skip, 4 to run, about" in other
 
 
 @pytest.mark.long
 def test_ctrl_c_stops_cleanly(tmp_path):
-    place = make_lab(tmp_path / "lab")
-    running = start(place)
+    lab_dir = make_lab(tmp_path / "lab")
+    running = start(lab_dir)
     running.send_signal(signal.SIGINT)
     stopped = ended(running)
     assert stopped.returncode == 130
     assert stopped.stderr.strip().splitlines()[-1].startswith("stopped")
-    assert kernels_of(place) == []
-    assert not list(place.glob("executed/quick/**/error.txt"))
+    assert kernels_of(lab_dir) == []
+    assert not list(lab_dir.glob("executed/quick/**/error.txt"))
 
 
 @pytest.mark.long
 def test_a_single_cell_is_kept_and_runs_again_aside(finished):
-    place, _ = finished
+    lab_dir, _ = finished
     words = ("run", "answer", "suite=episodic", "preset=baselines/core", "model=model", "n=50", "dry_run=true")
-    first = lab(place, *words)
+    first = lab(lab_dir, *words)
     assert first.returncode == 0, first.stderr
     assert "5 episodic questions" in first.stdout
-    again = here(place, *words)
+    again = here(lab_dir, *words)
     assert again.returncode == 0
     assert "finished already: executed/single/" in again.stdout
-    aside = lab(place, *words, "--again")
+    aside = lab(lab_dir, *words, "--again")
     assert "kept aside:" in aside.stdout
-    one, two = sorted(place.glob("executed/single/baselines/core/episodic/50_1337/*"))
-    assert records.diff(one, two) == (1, [])
+    first_record, second_record = sorted(lab_dir.glob("executed/single/baselines/core/episodic/50_1337/*"))
+    assert records.diff(first_record, second_record) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_a_mistake_ends_a_process_of_its_own_as_it_does_here(finished):
     assert (ran.returncode, ran.stdout, ran.stderr) == (same.returncode, same.stdout, same.stderr)
 
 
-def test_missing_weights_are_said_before_anything_runs(place):
-    (place / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
-    ran = here(place, "run", "answer", "model=hippo-tiny")
+def test_missing_weights_are_said_before_anything_runs(lab_dir):
+    (lab_dir / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
+    ran = here(lab_dir, "run", "answer", "model=hippo-tiny")
     assert ran.returncode == 2
     assert "make base-model" in ran.stderr
-    assert not list(place.glob("executed/single/baselines/**/*"))
+    assert not list(lab_dir.glob("executed/single/baselines/**/*"))
 
 
 def test_two_grids_on_one_run_exclude_each_other(tmp_path):
@@ -176,44 +176,44 @@ elif len(attempts.read_text().split()) == 1:
 """
 
 
-def broken(place, how, settings=""):
+def broken(lab_dir, code_that_breaks, settings=""):
     """Break a lab's cells, each in its way, and give its quick grid more settings."""
-    grid = place / "params/grids/quick.yaml"
+    grid = lab_dir / "params/grids/quick.yaml"
     grid.write_text(grid.read_text() + settings)
-    path = place / "notebooks/02_baseline.ipynb"
+    path = lab_dir / "notebooks/02_baseline.ipynb"
     notebook = json.loads(path.read_text())
     code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "lab.begin" in "".join(cell["source"]))
-    code["source"] = BROKEN.replace("HOW", how) + "".join(code["source"])
+    code["source"] = BROKEN.replace("HOW", code_that_breaks) + "".join(code["source"])
     path.write_text(json.dumps(notebook))
-    return place
+    return lab_dir
 
 
 @pytest.mark.long
 def test_what_breaks_breaks_alone_and_a_cell_that_crashes_runs_once_more(tmp_path):
     """One cell is killed the first time, one raises an error, one eats memory each time; two and the report go on."""
-    place = broken(make_lab(tmp_path / "lab"), "os.kill(os.getpid(), signal.SIGKILL)", "memory: 3\n")  # GB; a kernel takes one
-    ran = lab(place, "grid", "quick", "--kernel", "warm")
+    lab_dir = broken(make_lab(tmp_path / "lab"), "os.kill(os.getpid(), signal.SIGKILL)", "memory: 3\n")  # GB; a kernel takes one
+    ran = lab(lab_dir, "grid", "quick", "--kernel", "warm")
     assert ran.returncode == 1
-    attempts = {path.name: len(path.read_text().split()) for path in place.glob("attempts-*")}
+    attempts = {path.name: len(path.read_text().split()) for path in lab_dir.glob("attempts-*")}
     assert attempts == {"attempts-short-immediate": 2, "attempts-short-delayed": 1, "attempts-_bm25-delayed": 2}, ran.stdout
     assert ran.stdout.count("it runs once more, alone") == 2
     assert "the kernel died" in ran.stdout and "IndexError: list index out of range" in ran.stdout
     assert "MemoryError" in ran.stdout and "(twice, the second time alone)" in ran.stdout
     assert "3 done, 0 skipped, 2 failed" in ran.stdout, ran.stdout
-    assert len(list(place.glob("executed/quick/**/notebook.failed.ipynb"))) == 2
-    assert kernels_of(place) == []
+    assert len(list(lab_dir.glob("executed/quick/**/notebook.failed.ipynb"))) == 2
+    assert kernels_of(lab_dir) == []
     alone = next(line.split("alone:")[1].split() for line in ran.stdout.splitlines() if "alone:" in line and "rag" not in line)
-    again = lab(place, *alone[1:])
+    again = lab(lab_dir, *alone[1:])
     assert (again.returncode, "IndexError" in again.stdout) == (1, True), again.stdout + again.stderr
 
 
-@pytest.mark.skipif(not WHOLE, reason="`make test-faults` waits for cells that hang")
+@pytest.mark.skipif(not ALL_FAULTS, reason="`make test-faults` waits for cells that hang")
 def test_a_cell_that_hangs_is_tried_once_more(tmp_path):
-    place = broken(make_lab(tmp_path / "lab"), "time.sleep(600)", "timeout: 3\n")  # a busy machine may be slower than that
-    ran = lab(place, "grid", "quick", "--kernel", "cold")
+    lab_dir = broken(make_lab(tmp_path / "lab"), "time.sleep(600)", "timeout: 3\n")  # a busy machine may be slower than that
+    ran = lab(lab_dir, "grid", "quick", "--kernel", "cold")
     assert ran.returncode == 1
     assert "longer than the grid's timeout" in ran.stdout and "it runs once more, alone" in ran.stdout
-    assert kernels_of(place) == []
+    assert kernels_of(lab_dir) == []
 
 
 def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
@@ -240,13 +240,13 @@ def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     outcomes = engine.run_cells(cells, local.Local(cells, 2, DEFAULTS, ()), Progress(cells, 2))
     assert sorted(outcome.cell.id for outcome in outcomes) == list("abcde")
     assert {outcome.state for outcome in outcomes} == {"done"}
-    second = [place for place, (name, _) in enumerate(log) if name in "ab"][2:]
-    assert [log[place][1] for place in second] == [1, 1]
+    second = [index for index, (name, _) in enumerate(log) if name in "ab"][2:]
+    assert [log[index][1] for index in second] == [1, 1]
     assert all(log.index((name, count)) < second[0] for name, count in log if name in "de")
     assert [name for name, _ in log].index("c") > second[0]  # it needs a
 
 
-def test_a_full_disk_is_one_line_and_leaves_no_record(place, monkeypatch):
+def test_a_full_disk_is_one_line_and_leaves_no_record(lab_dir, monkeypatch):
     import errno
     from threading import Event
 

@@ -11,10 +11,10 @@ from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.qa.parameters import forget
 
 
-def write_grid(place, **changes):
-    file = yaml.safe_load((place / "params/grids/tiny.yaml").read_text())
+def write_grid(lab_dir, **changes):
+    file = yaml.safe_load((lab_dir / "params/grids/tiny.yaml").read_text())
     file["blocks"][0] |= changes
-    (place / "params/grids/tiny.yaml").write_text(yaml.safe_dump(file))
+    (lab_dir / "params/grids/tiny.yaml").write_text(yaml.safe_dump(file))
     return expand("tiny")
 
 
@@ -27,9 +27,9 @@ def of_phase(grid, phase):
     return [cell for cell in grid.cells if cell.phase == phase]
 
 
-def test_coinciding_cells_are_left_out(place):
-    found = {(c.parameters["suite"], c.parameters["preset"], c.parameters["regime"]) for c in of_phase(expand("tiny"), "02_baseline")}
-    assert found == {
+def test_coinciding_cells_are_left_out(lab_dir):
+    settings = {(c.parameters["suite"], c.parameters["preset"], c.parameters["regime"]) for c in of_phase(expand("tiny"), "02_baseline")}
+    assert settings == {
         ("episodic", "baselines/span_short", "immediate"),
         ("episodic", "baselines/span_short", "delayed"),
         ("episodic", "baselines/rag_bm25", "delayed"),
@@ -38,7 +38,7 @@ def test_coinciding_cells_are_left_out(place):
     }
 
 
-def test_needs_come_first_and_are_shared(place):
+def test_needs_come_first_and_are_shared(lab_dir):
     grid = expand("tiny")
     assert len(of_phase(grid, "01_build_datasets")) == 2
     seen = set()
@@ -47,14 +47,14 @@ def test_needs_come_first_and_are_shared(place):
         seen.add(cell.id)
 
 
-def test_a_cell_named_twice_is_there_once(place):
+def test_a_cell_named_twice_is_there_once(lab_dir):
     once = [cell.id for cell in expand("tiny").cells]
-    assert [cell.id for cell in write_grid(place, suites=["episodic", "episodic_cross", "episodic"]).cells] == once
+    assert [cell.id for cell in write_grid(lab_dir, suites=["episodic", "episodic_cross", "episodic"]).cells] == once
 
 
-def test_ids_do_not_depend_on_order(place):
+def test_ids_do_not_depend_on_order(lab_dir):
     before = {cell.id for cell in expand("tiny").cells}
-    after = {cell.id for cell in write_grid(place, suites=["episodic_cross", "episodic"], regimes=["delayed", "immediate"]).cells}
+    after = {cell.id for cell in write_grid(lab_dir, suites=["episodic_cross", "episodic"], regimes=["delayed", "immediate"]).cells}
     assert after == before
 
 
@@ -71,30 +71,30 @@ def test_ids_do_not_depend_on_order(place):
     ],
     ids=str,
 )
-def test_ids_follow_values(place, change):
+def test_ids_follow_values(lab_dir, change):
     assert cell_with(**change).id != cell_with().id
 
 
-def test_ids_do_not_depend_on_the_run(place):
+def test_ids_do_not_depend_on_the_run(lab_dir):
     assert cell_with(run_id="a", record_dir="x").id == cell_with(run_id="b").id
 
 
 @pytest.mark.parametrize("name", ["model/model.safetensors", "params/presets/baselines/span_short.yaml", "params/suites/episodic.yaml"])
-def test_ids_follow_weights_and_settings(place, name):
+def test_ids_follow_weights_and_settings(lab_dir, name):
     before = cell_with().id
     changed = {
         "model.safetensors": "other weights",
         "span_short.yaml": "method: hippo_core.methods.baselines:Window\ndecoding: plain\n",
         "episodic.yaml": "default: {n_facts: 9}",
     }
-    (place / name).write_text(changed[name.split("/")[-1]])
+    (lab_dir / name).write_text(changed[name.split("/")[-1]])
     fingerprints.forget()
     forget()
     assert cell_with().id != before
 
 
-def test_ids_follow_the_code_of_the_notebook_and_not_its_text(place):
-    path = place / "notebooks/02_baseline.ipynb"
+def test_ids_follow_the_code_of_the_notebook_and_not_its_text(lab_dir):
+    path = lab_dir / "notebooks/02_baseline.ipynb"
     before = cell_with().id
     path.write_text(path.read_text().replace('"cells": [', '"cells": [{"cell_type": "markdown", "metadata": {}, "source": "Words."}, '))
     fingerprints.forget()
@@ -108,18 +108,18 @@ def of_preset(grid, name):
     return [cell for cell in of_phase(grid, "02_baseline") if cell.parameters["preset"] == f"baselines/{name}"]
 
 
-def test_encoders_are_an_axis_of_the_presets_that_read_one(place):
-    grid = write_grid(place, presets=["baselines/rag_bm25", "baselines/rag_dense"], encoders=["own", "minilm"], suites=["episodic"])
+def test_encoders_are_an_axis_of_the_presets_that_read_one(lab_dir):
+    grid = write_grid(lab_dir, presets=["baselines/rag_bm25", "baselines/rag_dense"], encoders=["own", "minilm"], suites=["episodic"])
     assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_bm25")] == [[]]
     assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_dense")] == [[], ["encoder=minilm"]]
     assert of_preset(grid, "rag_dense")[1].label.endswith("encoder=minilm")
 
 
-def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(place):
+def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(lab_dir):
     block = {"presets": ["baselines/rag_hybrid"], "overrides": [["n_facts=8"], []], "suites": ["episodic"]}
-    before = [cell.id for cell in write_grid(place, **block).cells]
-    assert [cell.id for cell in write_grid(place, **block, encoders=["own"]).cells] == before
-    grid = write_grid(place, **block, encoders=["minilm"])
+    before = [cell.id for cell in write_grid(lab_dir, **block).cells]
+    assert [cell.id for cell in write_grid(lab_dir, **block, encoders=["own"]).cells] == before
+    grid = write_grid(lab_dir, **block, encoders=["minilm"])
     assert [cell.parameters["overrides"] for cell in of_preset(grid, "rag_hybrid")] == [["n_facts=8", "encoder=minilm"], ["encoder=minilm"]]
     assert [cell.plan.config["preset"]["encoder"] for cell in of_preset(grid, "rag_hybrid")] == ["minilm"] * 2
 
@@ -143,20 +143,20 @@ def test_an_encoder_stands_beside_overrides_and_the_usual_one_is_no_override(pla
     ],
     ids=str,
 )
-def test_a_wrong_name_is_one_line_with_the_legal_ones(place, change, says):
+def test_a_wrong_name_is_one_line_with_the_legal_ones(lab_dir, change, says):
     with pytest.raises(LabError) as error:
-        write_grid(place, **change)
+        write_grid(lab_dir, **change)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_an_unknown_grid_lists_those_there_are(place):
+def test_an_unknown_grid_lists_those_there_are(lab_dir):
     with pytest.raises(LabError, match="tiny"):
         expand("tinny")
 
 
 @pytest.mark.parametrize("name", ["smoke", "default", "full", "real"])
-def test_the_grids_of_the_lab_are_whole(place, name):
+def test_the_grids_of_the_lab_are_whole(lab_dir, name):
     grid = expand(name, selection=Selection(models=("model",)))
     cells = of_phase(grid, "02_baseline")
     assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
@@ -194,23 +194,23 @@ def test_the_claims_of_the_grid_real_rest_on_twenty_worlds():
             assert cell.parameters["n"] / cell.plan.config["suite"]["settings"]["n_items"] >= 20
 
 
-def test_two_cells_that_would_write_one_folder_are_refused(place, monkeypatch):
+def test_two_cells_that_would_write_one_folder_are_refused(lab_dir, monkeypatch):
     monkeypatch.setattr(cells, "cell_id", lambda prefix, *_: f"{prefix}-00000000")
     with pytest.raises(LabError, match=r"span_short.*rag_bm25.* would both write .*delayed-test-00000000"):
-        write_grid(place, suites=["episodic"], regimes=["delayed"])
+        write_grid(lab_dir, suites=["episodic"], regimes=["delayed"])
 
 
-def test_threads_of_the_command_stand_over_those_of_the_file(place):
+def test_threads_of_the_command_stand_over_those_of_the_file(lab_dir):
     assert {cell.parameters["threads"] for cell in of_phase(expand("tiny"), "02_baseline")} == {1}
     assert {cell.parameters["threads"] for cell in of_phase(expand("tiny", threads=3), "02_baseline")} == {3}
 
 
-def test_a_selection_keeps_cells_of_its_seeds_and_sizes_and_what_they_need(place):
-    write_grid(place, seeds=[1337, 2025], sizes=[4, 8])
-    whole = {cell.id for cell in expand("tiny").cells}
+def test_a_selection_keeps_cells_of_its_seeds_and_sizes_and_what_they_need(lab_dir):
+    write_grid(lab_dir, seeds=[1337, 2025], sizes=[4, 8])
+    cells = {cell.id for cell in expand("tiny").cells}
     part = expand("tiny", selection=Selection(seeds=(2025,), sizes=(8,))).cells
     assert {(cell.parameters["seed"], cell.parameters["n"]) for cell in part} == {(2025, 8)}
-    assert {cell.id for cell in part} < whole
+    assert {cell.id for cell in part} < cells
     assert {cell.phase for cell in part} == {"01_build_datasets", "02_baseline"}
     with pytest.raises(LabError, match="no cell left of seed 7 and size 4 or 8"):
         expand("tiny", selection=Selection(seeds=(7,), sizes=(4, 8)))

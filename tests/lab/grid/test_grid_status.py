@@ -31,7 +31,7 @@ def fail(record):
 
 
 @pytest.fixture
-def finished(place):
+def finished(lab_dir):
     """The cells of a grid, each with a whole record of a few bytes."""
     cells = expand("tiny").cells
     for cell in cells:

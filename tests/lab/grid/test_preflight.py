@@ -22,7 +22,10 @@ def cells():
 
 def test_every_memory_is_asked_in_each_setting_with_its_store_and_without(cells):
     tests = [cell for cell in check_of(cells, "checked").cells if cell.parameters.get("step") == "test"]
-    asked = {(cell.parameters["profile"], *(one for one in cell.parameters["overrides"] if "encoder" not in one)) for cell in tests}
+    asked = {
+        (cell.parameters["profile"], *(override for override in cell.parameters["overrides"] if "encoder" not in override))
+        for cell in tests
+    }
     assert asked == {("paths_5",), ("paths_5", "control=empty"), ("explore",), ("explore", "control=empty")} and len(tests) == 4
     assert {(cell.parameters["split"], cell.parameters["n"], cell.parameters["preset"]) for cell in tests} == {
         ("val", ITEMS, "memory/smpd")
@@ -41,10 +44,10 @@ def test_ablations_controls_and_baselines_are_not_asked():
 
 @pytest.mark.parametrize(("why", "status"), [("its memory was never asked", 1), ("", 0)])
 def test_a_broken_clause_is_said_and_fails(monkeypatch, capsys, why, status):
-    ran, found = [], [Violation("a", "memory/smpd", "spatial", why)] if why else []
+    ran, violations = [], [Violation("a", "memory/smpd", "spatial", why)] if why else []
     monkeypatch.setattr(grid_commands, "run", lambda status, *_: ran.extend(status.waiting) or [])
     monkeypatch.setattr(grid_commands, "supersede", lambda cells: None)
-    monkeypatch.setattr(runs, "broken_clauses", lambda folder: found)
+    monkeypatch.setattr(runs, "broken_clauses", lambda folder: violations)
     assert grid_commands.preflight_grid("spatial-real", "preflight-test", Selection(), RunOptions()) == status
     assert ran and (f"INVALID: smpd on spatial: {why}." in capsys.readouterr().out) == bool(why)
     shutil.rmtree(run_folder("preflight-test-preflight"))
@@ -83,11 +86,11 @@ def test_a_large_grid_whose_memories_could_all_show_nothing_is_not_begun(monkeyp
     def begin(*_):
         raise Begun
 
-    found = [Violation(str(number), "memory/all", "mixed", "its memory was never asked") for number in range(broken)]
+    violations = [Violation(str(number), "memory/all", "mixed", "its memory was never asked") for number in range(broken)]
     monkeypatch.setattr(grid_commands, "run", lambda status, *_: ran.extend(status.waiting) or [])
     monkeypatch.setattr(grid_commands, "supersede", lambda cells: None)
     monkeypatch.setattr(grid_commands, "shared", begin)
-    monkeypatch.setattr(runs, "broken_clauses", lambda folder: found)
+    monkeypatch.setattr(runs, "broken_clauses", lambda folder: violations)
     given = name, "ahead-test", Selection(only=("memory/all", "memory/smpd") if name == "spatial-real" else ("memory/all",))
     with pytest.raises(Begun) if begins else nullcontext():
         assert grid_commands.run_grid(*given, RunOptions(preflight=preflight)) == 1

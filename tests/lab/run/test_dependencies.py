@@ -50,18 +50,18 @@ def of_step(grid, step) -> list[Cell]:
 
 
 def test_every_preset_of_a_memory_is_in_one_of_the_lists():
-    together = {"memory/all", "controls/altered_all", *(f"ablations/all_{traces}" for traces in ("off", "episodic", "semantic", "spatial"))}
-    assert {*SHARING, *TAUGHT_APART, *MEMORIES, *ALTERED, *together} == {name for name in preset_names() if load_preset(name).taught}
+    combined = {"memory/all", "controls/altered_all", *(f"ablations/all_{traces}" for traces in ("off", "episodic", "semantic", "spatial"))}
+    assert {*SHARING, *TAUGHT_APART, *MEMORIES, *ALTERED, *combined} == {name for name in preset_names() if load_preset(name).taught}
 
 
-def test_an_altered_composite_is_taught_as_each_altered_memory_is_alone(place):
+def test_an_altered_composite_is_taught_as_each_altered_memory_is_alone(lab_dir):
     taught = {cell.id for cell in chain(preset="controls/altered_all", suite="mixed") if cell.parameters.get("step") == "teach"}
     alone = {chain(preset=name, suite="mixed")[1].id for name in ("controls/altered_store", *ALTERED)}
     assert taught == alone and taught.isdisjoint(chain(preset=name, suite="mixed")[1].id for name in MEMORIES)
 
 
 @pytest.mark.parametrize("preset", SHARING)
-def test_controls_and_ablations_of_recall_share_the_taught_store(place, preset):
+def test_controls_and_ablations_of_recall_share_the_taught_store(lab_dir, preset):
     _, teach, test = chain(preset=preset, overrides=["k=3", "delivery=text"])
     assert teach.id == chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"] == []
@@ -69,7 +69,7 @@ def test_controls_and_ablations_of_recall_share_the_taught_store(place, preset):
 
 
 @pytest.mark.parametrize("preset", TAUGHT_APART)
-def test_what_is_told_otherwise_is_taught_apart(place, preset):
+def test_what_is_told_otherwise_is_taught_apart(lab_dir, preset):
     teach = chain(preset=preset)[1]
     assert teach.id != chain()[1].id
     assert teach.parameters["preset"] == "memory/hei_nw" and teach.parameters["overrides"]
@@ -77,7 +77,7 @@ def test_what_is_told_otherwise_is_taught_apart(place, preset):
     assert alone[-1].id == teach.id
 
 
-def test_an_override_and_the_preset_that_says_it_are_one_taught_store(place):
+def test_an_override_and_the_preset_that_says_it_are_one_taught_store(lab_dir):
     _, teach, _ = chain(preset="memory/hei_nw_gated")
     assert teach.id == chain(overrides=["episodic.use_gate=true", "episodic.store.budget=0.5"])[1].id
 
@@ -86,11 +86,11 @@ CHANGES = [{"n": 5}, {"seed": 1}, {"split": "val"}, {"overrides": ["n_facts=40"]
 
 
 @pytest.mark.parametrize("change", [*CHANGES, {"overrides": ["episodic.store.kv=disk"]}])
-def test_a_taught_store_follows_what_is_told(place, change):
+def test_a_taught_store_follows_what_is_told(lab_dir, change):
     assert chain(**change)[1].id != chain()[1].id
 
 
-def test_a_replay_follows_the_settings_of_replay_and_recall(place):
+def test_a_replay_follows_the_settings_of_replay_and_recall(lab_dir):
     def replayed(*overrides: str) -> tuple[str, str]:
         _, teach, replay = chain(step="replay", overrides=list(overrides))
         return teach.id, replay.id
@@ -111,7 +111,7 @@ def test_a_replay_follows_the_settings_of_replay_and_recall(place):
         ("test", "after_sleep", ["data", "teach", "replay", "test"]),
     ],
 )
-def test_a_cell_stands_behind_all_that_it_needs(place, step, regime, due):
+def test_a_cell_stands_behind_all_that_it_needs(lab_dir, step, regime, due):
     cells = chain(step=step, regime=regime)
     assert steps(cells) == due
     seen: set[str] = set()
@@ -120,24 +120,24 @@ def test_a_cell_stands_behind_all_that_it_needs(place, step, regime, due):
         seen.add(cell.id)
 
 
-def test_prefixes_say_regime_and_step_and_the_regime_of_a_teach_cell_is_no_matter(place):
+def test_prefixes_say_regime_and_step_and_the_regime_of_a_teach_cell_is_no_matter(lab_dir):
     names = [cell.id.rsplit("-", 1)[0] for cell in chain(regime="after_sleep")]
     assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
     assert {chain(step="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
 
 
-def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(place):
-    folder = place / "data/weights/model"
+def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(lab_dir):
+    folder = lab_dir / "data/weights/model"
     before, own = chain()[2].id, checksums.weights("model")
     folder.mkdir(parents=True)
     (folder / "adapter.safetensors").write_bytes(b"trained")
-    (place / "model/key.safetensors").write_bytes(b"trained")
+    (lab_dir / "model/key.safetensors").write_bytes(b"trained")
     fingerprints.forget()
     assert chain()[2].id != before
     assert checksums.weights("model") == own
 
 
-def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
+def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(lab_dir):
     grid = expand("sleep")
     assert {step: len(of_step(grid, step)) for step in ("teach", "replay", "test")} == {"teach": 2, "replay": 1, "test": 2 * 2 + 2}
     assert [cell.parameters["regime"] for cell in grid.cells if cell.phase == "02_baseline"] == ["delayed"]
@@ -148,7 +148,7 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(place):
     assert materials(grid.cells) == Requirements(("model",), ())
 
 
-def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(place):
+def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(lab_dir):
     grid = expand("full", selection=Selection(models=("model",)))
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
     assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
@@ -165,12 +165,12 @@ def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_
         ({"overrides": ["replay.rate=7"]}, "replay.rate"),
     ],
 )
-def test_what_is_wrong_is_named(place, changes, says):
+def test_what_is_wrong_is_named(lab_dir, changes, says):
     with pytest.raises(LabError, match=says):
         checked(**changes)
 
 
-def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
+def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(lab_dir):
     data, teach, test = chain()
     for cell in (data, test):
         write_text(cell.record / "metrics.csv", "")
@@ -182,7 +182,7 @@ def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(place):
     assert status_of([data, teach, test]).waiting == (data, teach, test)
 
 
-def test_a_test_without_its_store_says_what_to_run(place):
+def test_a_test_without_its_store_says_what_to_run(lab_dir):
     cells = chain(run_id="single", regime="after_sleep")
     assert command(cells[1]) == ".venv/bin/hippo run memory suite=episodic preset=memory/hei_nw model=model n=4 seed=1337 step=teach"
     assert command(cells[-1]).endswith("model=model n=4 seed=1337 step=test regime=after_sleep")
@@ -193,15 +193,15 @@ def test_a_test_without_its_store_says_what_to_run(place):
         LabError, match=r"needs the record of 'episodic memory/hei_nw replay 4_1337 model', .* run it first: .venv/bin/hippo run"
     ):
         exec(notebook_files.code(path)[0], space)
-    assert not (place / "executed").exists()
+    assert not (lab_dir / "executed").exists()
 
 
 @pytest.fixture(scope="module")
 def slept(tmp_path_factory):
     """A lab whose grid of memories has run, in warm kernels and with its records copied to a folder; and what that printed."""
-    place = make_lab(tmp_path_factory.mktemp("slept") / "lab")
-    archive = place.parent / "archive"
-    return place, archive, lab(place, "grid", "sleep", "--records", str(archive))
+    lab_dir = make_lab(tmp_path_factory.mktemp("slept") / "lab")
+    archive = lab_dir.parent / "archive"
+    return lab_dir, archive, lab(lab_dir, "grid", "sleep", "--records", str(archive))
 
 
 def prepared(run):
@@ -213,45 +213,45 @@ def store_of(record):
 
 
 def test_memories_run_as_cells_in_order_and_stores_are_sealed(slept):
-    place, _, ran = slept
+    lab_dir, _, ran = slept
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "12 done, 0 skipped, 0 failed" in ran.stdout  # a data set, 2 taught, 1 replayed, 6 tests, a rag, the report
-    taught = [record for record in prepared(place / "executed/sleep") if "teach" in record.name]
+    taught = [record for record in prepared(lab_dir / "executed/sleep") if "teach" in record.name]
     assert len(taught) == 2
     for record in taught:
         assert "store/hei_nw/hei_sleep/traces.sqlite" in json.loads((record / "DONE").read_text())["sha256"]
-    assert records.verify(place / "executed/sleep") == (12, [])
+    assert records.verify(lab_dir / "executed/sleep") == (12, [])
 
 
 def test_a_test_after_sleep_reads_the_replayed_store_and_others_the_taught_one(slept):
-    place, _, _ = slept
-    rows = records.read_rows(place / "executed/sleep").query("preset == 'memory/hei_nw'")
+    lab_dir, _, _ = slept
+    rows = records.read_rows(lab_dir / "executed/sleep").query("preset == 'memory/hei_nw'")
     assert dict(rows.groupby("regime")["replayed"].max()) == {"after_sleep": 1, "delayed": 0}
 
 
 def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
-    place, _, _ = slept
-    for record in prepared(place / "executed/sleep"):
+    lab_dir, _, _ = slept
+    for record in prepared(lab_dir / "executed/sleep"):
         metrics = records.read_metrics(record)
         assert "metrics" not in metrics
         assert (metrics["gates"]["hei_nw"]["attempts"] if "teach" in record.name else metrics["telemetry"]["items"]) > 0
         assert records.read_meta(record)["step"] in record.name
         assert len(records.read_meta(record)["needs"]) == 1
-    [record] = (place / "executed/sleep/memory/hei_nw/episodic/4_1337").glob("delayed-test-*")
+    [record] = (lab_dir / "executed/sleep/memory/hei_nw/episodic/4_1337").glob("delayed-test-*")
     metrics = records.read_metrics(record)
     assert metrics["metrics"]["episodic"]["em"] == 1 and metrics["telemetry"]["requests"] == 4
 
 
 def test_a_second_call_runs_nothing(slept):
-    place, archive, _ = slept
-    again = here(place, "grid", "sleep", "--records", str(archive))
+    lab_dir, archive, _ = slept
+    again = here(lab_dir, "grid", "sleep", "--records", str(archive))
     assert "11 cells, 11 finished, nothing to be done" in again.stdout, again.stdout + again.stderr
 
 
 @pytest.mark.long
 def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path):
     """It has the archive's stores and lost one test, which reads a store that was taught elsewhere."""
-    place, archive, _ = slept
+    lab_dir, archive, _ = slept
     other = make_lab(tmp_path / "lab")
     lost = next((archive / "sleep/controls/shuffled_store/episodic/4_1337").glob("after_sleep-test-*"))
     mine = tmp_path / "archive"
@@ -259,15 +259,15 @@ def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path)
     shutil.rmtree(mine / lost.relative_to(archive))
     ran = lab(other, "grid", "sleep", "--records", str(mine), "--kernel", "cold")
     assert "2 done, 10 skipped, 0 failed" in ran.stdout, ran.stdout + ran.stderr
-    assert records.diff(place / "executed/sleep/controls", other / "executed/sleep/controls")[1] == []
+    assert records.diff(lab_dir / "executed/sleep/controls", other / "executed/sleep/controls")[1] == []
 
 
 def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
-    place, _, _ = slept
-    monkeypatch.setenv("HIPPO_ROOT", str(place))
-    record = next(record for record in prepared(place / "executed/sleep") if "replay" in record.name)
+    lab_dir, _, _ = slept
+    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
+    record = next(record for record in prepared(lab_dir / "executed/sleep") if "replay" in record.name)
     Archive(bucket).push(record)
-    name = record.relative_to(place / "executed").as_posix()
+    name = record.relative_to(lab_dir / "executed").as_posix()
     assert Archive(bucket).finished("sleep") == {name}
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     Archive(bucket).pull([name])
@@ -276,9 +276,9 @@ def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
 
 
 def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_difference(slept, tmp_path):
-    place, _, _ = slept
-    record = next(record for record in prepared(place / "executed/sleep") if "teach" in record.name)
-    copy = tmp_path / "executed/again" / record.relative_to(place / "executed/sleep")
+    lab_dir, _, _ = slept
+    record = next(record for record in prepared(lab_dir / "executed/sleep") if "teach" in record.name)
+    copy = tmp_path / "executed/again" / record.relative_to(lab_dir / "executed/sleep")
     shutil.copytree(record, copy)
     store_of(copy).parent.parent.mkdir(exist_ok=True)
     (copy / "store/hei_nw/hei_sleep").rename(copy / "store/hei_nw/hei_again")
@@ -293,19 +293,19 @@ def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_differenc
 
 @pytest.mark.long
 def test_one_cell_runs_alone_with_what_it_needs(slept):
-    place, _, _ = slept
+    lab_dir, _, _ = slept
     words = ("run", "memory", "suite=episodic", "preset=controls/empty_store", "model=model", "n=4", "regime=after_sleep")
-    first = lab(place, *words)
+    first = lab(lab_dir, *words)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "[4/4]" in first.stdout and "questions right, after_sleep" in first.stdout
-    other = lab(place, *words[:3], *words[4:6], "step=test")
+    other = lab(lab_dir, *words[:3], *words[4:6], "step=test")
     assert "[1/1]" in other.stdout, other.stdout + other.stderr  # the store is there
-    teach = here(place, *words[:2], *words[4:6], "step=teach")
+    teach = here(lab_dir, *words[:2], *words[4:6], "step=teach")
     assert "finished already: executed/single/memory/hei_nw" in teach.stdout
 
 
 @pytest.mark.parametrize("encoder", ["own", "minilm"])
-def test_a_grid_that_names_an_encoder_has_the_same_cells_on_every_machine(place, monkeypatch, encoder):
+def test_a_grid_that_names_an_encoder_has_the_same_cells_on_every_machine(lab_dir, monkeypatch, encoder):
     """Whatever `encoder: auto` stands for there, which the cells of a grid that names none follow."""
 
     def ids(usual, **values):

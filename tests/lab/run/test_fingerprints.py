@@ -73,40 +73,40 @@ def ids(**more):
     """The id of each cell's last part, as a process has it that begins now."""
     fingerprints.forget()
     parameters.forget()
-    found = {}
+    ids_by_name = {}
     for name, (preset, overrides) in {**CELLS, **more}.items():
         experiment = experiment_of({"preset": preset})
         given = experiment.parameters(model="model", n=4, preset=preset, overrides=overrides)
-        found[name] = cells_of(experiment.plan(given))[-1].id
-    return found
+        ids_by_name[name] = cells_of(experiment.plan(given))[-1].id
+    return ids_by_name
 
 
 def changed(before, **more):
     return {name for name, identity in ids(**more).items() if identity != before[name]}
 
 
-def test_a_changed_module_changes_the_cells_that_run_it(place):
-    found, before = {}, ids()
+def test_a_changed_module_changes_the_cells_that_run_it(lab_dir):
+    changed, before = {}, ids()
     for file in FOLLOW:
-        path = place / "hippo_core" / file
+        path = lab_dir / "hippo_core" / file
         path.write_text(path.read_text() + "\n# changed\n")
         after = ids()
-        found[file], before = {name for name in CELLS if after[name] != before[name]}, after
-    assert found == FOLLOW
+        changed[file], before = {name for name in CELLS if after[name] != before[name]}, after
+    assert changed == FOLLOW
 
 
-def test_a_new_method_or_experiment_changes_no_cell(place):
+def test_a_new_method_or_experiment_changes_no_cell(lab_dir):
     before = ids()
     for file in ("methods/newcomer.py", "methods/newcomer_in_parts/__init__.py", "protocols/newcomer/__init__.py"):
-        (place / "hippo_core" / file).parent.mkdir(exist_ok=True)
-        (place / "hippo_core" / file).write_text('"""New."""\n')
+        (lab_dir / "hippo_core" / file).parent.mkdir(exist_ok=True)
+        (lab_dir / "hippo_core" / file).write_text('"""New."""\n')
     assert changed(before) == set()
 
 
-def test_a_report_follows_what_writes_it_and_nothing_else(place):
+def test_a_report_follows_what_writes_it_and_nothing_else(lab_dir):
     def changes(file):
         fingerprints.forget()
-        before, path = fingerprints.report_sources(), place / "hippo_core" / file
+        before, path = fingerprints.report_sources(), lab_dir / "hippo_core" / file
         path.write_text(path.read_text() + "\n")
         fingerprints.forget()
         return fingerprints.report_sources() != before
@@ -117,18 +117,18 @@ def test_a_report_follows_what_writes_it_and_nothing_else(place):
     assert not changes("evaluation/run.py")
 
 
-def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(place):
+def test_a_new_version_of_a_kernel_may_be_chosen_when_it_runs(lab_dir):
     before = ids()
-    (place / "hippo_core/kernels/kwta/quick.py").write_text('"""New."""\n')
+    (lab_dir / "hippo_core/kernels/kwta/quick.py").write_text('"""New."""\n')
     assert changed(before) == MEMORIES
 
 
-def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_imports_does(place):
-    path = place / "hippo_core/methods/baselines.py"
+def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_imports_does(lab_dir):
+    path = lab_dir / "hippo_core/methods/baselines.py"
     source = path.read_text()
     path.write_text(f"{source}\nif TYPE_CHECKING:\n    import hippo_core.training.lessons\n")
     before = ids()
-    key = place / "hippo_core/training/lessons.py"
+    key = lab_dir / "hippo_core/training/lessons.py"
     key.write_text(f"{key.read_text()}\n# changed\n")
     assert changed(before) == set()
     path.write_text(f"{source}\ndef later():\n    if 1:\n        import hippo_core.training.lessons\n")
@@ -137,20 +137,20 @@ def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_im
     assert changed(before) == {"window"}
 
 
-def test_what_python_and_numba_keep_beside_the_code_does_not_count(place):
+def test_what_python_and_numba_keep_beside_the_code_does_not_count(lab_dir):
     before = ids()
     for folder in ("suites", "kernels/kwta"):
-        (place / "hippo_core" / folder / "__pycache__").mkdir(exist_ok=True)
+        (lab_dir / "hippo_core" / folder / "__pycache__").mkdir(exist_ok=True)
         for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
-            (place / "hippo_core" / folder / "__pycache__" / name).write_bytes(b"made for this machine")
+            (lab_dir / "hippo_core" / folder / "__pycache__" / name).write_bytes(b"made for this machine")
     assert changed(before) == set()
 
 
 @pytest.fixture
-def mine(place, monkeypatch):
+def mine(lab_dir, monkeypatch):
     """A lab with a package of the user's own in its root, which is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", [*sys.path, str(place)])
-    yield place
+    monkeypatch.setattr(sys, "path", [*sys.path, str(lab_dir)])
+    yield lab_dir
     for module in [name for name in sys.modules if name.split(".")[0] in ("mine", "apart")]:
         del sys.modules[module]
 

@@ -10,21 +10,21 @@ from hippo_core.results import records
 from hippo_core.suites.draw import worlds
 
 
-def opened(**told):
+def opened(**parameters):
     """The names of the lab's quick notebook of baselines after its first cell, and the sources of the others."""
     path = notebook_files.notebook_path("02_baseline")
     first, *others = notebook_files.code(path)
-    space = {**notebook_files.defaults(path), "model": "model", "n": 7, **told}
+    space = {**notebook_files.defaults(path), "model": "model", "n": 7, **parameters}
     exec(first, space)
     return space, others
 
 
 @pytest.mark.parametrize("split", ["test", "val"])
-def test_a_cell_asks_about_the_worlds_of_its_split(place, split):
+def test_a_cell_asks_about_the_worlds_of_its_split(lab_dir, split):
     space, others = opened(split=split)
-    due = {one: list(worlds("episodic", "default", 7, 1337, one, 512)) for one in ("test", "val")}
+    due = {split: list(worlds("episodic", "default", 7, 1337, split, 512)) for split in ("test", "val")}
     assert space["worlds"] == space["cell"].worlds() == due[split]
-    assert {one: space["cell"].worlds(one) for one in due} == due
+    assert {split: space["cell"].worlds(split) for split in due} == due
     for source in others:
         exec(source, space)
     record = space["cell"].record
@@ -45,16 +45,16 @@ def test_a_cell_asks_about_the_worlds_of_its_split(place, split):
     ],
     ids=["score", "exact match", "predictions shifted", "answers as predicted", "other items", "chance", "a column of nobody's"],
 )
-def test_rows_that_their_answers_do_not_earn_fail_the_cell(place, lie, says):
+def test_rows_that_their_answers_do_not_earn_fail_the_cell(lab_dir, lie, says):
     space, [source] = opened()
     with pytest.raises(LabError, match=says):
         exec(source.replace("lab.finish(cell, rows)", f"lab.finish(cell, {lie})"), space)
     assert {path.name for path in space["cell"].record.iterdir()} == {MARK, "config_snapshot.yaml", "meta.json"}  # no rows, no DONE
 
 
-def cell_of(**told):
+def cell_of(**parameters):
     """The parameters cell as a person leaves it, its comments aside."""
-    values = notebook_files.defaults(notebook_files.notebook_path("02_baseline")) | told
+    values = notebook_files.defaults(notebook_files.notebook_path("02_baseline")) | parameters
     return "\n".join(f"{name} = {value!r}" for name, value in values.items())
 
 
@@ -69,14 +69,14 @@ def cell_of(**told):
         ([cell_of(), "# Parameters\nregimes = 'immediate'\n"], "'regimes'"),
     ],
 )
-def test_a_parameter_that_the_notebook_does_not_have_is_refused(place, inputs, says):
+def test_a_parameter_that_the_notebook_does_not_have_is_refused(lab_dir, inputs, says):
     with pytest.raises(LabError, match=says):
         opened(In=["", *inputs, "from hippo_core import lab"])
-    assert not (place / "executed").exists()
+    assert not (lab_dir / "executed").exists()
 
 
 @pytest.mark.parametrize(
     "inputs", [[cell_of(k=3), cell_of()], ["a b", cell_of(), "k = 3", "seed = 7\nworlds_seen = 2"], [cell_of(regime="delayed")]]
 )
-def test_what_was_mended_and_names_of_other_cells_are_no_parameters(place, inputs):
+def test_what_was_mended_and_names_of_other_cells_are_no_parameters(lab_dir, inputs):
     assert opened(In=["", *inputs])[0]["cell"].parameters.n == 7

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.files import MARK, made_folder
 from hippo_core.lab.run import record_files
-from hippo_core.results.records import put_away
+from hippo_core.results.records import clear_record
 from hippo_core.results.report.pages import write_pictures
 from hippo_core.suites.datasets.build import remove_outdated
 
@@ -19,21 +19,21 @@ def mine(tmp_path):
 
 
 def test_a_users_folder_in_the_place_of_a_record_is_kept_aside(mine):
-    put_away(mine)
+    clear_record(mine)
     assert not mine.exists()
     assert (mine.with_name("mine.aside-1") / "notes.txt").read_text() == "mine"
 
 
 def test_a_link_in_the_place_of_a_record_is_not_followed(mine, tmp_path):
     (tmp_path / "record").symlink_to(mine)
-    put_away(tmp_path / "record")
+    clear_record(tmp_path / "record")
     assert (mine / "notes.txt").exists() and not (tmp_path / "record").is_symlink()
 
 
 def test_a_record_that_was_begun_goes(tmp_path):
     record = made_folder(tmp_path / "record")
     (record / "meta.json").write_text("{}")
-    put_away(record)
+    clear_record(record)
     assert not list(tmp_path.iterdir())
 
 

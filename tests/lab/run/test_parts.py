@@ -20,11 +20,11 @@ blocks:
 
 
 @pytest.fixture
-def lab(place, monkeypatch):
+def lab(lab_dir, monkeypatch):
     """The small lab with presets of a composite, and a way to write one more."""
 
     def write(name, text):
-        path = place / "params/presets/mine" / f"{name}.yaml"
+        path = lab_dir / "params/presets/mine" / f"{name}.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         parameters_module.forget()
@@ -44,13 +44,13 @@ def test_a_composite_stands_behind_the_cells_of_its_parts(lab):
         test = chain(regime=regime, overrides=["k=2", "n_facts=40"])[-1]
         alone = {part: chain(preset=part, regime=regime, overrides=["n_facts=40"])[-1] for part in ("memory/hei_nw", "memory/hei_nw_gated")}
         assert list(test.needs) == ["data", "store:episodic", "store:gated"]
-        assert [test.needs[f"store:{name}"] for name in ("episodic", "gated")] == [one.needs["store"] for one in alone.values()]
+        assert [test.needs[f"store:{name}"] for name in ("episodic", "gated")] == [cell.needs["store"] for cell in alone.values()]
         assert all(step in test.needs[f"store:{name}"] for name in ("episodic", "gated"))
 
 
-def test_a_part_without_a_replay_brings_what_it_was_taught(lab, place, monkeypatch):
-    monkeypatch.syspath_prepend(place)
-    (place / "own_wakeful.py").write_text(WAKEFUL)
+def test_a_part_without_a_replay_brings_what_it_was_taught(lab, lab_dir, monkeypatch):
+    monkeypatch.syspath_prepend(lab_dir)
+    (lab_dir / "own_wakeful.py").write_text(WAKEFUL)
     lab("wakeful", "method: own_wakeful:Wakeful")
     lab("both", f"{COMPOSITE}parts: {{episodic: memory/hei_nw, wakeful: mine/wakeful}}")
     needs = chain(regime="after_sleep")[-1].needs
@@ -58,7 +58,7 @@ def test_a_part_without_a_replay_brings_what_it_was_taught(lab, place, monkeypat
     with pytest.raises(LabError, match="preset mine/wakeful has no replay"):
         chain(preset="mine/wakeful", regime="after_sleep")
     before = chain()[-1]
-    (place / "own_wakeful.py").write_text(f"{WAKEFUL}    k = 2\n")
+    (lab_dir / "own_wakeful.py").write_text(f"{WAKEFUL}    k = 2\n")
     fingerprints.forget()
     changed = chain()[-1]
     assert changed.checksums["library"] != before.checksums["library"]
@@ -78,15 +78,15 @@ def test_a_part_s_settings_and_the_order_of_parts_are_the_test_s(lab):
     assert chain()[-1].id == usual.id and chain(overrides=["parts.episodic=mine/late"])[-1].id != other.id
 
 
-def test_a_grid_teaches_once_for_a_composite_and_its_part(lab, place):
-    (place / "params/grids/parts.yaml").write_text(GRID)
+def test_a_grid_teaches_once_for_a_composite_and_its_part(lab, lab_dir):
+    (lab_dir / "params/grids/parts.yaml").write_text(GRID)
     cells = expand("parts").cells
     steps = [cell.parameters.get("step", "data") for cell in cells]
     assert {step: steps.count(step) for step in steps} == {"data": 1, "teach": 2, "replay": 2, "test": 4}
 
 
-@pytest.mark.parametrize("told", [{"step": "teach"}, {"step": "replay"}, {"store_dir": "stores"}, {"step": "teach", "persist": True}])
-def test_a_composite_has_no_store_of_its_own(lab, told):
+@pytest.mark.parametrize("parameters", [{"step": "teach"}, {"step": "replay"}, {"store_dir": "stores"}, {"step": "teach", "persist": True}])
+def test_a_composite_has_no_store_of_its_own(lab, parameters):
     with pytest.raises(LabError, match=r"has no store of its own: .*preset=memory/hei_nw, preset=memory/hei_nw_gated") as error:
-        chain(**told)
+        chain(**parameters)
     assert "\n" not in str(error.value)

@@ -6,9 +6,9 @@ from hippo_core.lab.run import ram
 
 
 def test_a_kernel_beside_others_has_half_and_a_confined_one_of_its_part(monkeypatch, tmp_path):
-    assert ram.share(1) == pytest.approx(2 * ram.share(2)) == pytest.approx(2 * ram.share(200))
+    assert ram.kernel_memory_limit(1) == pytest.approx(2 * ram.kernel_memory_limit(2)) == pytest.approx(2 * ram.kernel_memory_limit(200))
     (tmp_path / "memory.max").write_text("2000000000\n")
     monkeypatch.setattr(ram, "CGROUP", tmp_path / "memory.max")
-    assert ram.share(2) == pytest.approx(0.9)
+    assert ram.kernel_memory_limit(2) == pytest.approx(0.9)
     (tmp_path / "memory.max").write_text("max\n")
-    assert ram.share(1) > 1
+    assert ram.kernel_memory_limit(1) > 1

@@ -12,7 +12,7 @@ def cells(shown):
     return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd][^>]*class=\"[^\"]*col\d[^>]*>.*?</t[hd]>", shown.data)]
 
 
-def side(shown, column):
+def alignment(shown, column):
     return re.search(rf"\.col{column} {{\s*text-align: (\w+)", shown.data)[1]
 
 
@@ -35,7 +35,7 @@ def test_words_stand_at_the_left_and_numbers_at_the_right_with_as_many_decimals_
         *("–", "0.50", "2.00", "1", "22", "−1,024", "2"),
         *("c", "–", "3.00", "2", "3,333", "–", "–"),
     ]
-    assert [side(shown, place) for place in range(7)] == ["left", *["right"] * 6]
+    assert [alignment(shown, column) for column in range(7)] == ["left", *["right"] * 6]
     assert cells(lab.table(rows, digits=3))[9] == "0.123"
 
 

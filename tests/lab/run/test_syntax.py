@@ -37,12 +37,12 @@ def restless():
 def test_many_threads_read_notebooks_at_once():
     paths = [notebook_files.notebook_path(name) for name in notebook_files.notebook_names()]
     alone = [notebook_files.defaults(path) for path in paths]
-    together, rounds, threads = [], 60, 8
+    results, rounds, threads = [], 60, 8
 
     def read():
         for _ in range(rounds):
             Busy()
-            together.append([notebook_files.defaults(path) for path in paths])
+            results.append([notebook_files.defaults(path) for path in paths])
 
     readers = [threading.Thread(target=read) for _ in range(threads)]
     with restless():
@@ -50,4 +50,4 @@ def test_many_threads_read_notebooks_at_once():
             reader.start()
         for reader in readers:
             reader.join()
-    assert together == [alone] * rounds * threads
+    assert results == [alone] * rounds * threads

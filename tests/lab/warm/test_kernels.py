@@ -17,7 +17,7 @@ import psutil
 import pytest
 from jupyter_client.manager import AsyncKernelManager
 
-from hippo_core.files import held_folder
+from hippo_core.files import locked_folder
 from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
@@ -40,7 +40,7 @@ def bare(monkeypatch):
     monkeypatch.setattr(client, "START", BARE)
 
 
-def gone(pid, patience=20.0):
+def has_ended(pid, patience=20.0):
     """Whether a process ends in time."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
@@ -77,9 +77,9 @@ async def a_kernel():
 
 async def ask(talk, code):
     """What a kernel prints."""
-    said = []
-    await talk.execute_interactive(code, output_hook=lambda message: said.append(message["content"].get("text", "")), timeout=60)
-    return "".join(said).strip()
+    texts = []
+    await talk.execute_interactive(code, output_hook=lambda message: texts.append(message["content"].get("text", "")), timeout=60)
+    return "".join(texts).strip()
 
 
 def with_a_kernel(use):
@@ -124,7 +124,7 @@ def test_a_warm_kernel_says_what_a_cold_one_says(tmp_path):
         [[(output.output_type, output.get("text"), sorted(output.get("data", {}))) for output in cell.outputs] for cell in cells]
         for cells in outputs
     )
-    assert warm == cold and len([said for said in warm if said]) == 4
+    assert warm == cold and len([text for text in warm if text]) == 4
 
 
 def test_kernels_have_nothing_of_each_other(tmp_path):
@@ -132,9 +132,9 @@ def test_kernels_have_nothing_of_each_other(tmp_path):
     code += "numpy.random.rand())\nbuiltins.left = x"
     path = notebook(tmp_path, "x = 0", code)
     with ThreadPoolExecutor(3) as pool:
-        said = list(pool.map(lambda x: run(path, tmp_path / f"{x}.ipynb", x=x)[-1].split(), range(6)))
-    assert [(left, x) for left, x, *_ in said] == [("None", str(x)) for x in range(6)]
-    assert [len(set(drawn)) for drawn in zip(*said, strict=True)][2:] == [6, 6, 6]
+        outputs = list(pool.map(lambda x: run(path, tmp_path / f"{x}.ipynb", x=x)[-1].split(), range(6)))
+    assert [(left, x) for left, x, *_ in outputs] == [("None", str(x)) for x in range(6)]
+    assert [len(set(drawn)) for drawn in zip(*outputs, strict=True)][2:] == [6, 6, 6]
 
 
 HEARS = "import pathlib, time\ntry:\n    pathlib.Path({!r}).touch()\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('heard')"
@@ -149,16 +149,16 @@ def test_it_can_be_interrupted_restarted_and_ended(tmp_path):
         while not begun.exists():
             await asyncio.sleep(0.05)
         await manager.interrupt_kernel()
-        heard = await asking
+        answer = await asking
         await manager.restart_kernel(now=True)
         await talk.wait_for_ready(timeout=60)
         second = int(await ask(talk, "import os; print(os.getpid())"))
-        return first, heard, second, Path(manager.ip).parent
+        return first, answer, second, Path(manager.ip).parent
 
-    first, heard, second, folder = with_a_kernel(use)
-    assert heard == "heard"
+    first, answer, second, folder = with_a_kernel(use)
+    assert answer == "heard"
     assert first != second
-    assert gone(first) and gone(second)
+    assert has_ended(first) and has_ended(second)
     assert not folder.exists()
 
 
@@ -206,7 +206,7 @@ def test_a_kernel_that_is_ended_before_it_is_made_leaves_nothing_behind(monkeypa
     until = time.monotonic() + 60
     while not made and time.monotonic() < until:
         time.sleep(0.05)
-    assert gone(made[0].pid)
+    assert has_ended(made[0].pid)
 
 
 @pytest.mark.parametrize("error", [OSError("no more processes"), client.KernelsEnded("no more kernels")], ids=["broken", "stopped"])
@@ -224,8 +224,8 @@ def test_a_kernel_that_cannot_be_made_is_dead(monkeypatch, error, recwarn):
         await manager.shutdown_kernel(now=True)
 
     asyncio.run(asyncio.wait_for(scene(), 10))
-    said = [str(one.message) for one in recwarn if "no kernel could be started" in str(one.message)]
-    assert said == ["no kernel could be started: no more processes"] * isinstance(error, OSError)
+    messages = [str(warning.message) for warning in recwarn if "no kernel could be started" in str(warning.message)]
+    assert messages == ["no kernel could be started: no more processes"] * isinstance(error, OSError)
 
 
 def test_a_kernel_that_dies_is_seen_with_its_signal():
@@ -241,7 +241,7 @@ def test_a_server_that_is_killed_takes_its_kernels_and_the_next_kernel_has_anoth
         pid, old = int(await ask(talk, "import os; print(os.getpid())")), client.start().process
         old.kill()
         ended = await asyncio.wait_for(manager.provisioner.wait(), 20)
-        return gone(pid), ended, old.pid
+        return has_ended(pid), ended, old.pid
 
     dead, ended, old = with_a_kernel(use)
     assert dead and ended != 0
@@ -259,25 +259,27 @@ def test_an_owner_that_is_killed_leaves_nothing_behind():
     kernel, forker = map(int, owner.stdout.readline().split())
     owner.kill()
     owner.wait()
-    assert gone(kernel) and gone(forker)
+    assert has_ended(kernel) and has_ended(forker)
 
 
 def test_kernels_that_are_ended_leave_no_half_data_set_and_others_keep_theirs(tmp_path, monkeypatch, bare):
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     parent = tmp_path / "data/generated/episodic/default"
     parent.mkdir(parents=True)
-    elsewhere, hold = held_folder(parent, ".4_1.")
+    elsewhere, descriptor = locked_folder(parent, ".4_1.")
 
     async def use(manager, talk):
-        await ask(talk, f"from pathlib import Path\nfrom hippo_core.files import held_folder\nheld_folder(Path({str(parent)!r}), '.4_2.')")
-        held = len(list(parent.iterdir()))
+        await ask(
+            talk, f"from pathlib import Path\nfrom hippo_core.files import locked_folder\nlocked_folder(Path({str(parent)!r}), '.4_2.')"
+        )
+        n_left = len(list(parent.iterdir()))
         end_kernels()
         client.reopen()
-        return held
+        return n_left
 
     assert with_a_kernel(use) == 2
     assert list(parent.iterdir()) == [elsewhere]
-    os.close(hold)
+    os.close(descriptor)
 
 
 def test_code_that_has_changed_gets_a_new_server(bare):

@@ -13,7 +13,7 @@ from hippo_core.protocols.questions.figures import plots, titles
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, is_bound, ordered
 from hippo_core.results.figures import drawing
-from hippo_core.results.figures.palette import look, looks
+from hippo_core.results.figures.palette import style_of, styles
 from tests.results import fake_records
 
 FIGURES = (plots.conditions_overview, plots.rungs_by_condition, plots.recall_at_k, plots.tokens_against_accuracy)
@@ -29,14 +29,14 @@ def rows_of(suite: str = "episodic", presets: tuple[str, ...] = fake_records.PRE
 
 
 def test_order_is_baselines_then_memories_then_controls_whatever_comes_in():
-    assert ordered(reversed(looks())) == list(looks())
+    assert ordered(reversed(styles())) == list(styles())
     assert ordered(["controls/oracle", "memory/new", "baselines/new"]) == ["baselines/new", "memory/new", "controls/oracle"]
 
 
 @pytest.mark.parametrize("family", ["baselines", "memory"])
 def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
-    assert len({one.colour for one in looks().values()}) == len(looks())
-    group = [one for name, one in looks().items() if name.startswith(family)]
+    assert len({one.colour for one in styles().values()}) == len(styles())
+    group = [one for name, one in styles().items() if name.startswith(family)]
     assert not any(one.hollow for one in group)
     assert len({one.marker for one in group}) == len(group)
     assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
@@ -46,33 +46,33 @@ def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
     "name", ["memory/hei_nw (control=empty)", "mine/newest (control=shuffled)", "mine/newest_random (control=random)", "controls/mine"]
 )
 def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_controls(name):
-    mine, memory = look(name), look(base(name).removesuffix("_random"))
+    mine, memory = style_of(name), style_of(base(name).removesuffix("_random"))
     assert mine.hollow and is_bound(name) and ordered([name, "memory/smpd"]) == ["memory/smpd", name]
     if base(name) != "controls/mine":
         assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
-    assert mine.colour not in {one.colour for one in looks().values()}
+    assert mine.colour not in {one.colour for one in styles().values()}
     assert mine.label == name.split("/")[1] and not is_bound("memory/hei_nw (control=none)")
 
 
 def test_spare_looks_are_those_of_no_listed_preset():
     names = [f"mine/memory_{number}" for number in range(40)]
-    spare = {look(name).colour for name in names}
-    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in looks().values())
-    assert spare.isdisjoint(look(f"{name} (control=empty)").colour for name in names)
+    spare = {style_of(name).colour for name in names}
+    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in styles().values())
+    assert spare.isdisjoint(style_of(f"{name} (control=empty)").colour for name in names)
 
 
 def test_every_look_can_be_drawn():
     """Letters are markers too, and no format strings."""
     panel = plt.figure().add_subplot()
     table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
-    for place, one in enumerate(looks().values()):
+    for place, one in enumerate(styles().values()):
         drawing.bars(panel, [place], table, one, across=True)
         panel.plot([0, 1], [place, place], marker=one.marker, linestyle=one.line)
     panel.figure.canvas.draw()
 
 
 def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_in_order_of_its_numbers():
-    plain, variant = look("baselines/rag_dense (minilm)"), look("baselines/rag_dense (minilm, k=5)")
+    plain, variant = style_of("baselines/rag_dense (minilm)"), style_of("baselines/rag_dense (minilm, k=5)")
     assert (variant.colour, variant.marker, variant.label) == (plain.colour, plain.marker, "rag_dense (minilm, k=5)")
     names = ["baselines/rag_dense", "baselines/rag_dense (minilm)", *(f"baselines/rag_dense (minilm, k={k})" for k in (3, 10))]
     assert ordered(reversed(names)) == names

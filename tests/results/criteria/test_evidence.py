@@ -8,54 +8,61 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.results.criteria import Criteria, judge, load_criteria
-from hippo_core.results.criteria.criterion import Side
+from hippo_core.results.criteria.criterion import Condition
 from tests.results.invented import A_OVER_B, RAGS, cell, criteria, verdict
 
 
 def test_seeds_are_pooled_and_the_largest_size_of_each_counts():
     rates = {"memory/hei_nw": 0.6, "baselines/core": 0.3}
     cells = [cell(preset, rate, n, seed) for preset, rate in rates.items() for n in (50, 200) for seed in (1, 2)]
-    found = verdict(A_OVER_B, *cells)
-    assert (found.n, found.n_worlds) == (400, 80)
-    assert all("/200_" in name for name in found.cells)
+    result = verdict(A_OVER_B, *cells)
+    assert (result.n, result.n_worlds) == (400, 80)
+    assert all("/200_" in name for name in result.cells)
 
 
 def test_each_model_is_judged_apart():
     strong = [cell("memory/hei_nw", 0.6, model="big"), cell("baselines/core", 0.3, model="big")]
     weak = [cell("memory/hei_nw", 0.3), cell("baselines/core", 0.3)]
-    found = judge(criteria(**A_OVER_B), pd.concat([*weak, *strong]))
-    assert [(one.model, one.verdict) for one in found] == [("big", "met"), ("tiny", "not met")]
+    results = judge(criteria(**A_OVER_B), pd.concat([*weak, *strong]))
+    assert [(result.model, result.verdict) for result in results] == [("big", "met"), ("tiny", "not met")]
 
 
 def test_a_preset_without_window_stands_for_both_regimes():
-    told = {"difference": {"a": "controls/oracle", "b": "baselines/span_short"}, "not_below": -0.05, "regime": "immediate"}
+    fields = {"difference": {"a": "controls/oracle", "b": "baselines/span_short"}, "not_below": -0.05, "regime": "immediate"}
     oracle, later = cell("controls/oracle", 0.9), cell("baselines/span_short", 0.1)
     now = cell("baselines/span_short", 0.8, regime="immediate")
-    found = verdict(told, oracle, now, later)
-    assert found.verdict == "met" and found.value == pytest.approx(0.1)
-    assert judge(criteria(**told), pd.concat([oracle, later])) == []  # nobody asked what the window is worth
+    result = verdict(fields, oracle, now, later)
+    assert result.verdict == "met" and result.value == pytest.approx(0.1)
+    assert judge(criteria(**fields), pd.concat([oracle, later])) == []  # nobody asked what the window is worth
 
 
 def test_a_preset_of_ones_own_that_uses_the_window_stands_for_the_regime_of_its_rows_only(other_lab):
-    told = {"value": {"of": "mine/recent"}, "at_least": 0.5, "regime": "immediate"}
-    assert judge(criteria(**told), cell("mine/recent", 0.9)) == []
-    assert verdict(told, cell("mine/recent", 0.9, regime="immediate")).verdict == "met"
+    fields = {"value": {"of": "mine/recent"}, "at_least": 0.5, "regime": "immediate"}
+    assert judge(criteria(**fields), cell("mine/recent", 0.9)) == []
+    assert verdict(fields, cell("mine/recent", 0.9, regime="immediate")).verdict == "met"
 
 
 def test_other_overrides_profiles_and_stages_stay_out():
-    told = {"preset_overrides": "k=5", "suite_overrides": "n_facts=8", "encoder": "minilm", "profile": "hard", "stage": "pre", "step": "x"}
-    other = [cell("memory/hei_nw", 0.1, **{name: value}) for name, value in told.items()]
+    fields = {
+        "preset_overrides": "k=5",
+        "suite_overrides": "n_facts=8",
+        "encoder": "minilm",
+        "profile": "hard",
+        "stage": "pre",
+        "step": "x",
+    }
+    other = [cell("memory/hei_nw", 0.1, **{name: value}) for name, value in fields.items()]
     rows = [cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3), *other]
     assert verdict(A_OVER_B, *rows).value == pytest.approx(0.3)
 
 
 def test_stages_and_overrides_can_be_compared():
-    sides = {"a": {"preset": "memory/hei_nw", "stage": "post_1"}, "b": {"preset": "memory/hei_nw", "stage": "pre"}}
-    told = {"difference": sides, "at_least": 0.03}
-    assert verdict(told, cell("memory/hei_nw", 0.5, stage="post_1"), cell("memory/hei_nw", 0.3, stage="pre")).value == pytest.approx(0.2)
-    told = {"difference": {"a": "memory/hei_nw", "b": {"preset": "memory/hei_nw", "overrides": "gate=off"}}, "not_below": -0.01}
+    conditions = {"a": {"preset": "memory/hei_nw", "stage": "post_1"}, "b": {"preset": "memory/hei_nw", "stage": "pre"}}
+    fields = {"difference": conditions, "at_least": 0.03}
+    assert verdict(fields, cell("memory/hei_nw", 0.5, stage="post_1"), cell("memory/hei_nw", 0.3, stage="pre")).value == pytest.approx(0.2)
+    fields = {"difference": {"a": "memory/hei_nw", "b": {"preset": "memory/hei_nw", "overrides": "gate=off"}}, "not_below": -0.01}
     on, off = cell("memory/hei_nw", 0.5), cell("memory/hei_nw", 0.5, preset_overrides="gate=off", cell="off")
-    assert verdict(told, on, off).verdict == "met"
+    assert verdict(fields, on, off).verdict == "met"
 
 
 OVER_RAG = {"difference": {"a": "memory/hei_nw", "b": "best_rag"}, "at_least": 0.05}
@@ -72,8 +79,8 @@ def tuned(*rates, **columns):
 
 
 def test_the_best_rag_is_the_one_chosen_on_validation_worlds():
-    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=tuned(0.1, 0.2, 0.3))
-    assert found.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in found.reason
+    result = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=tuned(0.1, 0.2, 0.3))
+    assert result.value == pytest.approx(0.3) and "rag_hybrid, chosen on validation worlds" in result.reason
 
 
 def test_a_few_validation_worlds_choose_nothing():
@@ -85,17 +92,17 @@ def test_costs_are_judged_against_the_best_and_not_against_the_dearest():
     cheaper = {"ratio": {"a": "memory/hei_nw", "b": "best_rag", "metric": "latency_ms"}, "at_most": 0.99}
     spread = np.tile([0.9, 1.1], 100)
     cells = [cell(name, rate).assign(latency_ms=ms * spread) for name, rate, ms in zip(RAGS, (0.5, 0.7, 0.6), (9.0, 2.0, 1.0), strict=True)]
-    found = verdict(cheaper, cell("memory/hei_nw", 0.9).assign(latency_ms=4.0 * spread), *cells)
-    assert found.value == pytest.approx(2.0) and "rag_dense" in found.reason and found.verdict == "not met"
+    result = verdict(cheaper, cell("memory/hei_nw", 0.9).assign(latency_ms=4.0 * spread), *cells)
+    assert result.value == pytest.approx(2.0) and "rag_dense" in result.reason and result.verdict == "not met"
 
 
 def test_a_group_may_hold_groups_and_never_itself():
     groups = {"best_core": ["baselines/core"], "all": ["best_core", {"preset": "best_core", "overrides": "k=3"}]}
-    whole = {"groups": groups, "criteria": []}
-    found = Criteria.model_validate(whole).members(Side(preset="all"))
-    assert [(one.preset, one.overrides) for one in found] == [("baselines/core", ""), ("baselines/core", "k=3")]
+    values = {"groups": groups, "criteria": []}
+    members = Criteria.model_validate(values).members(Condition(preset="all"))
+    assert [(member.preset, member.overrides) for member in members] == [("baselines/core", ""), ("baselines/core", "k=3")]
     with pytest.raises(ValueError, match="holds itself"):
-        Criteria.model_validate(whole | {"groups": {"a": ["b"], "b": ["a"]}})
+        Criteria.model_validate(values | {"groups": {"a": ["b"], "b": ["a"]}})
 
 
 def test_what_the_best_rag_shows_on_validation_worlds_is_told():
@@ -118,8 +125,8 @@ def test_validation_worlds_of_something_else_choose_nothing(other):
 
 def test_validation_worlds_of_some_rags_choose_nothing():
     weakest = tuned(0.9, 0.1, 0.1).query("preset == 'baselines/rag_bm25'")
-    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=weakest)
-    assert "rag_dense, the highest of 3" in found.reason
+    result = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=weakest)
+    assert "rag_dense, the highest of 3" in result.reason
 
 
 def test_where_the_best_would_help_the_claim_the_interval_is_widened():
@@ -130,9 +137,9 @@ def test_where_the_best_would_help_the_claim_the_interval_is_widened():
 
 def test_a_claim_against_rag_is_one_against_a_published_encoder():
     own, published = rags(0.5, 0.85, 0.85), rags(0.7, 0.6, names=RAGS[1:], encoder="minilm", cell="m")
-    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published)
-    assert found.value == pytest.approx(0.2)
-    assert found.reason.endswith("best_rag is baselines/rag_dense (minilm), the highest of 3 on test worlds")
+    result = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published)
+    assert result.value == pytest.approx(0.2)
+    assert result.reason.endswith("best_rag is baselines/rag_dense (minilm), the highest of 3 on test worlds")
     tuning = pd.concat([tuned(0.1, 0.9, 0.9), *rags(0.2, 0.3, names=RAGS[1:], encoder="minilm", n=80)])
     chosen = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *own, *published, validation=tuning)
     assert chosen.reason.endswith("best_rag is baselines/rag_hybrid (minilm), chosen on validation worlds")
@@ -140,54 +147,54 @@ def test_a_claim_against_rag_is_one_against_a_published_encoder():
 
 @pytest.mark.parametrize("validation", [None, tuned(0.3, 0.1, 0.2)])
 def test_a_claim_against_the_models_own_vectors_says_so(validation):
-    found = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=validation)
-    assert found.reason.endswith("worlds; rag with the model's own vectors")
+    result = verdict(OVER_RAG, cell("memory/hei_nw", 0.9), *rags(0.5, 0.7, 0.6), validation=validation)
+    assert result.reason.endswith("worlds; rag with the model's own vectors")
 
 
 @pytest.mark.parametrize(
-    "told, reason",
+    "fields, reason",
     [
         (A_OVER_B | {"where": {"rung": ["exact"]}}, "50 items in 40 worlds are too few: at least 200 items and 20 worlds"),
         (A_OVER_B | {"min_items": 201}, "200 items in 40 worlds are too few"),
         ({"value": {"of": "baselines/core", "metric": "contradiction"}, "at_most": 0.5, "needs": "a later part"}, "needs a later part"),
     ],
 )
-def test_what_cannot_be_judged_says_why(told, reason):
-    found = verdict(told, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3))
-    assert found.verdict == "not judged" and reason in found.reason and math.isnan(found.value)
+def test_what_cannot_be_judged_says_why(fields, reason):
+    result = verdict(fields, cell("memory/hei_nw", 0.6), cell("baselines/core", 0.3))
+    assert result.verdict == "not judged" and reason in result.reason and math.isnan(result.value)
 
 
 def test_a_claim_for_a_rung_is_judged_with_enough_items():
-    found = verdict(A_OVER_B | {"where": {"rung": ["exact"]}}, cell("memory/hei_nw", 0.6, n=800), cell("baselines/core", 0.3, n=800))
-    assert (found.n, found.verdict) == (200, "met")
+    result = verdict(A_OVER_B | {"where": {"rung": ["exact"]}}, cell("memory/hei_nw", 0.6, n=800), cell("baselines/core", 0.3, n=800))
+    assert (result.n, result.verdict) == (200, "met")
 
 
 def test_sides_of_other_seeds_are_not_judged():
-    found = verdict(A_OVER_B, cell("memory/hei_nw", 0.6, seed=1), cell("baselines/core", 0.3, seed=2))
-    assert (found.verdict, found.reason) == ("not judged", "the two sides share no cell of one size and seed")
+    result = verdict(A_OVER_B, cell("memory/hei_nw", 0.6, seed=1), cell("baselines/core", 0.3, seed=2))
+    assert (result.verdict, result.reason) == ("not judged", "the two sides share no cell of one size and seed")
 
 
 def test_shifted_answers_are_no_evidence():
     shifted = cell("memory/hei_nw", 0.6)
-    found = verdict(A_OVER_B, shifted.assign(answer=np.roll(shifted["answer"].to_numpy(), 1)), cell("baselines/core", 0.3))
-    assert found.verdict == "not judged" and "cannot pair" in found.reason and "answer" in found.reason
+    result = verdict(A_OVER_B, shifted.assign(answer=np.roll(shifted["answer"].to_numpy(), 1)), cell("baselines/core", 0.3))
+    assert result.verdict == "not judged" and "cannot pair" in result.reason and "answer" in result.reason
 
 
 def test_two_cells_of_the_same_items_are_no_evidence():
-    found = verdict(A_OVER_B, cell("memory/hei_nw", 0.6), cell("memory/hei_nw", 0.6).assign(cell="again"), cell("baselines/core", 0.3))
-    assert found.verdict == "not judged" and "several cells hold the same items" in found.reason
+    result = verdict(A_OVER_B, cell("memory/hei_nw", 0.6), cell("memory/hei_nw", 0.6).assign(cell="again"), cell("baselines/core", 0.3))
+    assert result.verdict == "not judged" and "several cells hold the same items" in result.reason
 
 
 BOTH = ("memory/hei_nw", "baselines/core")
 
 
 @pytest.mark.parametrize(
-    ("held", "told"),
+    ("presets", "fields"),
     [(BOTH[:1], {}), (BOTH[1:], {}), (BOTH, {"suites": ["babi"]}), (BOTH, {"worlds": ["n_facts=8"]}), (BOTH, {"profiles": ["hard"]})],
     ids=str,
 )
-def test_a_run_is_not_asked_what_it_does_not_hold(held, told):
-    assert judge(criteria(**A_OVER_B | told), pd.concat([cell(preset, 0.5) for preset in held])) == []
+def test_a_run_is_not_asked_what_it_does_not_hold(presets, fields):
+    assert judge(criteria(**A_OVER_B | fields), pd.concat([cell(preset, 0.5) for preset in presets])) == []
 
 
 def test_an_empty_run_is_asked_nothing():
@@ -205,8 +212,8 @@ def test_rows_of_two_splits_are_an_error():
 
 
 def test_unscored_items_do_not_count():
-    told = {"value": {"of": "baselines/core", "metric": "success"}, "at_least": 0.1, "min_items": 100}
+    fields = {"value": {"of": "baselines/core", "metric": "success"}, "at_least": 0.1, "min_items": 100}
     rows = cell("baselines/core", 0.6)
     half = rows.assign(success=rows["score"].where(rows.index < 99))
-    assert "99 items in 20 worlds are too few" in verdict(told, half).reason
-    assert verdict(told | {"min_items": 99}, half).verdict == "met"
+    assert "99 items in 20 worlds are too few" in verdict(fields, half).reason
+    assert verdict(fields | {"min_items": 99}, half).verdict == "met"

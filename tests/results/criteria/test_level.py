@@ -34,12 +34,12 @@ def limits(above, below, worlds, level):
     return fit.conf_int(1 - level)[0]
 
 
-def assert_level(found, above, below, worlds, level=0.95, lower=0.90):
+def assert_level(result, above, below, worlds, level=0.95, lower=0.90):
     """The ends are those of the level and not those of a lower one."""
     known = ~(np.isnan(above) | np.isnan(below))
     above, below, worlds = above[known], below[known], worlds[known]
-    assert (found.low, found.high) == pytest.approx(limits(above, below, worlds, level), abs=1e-9)
-    assert (found.low, found.high) != pytest.approx(limits(above, below, worlds, lower), abs=1e-3)
+    assert (result.low, result.high) == pytest.approx(limits(above, below, worlds, level), abs=1e-9)
+    assert (result.low, result.high) != pytest.approx(limits(above, below, worlds, lower), abs=1e-3)
 
 
 def of(rows, column="score"):
@@ -53,16 +53,16 @@ def counted(values):
 
 def test_a_difference():
     values = of(MEMORY) - of(CORE)
-    told = {"difference": BOTH, "at_least": 0.1}
-    for found in (verdict(told, MEMORY, CORE), compare(MEMORY, CORE)):
-        assert_level(found, values, counted(values), MEMORY["world"].to_numpy())
+    fields = {"difference": BOTH, "at_least": 0.1}
+    for result in (verdict(fields, MEMORY, CORE), compare(MEMORY, CORE)):
+        assert_level(result, values, counted(values), MEMORY["world"].to_numpy())
 
 
 def test_the_paired_comparisons_of_a_report():
     rows = summaries.labelled(pd.concat([MEMORY, CORE], ignore_index=True).assign(question="?"))
-    found = summaries.pair(rows, ("memory/hei_nw", "delayed"), ("baselines/core", "delayed"))
+    result = summaries.pair(rows, ("memory/hei_nw", "delayed"), ("baselines/core", "delayed"))
     values = of(MEMORY) - of(CORE)
-    assert_level(found, values, counted(values), MEMORY["world"].to_numpy())
+    assert_level(result, values, counted(values), MEMORY["world"].to_numpy())
 
 
 @pytest.mark.parametrize(("rule", "above"), [({"at_least": 0.2}, 0.0), ({"at_most": 0.9}, 0.0), ({"at_most_chance_plus": 0.9}, 0.1)])
@@ -72,26 +72,26 @@ def test_a_value(rule, above):
 
 
 def test_a_ratio():
-    told = {"ratio": BOTH | {"metric": "took"}, "at_most": 3}
-    assert_level(verdict(told, MEMORY, CORE), of(MEMORY, "took"), of(CORE, "took"), MEMORY["world"].to_numpy())
+    fields = {"ratio": BOTH | {"metric": "took"}, "at_most": 3}
+    assert_level(verdict(fields, MEMORY, CORE), of(MEMORY, "took"), of(CORE, "took"), MEMORY["world"].to_numpy())
 
 
 def test_the_share_of_items_that_are_the_same():
     random = np.random.default_rng(3)
     equal = np.repeat(random.random(WORLDS), PER_WORLD) > random.random(WORLDS * PER_WORLD)
     other = CORE.assign(answered=0.0)
-    told = {"difference": BOTH | {"metric": "answered"}, "same": True}
-    found = verdict(told, MEMORY.assign(answered=1.0 - equal), other)
-    assert_level(found, equal.astype(float), counted(equal), CORE["world"].to_numpy())
+    fields = {"difference": BOTH | {"metric": "answered"}, "same": True}
+    result = verdict(fields, MEMORY.assign(answered=1.0 - equal), other)
+    assert_level(result, equal.astype(float), counted(equal), CORE["world"].to_numpy())
 
 
 def test_the_best_of_three_that_is_claimed_has_an_interval_as_much_wider():
     rags = [drawn(name, 5, level) for name, level in zip(RAGS, (0.3, 0.5, 0.4), strict=True)]
-    found = verdict({"difference": {"a": "best_rag", "b": "baselines/core"}, "not_below": -0.5}, *rags, CORE)
+    result = verdict({"difference": {"a": "best_rag", "b": "baselines/core"}, "not_below": -0.5}, *rags, CORE)
     values = of(rags[1]) - of(CORE)
-    assert_level(found, values, counted(values), CORE["world"].to_numpy(), 1 - 0.05 / 3, lower=0.95)
+    assert_level(result, values, counted(values), CORE["world"].to_numpy(), 1 - 0.05 / 3, lower=0.95)
 
 
 def test_a_score_in_a_table():
-    [found] = summaries.estimate(MEMORY, ["preset"]).itertuples()
-    assert_level(found, of(MEMORY), counted(MEMORY), MEMORY["world"].to_numpy())
+    [result] = summaries.estimate(MEMORY, ["preset"]).itertuples()
+    assert_level(result, of(MEMORY), counted(MEMORY), MEMORY["world"].to_numpy())

@@ -21,35 +21,35 @@ def rows() -> pd.DataFrame:
     made = []
     for share in (0.0, 0.5):
         for seed, text, layer in product(SEEDS, range(TEXTS), range(LAYERS)):
-            told = {"share": share, "seed": seed, "model": "m", "cell": f"{share}-{seed}"}
+            columns = {"share": share, "seed": seed, "model": "m", "cell": f"{share}-{seed}"}
             loss = 2 + text + layer / 100 + (share and 1 + text % 2 / 10)
-            made.append({"layer": layer, "text": f"t{text}", "loss": loss, **told})
+            made.append({"layer": layer, "text": f"t{text}", "loss": loss, **columns})
     return pd.DataFrame(made)
 
 
 TABLE = TableRows(MINE, "test", "layer", "text", rows(), ("loss",))
 
 
-def judged(*told, table=TABLE):
+def judged(*criteria_fields, table=TABLE):
     """The verdicts on criteria that say this besides what all of them say."""
     usual = {"question": "Q", "text": "t", "about": "claim", "experiment": MINE}
-    criteria = [TableCriterion.model_validate({"id": f"c{number}", **usual, **one}) for number, one in enumerate(told)]
+    criteria = [TableCriterion.model_validate({"id": f"c{number}", **usual, **fields}) for number, fields in enumerate(criteria_fields)]
     return judge_tables(Criteria(groups={}, criteria=(), tables=tuple(criteria)), [table])
 
 
 def test_a_difference_is_that_of_its_first_side_less_its_second():
     pair = {"difference": {"a": HALF, "b": NOTHING, "metric": "loss"}, "at_least": 0.5}
-    [one] = judged(pair)
-    assert one.value == pytest.approx(1.05) and one.mean_a - one.mean_b == pytest.approx(1.05) and one.verdict == "met"
-    assert (one.a, one.b, one.cells) == ("share=0.5", "share=0.0", ("0.5-1", "0.5-2", "0.0-1", "0.0-2"))
+    [result] = judged(pair)
+    assert result.value == pytest.approx(1.05) and result.mean_a - result.mean_b == pytest.approx(1.05) and result.verdict == "met"
+    assert (result.a, result.b, result.cells) == ("share=0.5", "share=0.0", ("0.5-1", "0.5-2", "0.0-1", "0.0-2"))
     [other] = judged({**pair, "difference": {"a": NOTHING, "b": HALF, "metric": "loss"}})
     assert other.value == pytest.approx(-1.05) and other.verdict == "not met"
 
 
 def test_a_ratio_is_that_of_its_first_side_to_its_second():
-    [one] = judged({"ratio": {"a": HALF, "b": NOTHING, "metric": "loss"}, "at_most": 3.0})
+    [result] = judged({"ratio": {"a": HALF, "b": NOTHING, "metric": "loss"}, "at_most": 3.0})
     means = rows().groupby("share")["loss"].mean()
-    assert one.value == pytest.approx(means[0.5] / means[0.0]) and one.value > 1
+    assert result.value == pytest.approx(means[0.5] / means[0.0]) and result.value > 1
 
 
 def test_rows_are_paired_by_their_unit_and_intervals_go_by_their_clusters_a_seed_apart():
@@ -68,19 +68,19 @@ def test_claims_of_one_family_are_corrected_together():
     pair = {"difference": {"a": HALF, "b": NOTHING, "metric": "loss"}, "at_least": 0.5}
     alone, others = judged(pair), judged(*[{**pair, "family": "one"}] * 3, {**pair, "family": "other"})
     assert alone[0].p_holm == alone[0].p
-    assert [one.p_holm for one in others] == pytest.approx([3 * alone[0].p] * 3 + [alone[0].p])
+    assert [result.p_holm for result in others] == pytest.approx([3 * alone[0].p] * 3 + [alone[0].p])
 
 
 def test_a_side_is_the_rows_that_have_all_of_its_values():
-    sides = {"a": {**HALF, "seed": 1, "text": "t1"}, "b": {**NOTHING, "seed": 1, "text": "t1"}}
-    [one] = judged({"difference": {**sides, "metric": "loss"}, "at_least": 0.5})
-    assert (one.n, one.n_worlds, one.cells) == (LAYERS, 1, ("0.5-1", "0.0-1")) and one.value == pytest.approx(1.1)
+    conditions = {"a": {**HALF, "seed": 1, "text": "t1"}, "b": {**NOTHING, "seed": 1, "text": "t1"}}
+    [result] = judged({"difference": {**conditions, "metric": "loss"}, "at_least": 0.5})
+    assert (result.n, result.n_worlds, result.cells) == (LAYERS, 1, ("0.5-1", "0.0-1")) and result.value == pytest.approx(1.1)
     [value] = judged({"value": {"of": {**HALF, "seed": 1}, "metric": "loss"}, "at_most": 20.0})
     assert (value.n, value.cells) == (TEXTS * LAYERS, ("0.5-1",))
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("fields", "says"),
     [
         ({"value": {"of": {"share": 0.3}, "metric": "loss"}, "at_most": 9.0}, "no rows with share=0.3"),
         ({"value": {"of": {"shares": 0.5}, "metric": "loss"}, "at_most": 9.0}, "no column 'shares'"),
@@ -88,9 +88,9 @@ def test_a_side_is_the_rows_that_have_all_of_its_values():
     ],
     ids=str,
 )
-def test_what_is_not_there_is_not_judged(told, says):
-    [one] = judged(told)
-    assert one.verdict == "not judged" and says in one.reason and math.isnan(one.value)
+def test_what_is_not_there_is_not_judged(fields, says):
+    [result] = judged(fields)
+    assert result.verdict == "not judged" and says in result.reason and math.isnan(result.value)
 
 
 def test_an_experiment_that_was_not_run_has_no_verdict():

@@ -19,7 +19,7 @@ def rows():
     [(["hard", "easy"], ["easy", "hard"]), (["mine", "noisy", "exact"], ["exact", "noisy", "mine"]), (["b", "a", "c"], ["a", "b", "c"])],
 )
 def test_rungs_of_ones_own_are_shown_behind_the_labs(rows, names, order):
-    rows = rows.assign(rung=[names[place % len(names)] for place in range(len(rows))])
+    rows = rows.assign(rung=[names[row % len(names)] for row in range(len(rows))])
     assert summaries.order_of(rows, "rung") == order
     shown = plots.rungs_by_condition(rows)
     assert [text.get_text() for text in shown.axes[-1].get_xticklabels()] == order
@@ -32,4 +32,4 @@ def test_regimes_of_ones_own_come_last(rows):
 @pytest.mark.parametrize("draw", [plots.rungs_by_condition, plots.conditions_overview, plots.tokens_against_accuracy, plots.recall_at_k])
 def test_nothing_scored_is_a_figure_that_says_so(rows, draw):
     figure = draw(rows.assign(score=float("nan"), recall_1=float("nan")))
-    assert "Nothing was scored" in str([text.get_text() for text in figure.findobj(match=lambda one: hasattr(one, "get_text"))])
+    assert "Nothing was scored" in str([text.get_text() for text in figure.findobj(match=lambda artist: hasattr(artist, "get_text"))])

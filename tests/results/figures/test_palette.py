@@ -7,7 +7,7 @@ from hippo_core.methods import presets
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.results.conditions import ignores_window
 from hippo_core.results.figures import palette
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 
 
 def test_of_our_presets_two_use_the_window():
@@ -18,14 +18,14 @@ def test_a_presets_look_is_data_beside_it_that_no_setting_and_no_record_knows(ot
     file = other_lab / "params" / "presets" / "mine" / "recent.yaml"
     before = load_preset("mine/recent").described()
     file.write_text(file.read_text() + 'look: {order: 3, colour: "#123456", marker: o}\n')
-    for cached in (palette._looks, presets._looks_of_presets):
+    for cached in (palette._styles_in, presets._looks_of_presets):
         cached.cache_clear()
-    assert look("mine/recent").colour == "#123456" and load_preset("mine/recent").described() == before
+    assert style_of("mine/recent").colour == "#123456" and load_preset("mine/recent").described() == before
     file.write_text(file.read_text().replace("marker", "market"))
-    for cached in (palette._looks, presets._looks_of_presets):
+    for cached in (palette._styles_in, presets._looks_of_presets):
         cached.cache_clear()
     with pytest.raises(LabError, match="market is unknown or missing"):
-        look("mine/recent")
+        style_of("mine/recent")
 
 
 def test_a_variant_does_as_its_preset_does():

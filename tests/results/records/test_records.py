@@ -22,25 +22,25 @@ NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL
 def rows(count: int = 12, timing: float = 3.0) -> pd.DataFrame:
     table = [
         {
-            "idx": place, "item_id": f"w{place // 4}/q{place}", "world": f"w{place // 4}", "stage": "test", "kind": "slot",
-            "rung": ("exact", "noisy")[place % 2], "slices": ("", "new_name", "new_name;new_template")[place % 3],
-            "prompt": NASTY[place % len(NASTY)],
-            "pred": NASTY[-place % len(NASTY)], "em_raw": 0, "em_norm": place % 2, "f1": place / 7,
+            "idx": row, "item_id": f"w{row // 4}/q{row}", "world": f"w{row // 4}", "stage": "test", "kind": "slot",
+            "rung": ("exact", "noisy")[row % 2], "slices": ("", "new_name", "new_name;new_template")[row % 3],
+            "prompt": NASTY[row % len(NASTY)],
+            "pred": NASTY[-row % len(NASTY)], "em_raw": 0, "em_norm": row % 2, "f1": row / 7,
             "success": math.nan, "suboptimality": math.nan,
-            "score": place % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "refuted": math.nan,
+            "score": row % 2, "chance": 0.1, "refusal": 0, "abstained": 0, "refuted": math.nan,
             "overlong": 0, "format_violation": 0, "prompt_tokens": 30,
             "generated_tokens": 3, "computed_tokens": 20.5,
-            "kv_mb": 0.25, "latency_ms": timing + place, "retrieval_ms": math.nan, "flags": "",
-            **{f"recall_{k}": math.nan if place % 5 else 1 / 3 for k in RECALL_AT},
+            "kv_mb": 0.25, "latency_ms": timing + row, "retrieval_ms": math.nan, "flags": "",
+            **{f"recall_{k}": math.nan if row % 5 else 1 / 3 for k in RECALL_AT},
         }
-        for place in range(count)
+        for row in range(count)
     ]  # fmt: skip
     return pd.DataFrame(table)
 
 
-def make(folder, timing: float = 3.0, **told):
+def make(folder, timing: float = 3.0, **changes):
     parameters = {"run_id": folder.parts[-6], "suite": "episodic", "preset": "baselines/core", "model": "m", "n": 12, "seed": 1}
-    parameters |= {"split": "test", "regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **told}
+    parameters |= {"split": "test", "regime": "delayed", "profile": "default", "dry_run": False, "overrides": [], **changes}
     meta = {"git_sha": str(timing), "parameters": parameters, "experiment": "answer", "step": "test", "table": ITEMS.described()}
     records.begin_record(folder, {"parameters": {"n": 12}}, meta)
     table = rows(timing=timing)
@@ -67,10 +67,10 @@ def test_a_sealed_record_is_complete(record):
 
 @pytest.mark.parametrize("name", ["metrics.csv", "metrics.json", "meta.json", "config_snapshot.yaml", "notebook.ipynb", "DONE"])
 def test_a_cut_or_missing_file_is_not_complete(record, name):
-    whole = (record / name).read_bytes()
-    for size in (0, 1, len(whole) // 2, len(whole) - 1):
-        (record / name).write_bytes(whole[:size])
-        assert records.is_complete(record) is (name == "DONE" and size == len(whole) - 1)  # the last byte of DONE is a line's end
+    content = (record / name).read_bytes()
+    for size in (0, 1, len(content) // 2, len(content) - 1):
+        (record / name).write_bytes(content[:size])
+        assert records.is_complete(record) is (name == "DONE" and size == len(content) - 1)  # the last byte of DONE is a line's end
     (record / name).unlink()
     assert not records.is_complete(record)
 
@@ -95,20 +95,20 @@ def test_any_other_change_is_found(record, twin, name, old, new):
     text = (twin / name).read_text()
     assert old in text
     (twin / name).write_text(text.replace(old, new, 1))
-    _, found = records.diff(record, twin)
-    assert found and all(f"/{name}: " in difference for difference in found)
+    _, differences = records.diff(record, twin)
+    assert differences and all(f"/{name}: " in difference for difference in differences)
 
 
 def test_a_lost_row_file_or_record_is_found(record, twin):
-    whole = (twin / "metrics.csv").read_bytes()
-    (twin / "metrics.csv").write_bytes(whole[: whole.rstrip(b"\n").rindex(b"\n") + 1])
+    content = (twin / "metrics.csv").read_bytes()
+    (twin / "metrics.csv").write_bytes(content[: content.rstrip(b"\n").rindex(b"\n") + 1])
     assert "ends after" in str(records.diff(record, twin)[1][0])
     (twin / "metrics.csv").unlink()
     assert "only in" in str(records.diff(record, twin)[1][0])
     make(record.with_name("delayed-test-11111111"))
-    count, found = records.diff(record.parents[4], twin.parents[4])
+    count, differences = records.diff(record.parents[4], twin.parents[4])
     assert count == 1
-    assert any("11111111: only in" in str(difference) for difference in found)
+    assert any("11111111: only in" in str(difference) for difference in differences)
 
 
 def test_rows_are_read_back_exactly(record):
@@ -135,7 +135,9 @@ def test_what_ends_while_a_run_is_read_is_not_in_it_and_each_meta_is_read_once(r
     run, other = record.parents[4], twin.parents[4]
     late = record.with_name("delayed-test-11111111")
     reads, read = [], type(record).read_bytes
-    monkeypatch.setattr(type(record), "read_bytes", lambda path, *told, **named: [reads.append(path), read(path, *told, **named)][1])
+    monkeypatch.setattr(
+        type(record), "read_bytes", lambda path, *arguments, **named: [reads.append(path), read(path, *arguments, **named)][1]
+    )
     with records.as_of_now(run):
         make(late)
         assert records.records_with(run) == records.records_of(run) == [record]
@@ -156,9 +158,9 @@ def test_records_with_other_columns_are_read_together(record):
 
 def test_rows_that_were_cut_are_an_error_and_not_those_of_the_next_record(record):
     make(record.with_name("delayed-test-11111111"))
-    whole = (record / "metrics.csv").read_bytes()
-    for size in (whole.index(b"two") + 1, len(whole) - 1, len(whole) - 30):
-        (record / "metrics.csv").write_bytes(whole[:size])
+    content = (record / "metrics.csv").read_bytes()
+    for size in (content.index(b"two") + 1, len(content) - 1, len(content) - 30):
+        (record / "metrics.csv").write_bytes(content[:size])
         records.seal(record)
         with pytest.raises(LabError, match="records verify"):
             records.read_rows(record.parents[4])
@@ -171,8 +173,8 @@ def test_unfinished_aside_dry_and_validation_records_are_left_out(record):
     shutil.copytree(record, record.with_name("delayed-test-44444444"))
     (record.with_name("delayed-test-44444444") / "DONE").unlink()
     records.set_aside(make(record.with_name("delayed-test-55555555")))
-    assert [found.name for found in records.records_of(run)] == ["delayed-test-00000000"]
-    assert [found.name for found in records.records_of(run, split="val")] == ["delayed-test-33333333"]
+    assert [record.name for record in records.records_of(run)] == ["delayed-test-00000000"]
+    assert [record.name for record in records.records_of(run, split="val")] == ["delayed-test-33333333"]
     assert len(records.records_of(run, split=None, dry_run=True)) == 3
 
 
@@ -191,9 +193,9 @@ def test_metrics_are_those_of_the_rows(record):
     metrics = json.loads((record / "metrics.json").read_text())
     mine = metrics["metrics"]["episodic"]
     assert (mine["em"], mine["low"], mine["high"], mine["n_worlds"]) == (0.5, None, None, 3)  # three worlds have no interval
-    whole = asked_metrics(rows(60), "episodic", 60, 1337, "baselines/core", 1.0)["metrics"]["episodic"]
+    score = asked_metrics(rows(60), "episodic", 60, 1337, "baselines/core", 1.0)["metrics"]["episodic"]
     interval = cluster_interval(rows(60)["score"], rows(60)["world"])
-    assert (whole["low"], whole["high"]) == (interval.low, interval.high) and whole["low"] < 0.5 < whole["high"]
+    assert (score["low"], score["high"]) == (interval.low, interval.high) and score["low"] < 0.5 < score["high"]
     assert mine["success"] is None
     assert mine["r_at_3"] == pytest.approx(1 / 3)
     assert {name: part["em"] for name, part in metrics["by_rung"].items()} == {"exact": 0.0, "noisy": 1.0}

@@ -17,7 +17,7 @@ from tests.results.records.test_records import make
 
 READERS = (records.read_rows, lambda run: records.read_table(run, "answer"))
 PLAIN = st.none() | st.text(max_size=4) | st.integers()
-JSON = st.recursive(PLAIN, lambda one: st.lists(one) | st.dictionaries(st.text(max_size=4), one), max_leaves=6)
+JSON = st.recursive(PLAIN, lambda part: st.lists(part) | st.dictionaries(st.text(max_size=4), part), max_leaves=6)
 NAME = "run/baselines/core/episodic/12_1/delayed-test-"
 
 
@@ -31,8 +31,8 @@ def link(record):
     (record / "meta.json").symlink_to(record.parents[3] / "meta.json")
 
 
-def done(**told):
-    return lambda record: (record / "DONE").write_text(json.dumps(told))
+def done(**content):
+    return lambda record: (record / "DONE").write_text(json.dumps(content))
 
 
 DAMAGE = {
@@ -65,11 +65,11 @@ def test_a_record_that_differs_is_left_out_and_said(run, capsys, damage, why):
     assert len(records.read_rows(run)) == 24
     damage(record)
     assert len(records.read_rows(run)) == len(records.read_table(run, "answer")) == 12
-    assert [one.name for one in records.records_with(run)] == ["delayed-test-00000000"]
+    assert [record.name for record in records.records_with(run)] == ["delayed-test-00000000"]
     assert why in faults(record)[0] and "\n" not in faults(record)[0]
     assert len(records.damaged(run)) == 1 and why in records.damaged(run)[0]
-    said = capsys.readouterr().err
-    assert said.startswith("left out, not counted: run/") and why in said and said.count("\n") == 1
+    warnings = capsys.readouterr().err
+    assert warnings.startswith("left out, not counted: run/") and why in warnings and warnings.count("\n") == 1
     assert records.verify(run)[1]
     with records.as_of_now(run):
         assert len(records.read_rows(run)) == 12 and records.damaged(run)
@@ -112,7 +112,7 @@ def test_a_meta_of_another_form_is_a_line(run, meta, why):
 @settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(["meta.json", "DONE", "metrics.csv", "config_snapshot.yaml", "metrics.json"]),
-    content=st.binary(max_size=60) | JSON.map(lambda one: json.dumps(one).encode()),
+    content=st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()),
     sealed=st.booleans(),
 )
 def test_any_content_of_a_record_is_read_or_refused_in_a_line(tmp_path_factory, name, content, sealed):
@@ -121,7 +121,7 @@ def test_any_content_of_a_record_is_read_or_refused_in_a_line(tmp_path_factory, 
     (record / name).write_bytes(content)
     if sealed and name != "DONE":
         records.seal(record)
-    for read in (*READERS, records.verify, lambda one: records.diff(one, one)):
+    for read in (*READERS, records.verify, lambda path: records.diff(path, path)):
         try:
             read(run)
         except LabError as error:

@@ -19,7 +19,7 @@ from hippo_core.results.records import Table, begin_record, finish_record, read_
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report import ExperimentGroup, PageBlock, PagePart, write_report
 from hippo_core.results.report.sections import Section, view
-from hippo_core.results.verdicts import GROUPS, by_group, rivals_of_claims
+from hippo_core.results.verdicts import GROUPS, by_group, claims_by_rival
 from tests.results import fake_records
 
 LOSSES = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",), step="a")
@@ -28,16 +28,18 @@ COUNT = r"(\d+) ((?:not )?(?:met|shown|judged))"  # of verdicts, in words
 PIXEL = b"\x89PNG one"
 
 
-class Told(Parameters):
+class ShareParameters(Parameters):
     share: float = 0.0
     step: str = "a"
 
 
-def found(tables):
+def sections_of(tables):
     return [Section(f"{table.step} of mine", f"{len(table.rows)} rows of {table.step}.") for table in tables]
 
 
-MINE = Experiment("tests.results.report.test_sections:MINE", "02_baseline", Told, "hippo_core.files", (LOSSES, PAIRS), sections=found)
+MINE = Experiment(
+    "tests.results.report.test_sections:MINE", "02_baseline", ShareParameters, "hippo_core.files", (LOSSES, PAIRS), sections=sections_of
+)
 
 
 def losses(share: float) -> pd.DataFrame:
@@ -50,7 +52,7 @@ def add_record(run, table, share, rows, experiment=MINE.name):
     """A made-up record of a step of this experiment, or of another of its kind."""
     folder = run / "mine" / table.step / f"{table.step}-{int(100 * share):08x}"
     folder.mkdir(parents=True)
-    parameters = {**Told(share=share, step=table.step).values(), "run_id": run.name}
+    parameters = {**ShareParameters(share=share, step=table.step).values(), "run_id": run.name}
     meta = {"experiment": experiment, "step": table.step, "parameters": parameters, "table": table.described()}
     begin_record(folder, {"parameters": parameters}, meta)
     (folder / "notebook.ipynb").write_text("{}")
@@ -71,18 +73,20 @@ def test_every_step_of_an_experiment_and_every_section_of_it_is_on_the_page(run,
     assert [(table.step, len(table.rows), table.cluster) for table in group.tables] == [("a", 720, "text"), ("b", 2, "seed_of")]
     assert group.tables[0].rows.groupby("share")["loss"].mean().tolist() == pytest.approx([5.645, 6.145])
     page = reporting.write_report(run, tmp_path / "out", [MINE.name])
-    html, md, said = page.read_text(), (tmp_path / "out/index.md").read_text(), (tmp_path / "out/found.md").read_text()
+    html, md, findings = page.read_text(), (tmp_path / "out/index.md").read_text(), (tmp_path / "out/found.md").read_text()
     for section in group.sections:
         assert f">{section.title}</a>" in html and f"<h2>{section.title}</h2>" in html and f"## {section.title}\n" in md
-        assert all(section.sentence in text for text in (html, md, said))
+        assert all(section.sentence in text for text in (html, md, findings))
     assert [section.sentence for section in group.sections] == ["720 rows of a.", "2 rows of b."]
 
 
 def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
     run = tmp_path / "trial"
     run.mkdir()
-    said = {"c": "Said twice.", "b": "Said first of all.", "a": "", "d": "Said twice."}
-    write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), [Section(title, sentence) for title, sentence in said.items()])])
+    by_title = {"c": "Said twice.", "b": "Said first of all.", "a": "", "d": "Said twice."}
+    write_report(
+        run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), [Section(title, sentence) for title, sentence in by_title.items()])]
+    )
     assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Said twice.\n- Said first of all.\n"
     assert (tmp_path / "out/index.md").read_text().count("Said twice.") == 2  # below its own title each
 
@@ -90,9 +94,13 @@ def test_what_several_sections_say_alike_is_found_once_in_order(tmp_path):
 def test_findings_are_what_is_found_and_a_group_of_sections_shares_one_link(tmp_path):
     run = tmp_path / "trial"
     run.mkdir()
-    told = [Section("What is left", "How to read it.", findings=["Half is <left>.", "Best: one."])]
-    told += [Section("a", "As a.", PIXEL, group="All of them"), Section("b", "As b.", group="All of them"), Section("Last one", "Said.")]
-    page = write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), told)])
+    sections = [Section("What is left", "How to read it.", findings=["Half is <left>.", "Best: one."])]
+    sections += [
+        Section("a", "As a.", PIXEL, group="All of them"),
+        Section("b", "As b.", group="All of them"),
+        Section("Last one", "Said."),
+    ]
+    page = write_report(run, tmp_path / "out", [ExperimentGroup("mine:ONE", (), sections)])
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
     assert (tmp_path / "out/found.md").read_text() == "## What this run found\n\n- Half is <left>.\n- Best: one.\n"
     links = re.findall('href="#([^"]+)">([^<>]+)</a>', html.split("<nav")[1].split("</nav>")[0])
@@ -111,8 +119,10 @@ def test_sections_of_several_experiments_stand_beside_the_answers(tmp_path):
     groups = [ExperimentGroup("mine:ONE", (), first), ExperimentGroup("mine:TWO", (), [Section("Third one", "Said third.")])]
     page = write_report(run, tmp_path / "out", groups, ANSWER.pages)
     html, md = page.read_text(), (tmp_path / "out/index.md").read_text()
-    places = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
-    assert places == sorted(places) and all(f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third"))
+    positions = [html.index(f"<h2>{name} one</h2>") for name in ("First", "Second", "Third")]
+    assert positions == sorted(positions) and all(
+        f"{name} one</a>" in html and f"## {name} one\n" in md for name in ("First", "Second", "Third")
+    )
     assert "<td class=name>Nia</td><td class=n>0.25</td>" in html and "| Omar | 3 |" in md
     [picture] = (tmp_path / "out/figures").glob("section_2_*.png")
     assert picture.read_bytes() == PIXEL and f"](figures/{picture.name})" in md
@@ -124,34 +134,34 @@ def test_the_command_line_counts_the_verdicts_that_the_page_counts(tmp_path, mon
     nothing = TableRows("consolidation", "", "question_id", "world", pd.DataFrame({"question_id": ["a"], "world": ["b"]}))
     write_report(run, tmp_path / "reports/trial", [ExperimentGroup("consolidation", [nothing], [])], ANSWER.pages)
     monkeypatch.setattr(summary, "root", lambda: tmp_path)
-    said = [line.removeprefix("criteria:").strip() for line in summary.summary_lines("trial", [], 0, 0.0)[2:-2]]
+    lines = [line.removeprefix("criteria:").strip() for line in summary.summary_lines("trial", [], 0, 0.0)[2:-2]]
     text = (tmp_path / "reports/trial/index.md").read_text()
     groups = [line.replace("*", "") for line in re.findall(r"^Success criteria, (.*)\.$", text, re.MULTILINE)]
-    assert said[: len(groups)] == groups and {line.partition(":")[0] for line in groups} <= set(GROUPS.values())
+    assert lines[: len(groups)] == groups and {line.partition(":")[0] for line in groups} <= set(GROUPS.values())
 
     def counts(lines):
         return sum((Counter({word: int(number) for number, word in re.findall(COUNT, line)}) for line in lines), Counter())
 
     assert counts(groups) == counts(tables := re.findall("^## Verdicts.*$", text, re.MULTILINE))
-    of_tables = sum(one.experiment == "consolidation" for one in load_criteria().tables)
+    of_tables = sum(criterion.experiment == "consolidation" for criterion in load_criteria().tables)
     assert f"{of_tables} not judged" in tables[1] and counts(tables[:1])["met"] > 0
 
 
 def test_claims_are_counted_by_their_rivals_and_nothing_else_is():
-    def one(rival, verdict="met", about="claim"):
+    def row(rival, verdict="met", about="claim"):
         return {"about": about, "verdict": verdict, "b": rival}
 
-    told = [one("baselines/rag_sum"), one("baselines/rag_bm25 (k=1)", "not shown"), one("baselines/longctx", "not met")]
-    told += [one("helped/rag_paths"), one("")]
-    told += [one("controls/oracle"), one("memory/smpd (spatial.macros=false)", "not met"), one("ablations/gate_random")]
-    others = [one("baselines/rag_sum", about="control"), one("baselines/core", "not judged"), one("baselines/core", about="instrument")]
-    assert rivals_of_claims(told + others) == (
+    claims = [row("baselines/rag_sum"), row("baselines/rag_bm25 (k=1)", "not shown"), row("baselines/longctx", "not met")]
+    claims += [row("helped/rag_paths"), row("")]
+    claims += [row("controls/oracle"), row("memory/smpd (spatial.macros=false)", "not met"), row("ablations/gate_random")]
+    others = [row("baselines/rag_sum", about="control"), row("baselines/core", "not judged"), row("baselines/core", about="instrument")]
+    assert claims_by_rival(claims + others) == (
         "claims met: 1 of 2 against a rag, 0 of 1 against all facts in the prompt, "
         "1 of 1 against a rag or long context with the same program, 1 of 1 against the right facts in the prompt, "
         "1 of 2 against the memory with other settings, 1 of 1 without a rival"
     )
-    assert rivals_of_claims(others) == ""
-    counts = by_group(told + others)
+    assert claims_by_rival(others) == ""
+    counts = by_group(claims + others)
     assert list(counts) == ["claims", "controls", "checks of the instrument"]
     assert counts["claims"] == {"met": 5, "not met": 2, "not shown": 1, "not judged": 1}
     assert counts["controls"]["met"] == counts["checks of the instrument"]["met"] == 1
@@ -185,7 +195,7 @@ def test_what_all_reports_share_knows_nothing_of_questions_about_suites():
     folder = root() / "hippo_core/results/report"
     files = [path for path in folder.rglob("*") if path.suffix in (".py", ".j2", ".css", ".js")]
     assert len(files) > 8
-    assert {path.name: found for path in files if (found := set(re.findall("suite|preset|regime|setting", path.read_text())))} == {}
+    assert {path.name: words for path in files if (words := set(re.findall("suite|preset|regime|setting", path.read_text())))} == {}
 
 
 def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster():
@@ -193,10 +203,10 @@ def test_a_plain_section_has_the_means_by_what_differs_with_intervals_by_cluster
     [section] = plain_sections([TableRows("mine:MINE", "a", "layer", "text", rows, ("loss",))])
     assert section.title == "mine, a" and "Means of loss by share, with 95% intervals by text" in section.sentence
     lines = section.table.to_dict("records")
-    assert [(one["share"], one["n"], one["clusters"]) for one in lines] == [(0.0, 360, 12), (0.5, 360, 12)]
+    assert [(line["share"], line["n"], line["clusters"]) for line in lines] == [(0.0, 360, 12), (0.5, 360, 12)]
     due = mean_by_cluster(losses(0.0), "loss", "text")
     assert lines[0]["loss"] == pytest.approx(due["mean"]) and due["high"] - due["low"] > 3
-    low, high = (float(one) for one in lines[0]["loss, 95% interval"].split(" to "))
+    low, high = (float(end) for end in lines[0]["loss, 95% interval"].split(" to "))
     assert (low, high) == pytest.approx((due["low"], due["high"]), abs=0.05)
 
 

@@ -32,27 +32,27 @@ def test_items_that_repeat_each_other_add_nothing():
 
 
 def test_all_right_is_not_certainty():
-    found = cluster_interval(np.ones(50), np.repeat(np.arange(10), 5))
-    assert (found.mean, found.high) == (1, 1)
-    assert found.low == pytest.approx(wilson(k := effective_number(50, 10), k)[0], abs=1e-12)
-    assert wilson(10, 10)[0] < found.low < wilson(50, 50)[0]
+    interval = cluster_interval(np.ones(50), np.repeat(np.arange(10), 5))
+    assert (interval.mean, interval.high) == (1, 1)
+    assert interval.low == pytest.approx(wilson(k := effective_number(50, 10), k)[0], abs=1e-12)
+    assert wilson(10, 10)[0] < interval.low < wilson(50, 50)[0]
 
 
 def orders(n_worlds, n=50):
     """Items in the order in which they become right, world by world and one of each world in turn, and the world of each item."""
-    worlds, place = np.divmod(np.arange(n), n // n_worlds)
-    return (("world by world", np.arange(n), worlds), ("in turn", np.lexsort((worlds, place)), worlds))
+    worlds, index = np.divmod(np.arange(n), n // n_worlds)
+    return (("world by world", np.arange(n), worlds), ("in turn", np.lexsort((worlds, index)), worlds))
 
 
 def rising(order, worlds, base=None):
     """(low, high) of the score for 0, 1, ... items right, or of its difference from one that has `base` of the items right."""
-    found = []
+    limits = []
     for right in range(len(order) + 1):
         values = np.isin(np.arange(len(order)), order[:right]).astype(float)
         less, bounds = (0, (0, 1)) if base is None else (base, (-1, 1))
         interval = cluster_interval(values - less, worlds, bounds=bounds)
-        found.append((interval.low, interval.high))
-    return np.array(found)
+        limits.append((interval.low, interval.high))
+    return np.array(limits)
 
 
 @pytest.mark.parametrize("n_worlds", [10, 25, 50])
@@ -72,9 +72,9 @@ def test_an_interval_of_ordinary_data_is_students_t():
     random = np.random.default_rng(10)
     for bounds, values in (((0, 1), random.integers(0, 2, 100)), ((-1, 1), random.integers(-1, 2, 100))):
         groups = np.repeat(np.arange(20), 5)
-        found = cluster_interval(values, groups, bounds=bounds)
+        interval = cluster_interval(values, groups, bounds=bounds)
         half = stats.t.ppf(0.975, 19) * math.sqrt(variance_of_mean(values.astype(float), groups))
-        assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-12)
+        assert (interval.low, interval.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-12)
 
 
 @pytest.mark.parametrize(("right", "n_worlds"), [(0.02, 50), (0.05, 20), (0.95, 20), (0.98, 50)])
@@ -83,8 +83,8 @@ def test_the_interval_covers_near_0_and_1(right, n_worlds):
     for _ in range(300):
         of_world = random.beta(9 * right, 9 * (1 - right), n_worlds)
         values = (random.random((n_worlds, 5)) < of_world[:, None]).astype(float)
-        found = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5))
-        hits += found.low <= right <= found.high
+        interval = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5))
+        hits += interval.low <= right <= interval.high
     assert hits / 300 >= 0.94
 
 
@@ -108,8 +108,8 @@ def test_less_their_chance_scores_are_covered(right, n_worlds):
     for _ in range(300):
         chance = random.choice([0.09, 0.1, 0.11], (n_worlds, 5))
         values = (random.random((n_worlds, 5)) < (chance if right == "guessed" else right)).astype(float)
-        found = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5), chance=chance.ravel())
-        hits += found.low <= (0 if right == "guessed" else right - chance.mean()) <= found.high
+        interval = cluster_interval(values.ravel(), np.repeat(np.arange(n_worlds), 5), chance=chance.ravel())
+        hits += interval.low <= (0 if right == "guessed" else right - chance.mean()) <= interval.high
     assert hits / 300 >= 0.9
 
 
@@ -120,15 +120,15 @@ def test_items_without_a_chance_are_not_scored():
 
 
 def test_equal_worlds_of_unequal_items_have_a_width():
-    found = cluster_interval(np.tile([1.0, 1, 1, 0], 10), np.repeat(np.arange(10), 4))
-    assert found.low < 0.75 < found.high <= 1
+    interval = cluster_interval(np.tile([1.0, 1, 1, 0], 10), np.repeat(np.arange(10), 4))
+    assert interval.low < 0.75 < interval.high <= 1
 
 
 @pytest.mark.parametrize("worlds", [1, 2, 9])
 def test_few_worlds_give_no_interval(worlds):
     values, names = np.tile([1.0, 0.0], worlds), np.repeat(np.arange(worlds), 2)
-    for found in (cluster_interval(values, names), ratio_interval(values, values + 1, names)):
-        assert math.isnan(found.low) and math.isnan(found.high) and found.n_worlds == worlds
+    for interval in (cluster_interval(values, names), ratio_interval(values, values + 1, names)):
+        assert math.isnan(interval.low) and math.isnan(interval.high) and interval.n_worlds == worlds
     assert cluster_interval(values, names).mean == 0.5
 
 
@@ -145,8 +145,8 @@ def test_values_out_of_bounds_are_refused():
 def test_a_ratio_is_that_of_the_means():
     random = np.random.default_rng(9)
     b, worlds = random.random(100) + 1, np.repeat(np.arange(20), 5)
-    found = ratio_interval(b / 2, b, worlds)
-    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5), abs=1e-12)
+    interval = ratio_interval(b / 2, b, worlds)
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((0.5, 0.5, 0.5), abs=1e-12)
     assert math.isnan(ratio_interval(b, b * 0, worlds).mean)
 
 
@@ -154,8 +154,8 @@ def test_a_ratio_with_a_side_that_never_varies_has_no_interval():
     random = np.random.default_rng(9)
     varied, worlds = random.random(100) + 1, np.repeat(np.arange(20), 5)
     for a, b, ratio in ((varied * 0, varied, 0), (varied * 0 + 2, varied, 2 / varied.mean()), (varied, varied * 0 + 3, varied.mean() / 3)):
-        found = ratio_interval(a, b, worlds)
-        assert found.mean == pytest.approx(ratio) and math.isnan(found.low) and math.isnan(found.high)
+        interval = ratio_interval(a, b, worlds)
+        assert interval.mean == pytest.approx(ratio) and math.isnan(interval.low) and math.isnan(interval.high)
 
 
 def test_new_cells_fall_into_the_expected_range():
@@ -178,11 +178,11 @@ def test_a_cell_outside_its_range_is_named():
 def test_a_ratio_whose_first_side_never_happens_has_an_upper_bound():
     worlds = np.repeat(np.arange(40), 2)
     b = (np.arange(80) % 3 == 0).astype(float)
-    found = ratio_interval(b * 0, b, worlds)
-    assert (found.mean, found.low) == (0.0, 0.0)
-    assert found.high == pytest.approx(cluster_interval(b * 0, worlds, 0.975).high / cluster_interval(b, worlds, 0.975).low)
-    assert cluster_interval(b * 0, worlds).high / b.mean() < found.high < 0.5
+    interval = ratio_interval(b * 0, b, worlds)
+    assert (interval.mean, interval.low) == (0.0, 0.0)
+    assert interval.high == pytest.approx(cluster_interval(b * 0, worlds, 0.975).high / cluster_interval(b, worlds, 0.975).low)
+    assert cluster_interval(b * 0, worlds).high / b.mean() < interval.high < 0.5
     few = ratio_interval(b[:24] * 0, b[:24], worlds[:24])
-    assert few.high > found.high
+    assert few.high > interval.high
     assert math.isnan(ratio_interval(b * 0, b * 5, worlds).high)  # no share
     assert math.isnan(ratio_interval(b * 0, (np.arange(80) == 1).astype(float), worlds).high)  # b may be 0

@@ -52,5 +52,5 @@ def test_the_interval_goes_by_clusters():
 def test_it_holds_the_truth_about_as_often_as_it_says():
     a, b = raters(200_000, 1)
     truth = weighted_kappa(a, b)
-    found = [kappa_interval(*raters(120, 1, seed), np.arange(120) % 40, draws=300) for seed in range(1, 101)]
-    assert 86 <= sum(one.low <= truth <= one.high for one in found) <= 100
+    intervals = [kappa_interval(*raters(120, 1, seed), np.arange(120) % 40, draws=300) for seed in range(1, 101)]
+    assert 86 <= sum(interval.low <= truth <= interval.high for interval in intervals) <= 100

@@ -44,19 +44,19 @@ def test_swapping_the_sides_mirrors_the_comparison(seed):
 
 def test_a_comparison_counts_what_it_says():
     a, b = table([1.0, 1, 1, 0, 0, 1] * 4, per_world=2), table([1.0, 0, 0, 1, 0, 1] * 4, per_world=2)
-    found = compare(a, b)
-    assert (found.n, found.n_worlds, found.only_a, found.only_b) == (24, 12, 8, 4)
-    assert (found.mean_a, found.mean_b, found.difference) == pytest.approx((4 / 6, 3 / 6, 1 / 6))
-    assert found.low <= found.difference <= found.high
+    comparison = compare(a, b)
+    assert (comparison.n, comparison.n_worlds, comparison.only_a, comparison.only_b) == (24, 12, 8, 4)
+    assert (comparison.mean_a, comparison.mean_b, comparison.difference) == pytest.approx((4 / 6, 3 / 6, 1 / 6))
+    assert comparison.low <= comparison.difference <= comparison.high
 
 
 def test_what_is_harmed_is_right_with_the_second_side_alone():
     a, b = table([1.0, 1, 1, 0, 0, 1] * 4, per_world=2), table([1.0, 0, 0, 1, 0, 1] * 4, per_world=2)
-    found, mirror = compare(a, b), compare(b, a)
-    assert (found.harmed, mirror.harmed) == pytest.approx((4 / 24, 8 / 24))
+    comparison, mirror = compare(a, b), compare(b, a)
+    assert (comparison.harmed, mirror.harmed) == pytest.approx((4 / 24, 8 / 24))
     worse = np.array([0.0, 0, 0, 1, 0, 0] * 4)
     own = cluster_interval(worse, np.repeat(np.arange(12), 2))
-    assert (found.harmed_low, found.harmed_high) == (own.low, own.high) and own.low < found.harmed < own.high
+    assert (comparison.harmed_low, comparison.harmed_high) == (own.low, own.high) and own.low < comparison.harmed < own.high
 
 
 def test_shuffled_rows_pair_by_their_ids():
@@ -67,8 +67,8 @@ def test_shuffled_rows_pair_by_their_ids():
 def test_unscored_pairs_are_counted():
     a, b = random_pair(12)
     a.loc[3, "score"] = math.nan
-    found = compare(a, b)
-    assert (found.n, found.n_unscored) == (99, 1)
+    comparison = compare(a, b)
+    assert (comparison.n, comparison.n_unscored) == (99, 1)
 
 
 def test_a_world_without_a_score_is_none():
@@ -76,8 +76,8 @@ def test_a_world_without_a_score_is_none():
     a, b = (table(random.random(200)) for _ in range(2))  # forty worlds, so that signs are drawn
     first = a["world"] == a["world"].iloc[0]
     a.loc[first, "score"] = math.nan
-    found, without = compare(a, b), compare(a[~first], b[~first])
-    assert found.n_unscored == first.sum() and found == replace(without, n_unscored=found.n_unscored)
+    comparison, without = compare(a, b), compare(a[~first], b[~first])
+    assert comparison.n_unscored == first.sum() and comparison == replace(without, n_unscored=comparison.n_unscored)
 
 
 def test_mcnemar_is_not_given_for_scores_that_are_not_binary():

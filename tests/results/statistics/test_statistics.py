@@ -35,8 +35,8 @@ def test_mcnemar_is_statsmodels(only_a, only_b):
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_mid_p_is_what_is_more_extreme_and_half_of_what_is_as_extreme(only_a, only_b):
     n = only_a + only_b
-    ways = [math.comb(n, k) for k in range(n + 1)]  # whole numbers: nothing is rounded
-    extreme = sum(one for one in ways if one < ways[only_a]) + sum(one for one in ways if one == ways[only_a]) / 2
+    counts = [math.comb(n, k) for k in range(n + 1)]  # whole numbers: nothing is rounded
+    extreme = sum(count for count in counts if count < counts[only_a]) + sum(count for count in counts if count == counts[only_a]) / 2
     assert mcnemar_mid(only_a, only_b) == pytest.approx(extreme / 2**n if n else 1.0, abs=1e-12)
 
 

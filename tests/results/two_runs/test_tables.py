@@ -16,8 +16,8 @@ def run(tmp_path):
     for share in (0.0, 0.5):
         folder = tmp_path / f"zeroed/test/tiny_1/cell-{int(10 * share)}"
         parameters = {"run_id": "run", "model": "tiny", "seed": 1, "share": share}
-        told = {"parameters": parameters, "experiment": "mine:ZEROED", "step": "test", "table": TABLE.described()}
-        begin_record(folder, {"parameters": parameters}, told)
+        meta = {"parameters": parameters, "experiment": "mine:ZEROED", "step": "test", "table": TABLE.described()}
+        begin_record(folder, {"parameters": parameters}, meta)
         rows = [{"layer": n, "text": f"t{text}", "perplexity": text + n / 10 + share} for text in range(12) for n in range(3)]
         finish_record(folder, pd.DataFrame(rows), {"metrics": {}}, {"seconds": 1.0})
         seal(folder)
@@ -25,11 +25,11 @@ def run(tmp_path):
 
 
 def test_cells_of_a_run_are_compared_by_unit_within_clusters_and_less_is_better(run):
-    found = compare_runs(open_log(f"{run}:share=0.5"), open_log(f"{run}:share=0"))
-    assert (found.metric, found.higher_is_better) == ("perplexity", False)
-    assert found.result.difference == pytest.approx(0.5) and found.result.n == 36 and found.result.n_worlds == 12
-    assert (found.result.only_a, found.result.only_b) == (0, 36)
-    assert found.differs == {"share": ("0.5", "0.0")}
+    comparison = compare_runs(open_log(f"{run}:share=0.5"), open_log(f"{run}:share=0"))
+    assert (comparison.metric, comparison.higher_is_better) == ("perplexity", False)
+    assert comparison.result.difference == pytest.approx(0.5) and comparison.result.n == 36 and comparison.result.n_worlds == 12
+    assert (comparison.result.only_a, comparison.result.only_b) == (0, 36)
+    assert comparison.differs == {"share": ("0.5", "0.0")}
 
 
 @pytest.mark.parametrize(

@@ -38,17 +38,17 @@ def written(request, tmp_path):
 
 
 def test_the_difference_and_its_tests_are_those_of_the_pairs(written):
-    found = compare_runs(open_log(written("a", A), "group"), open_log(written("b", B, model="other"), "group"))
+    comparison = compare_runs(open_log(written("a", A), "group"), open_log(written("b", B, model="other"), "group"))
     only_a, only_b = (sum(x > y for x, y in zip(*pair, strict=True)) for pair in ((A, B), (B, A)))
-    assert (found.result.only_a, found.result.only_b, found.result.n) == (only_a, only_b, len(A))
-    assert found.result.difference == pytest.approx((sum(A) - sum(B)) / len(A))
+    assert (comparison.result.only_a, comparison.result.only_b, comparison.result.n) == (only_a, only_b, len(A))
+    assert comparison.result.difference == pytest.approx((sum(A) - sum(B)) / len(A))
     both = [[sum(x == y == 1 for x, y in zip(A, B, strict=True)), only_a], [only_b, sum(x == y == 0 for x, y in zip(A, B, strict=True))]]
-    assert found.result.p_mcnemar == pytest.approx(mcnemar(both, exact=True).pvalue)
-    assert found.result.p_mcnemar == pytest.approx(binomtest(only_b, only_a + only_b).pvalue)
-    assert found.result.n_worlds == len(A) // 2
-    assert "model" in found.differs and "task" not in found.differs
-    assert len(found.discordant) == only_a + only_b
-    assert {"nobody"} == set(found.discordant[found.discordant["better"] == "a"]["pred_b"])
+    assert comparison.result.p_mcnemar == pytest.approx(mcnemar(both, exact=True).pvalue)
+    assert comparison.result.p_mcnemar == pytest.approx(binomtest(only_b, only_a + only_b).pvalue)
+    assert comparison.result.n_worlds == len(A) // 2
+    assert "model" in comparison.differs and "task" not in comparison.differs
+    assert len(comparison.discordant) == only_a + only_b
+    assert {"nobody"} == set(comparison.discordant[comparison.discordant["better"] == "a"]["pred_b"])
 
 
 def test_a_log_is_read_however_it_is_packed(tmp_path):
@@ -74,7 +74,7 @@ def test_the_same_number_with_another_document_is_another_item(tmp_path, hashed)
     ours, theirs = harness_lines(A), harness_lines(B)
     theirs[3] = {**theirs[3], "doc": {**theirs[3]["doc"], "question": "Who bought lot 3?"}, "doc_hash": "0" * 64}
     if not hashed:
-        ours, theirs = ([{key: one[key] for key in one if key != "doc_hash"} for one in lines] for lines in (ours, theirs))
+        ours, theirs = ([{key: line[key] for key in line if key != "doc_hash"} for line in lines] for lines in (ours, theirs))
     a, b = harness_logs(tmp_path, ours, theirs)
     with pytest.raises(LabError, match="1 of 48 only in"):
         compare_runs(a, b)
@@ -82,7 +82,7 @@ def test_the_same_number_with_another_document_is_another_item(tmp_path, hashed)
 
 def test_the_same_documents_in_another_chat_template_are_the_same_items(tmp_path):
     lines = harness_lines(B)
-    wrapped = [{**one, "arguments": {"gen_args_0": {"arg_0": f"<|user|>{one['doc']['question']}<|assistant|>"}}} for one in lines]
+    wrapped = [{**line, "arguments": {"gen_args_0": {"arg_0": f"<|user|>{line['doc']['question']}<|assistant|>"}}} for line in lines]
     a, plain, chat = (
         open_log(str(write_harness(tmp_path / name, some, chat_template_sha=sha)))
         for name, some, sha in (("a", harness_lines(A), None), ("b", lines, None), ("c", wrapped, "abc"))
@@ -93,11 +93,11 @@ def test_the_same_documents_in_another_chat_template_are_the_same_items(tmp_path
 
 
 def losses(right, metric, logged, **results):
-    return [{**line, "metrics": [metric], metric: logged(one)} for line, one in zip(harness_lines(right), right, strict=True)]
+    return [{**line, "metrics": [metric], metric: logged(is_right)} for line, is_right in zip(harness_lines(right), right, strict=True)]
 
 
 @pytest.mark.parametrize(
-    ("metric", "logged", "told", "values"),
+    ("metric", "logged", "options", "values"),
     [
         ("loss", lambda right: 3.0 - right, {}, (2, 3)),
         ("perplexity", lambda right: -3.0 + right, {}, (2, 3)),  # the harness logs log-likelihoods
@@ -108,64 +108,64 @@ def losses(right, metric, logged, **results):
         ("loss", lambda right: 3.0 - right, {"higher_is_better": {"lots": {"loss": True}}}, None),
     ],
 )
-def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric, logged, told, values):
+def test_where_less_is_better_the_side_with_less_is_the_better(tmp_path, metric, logged, options, values):
     plain = compare_runs(*harness_logs(tmp_path / "plain", harness_lines(A), harness_lines(B)))
-    a, b = harness_logs(tmp_path, *(losses(side, metric, logged) for side in (A, B)), **told)
-    found = compare_runs(a, b)
+    a, b = harness_logs(tmp_path, *(losses(right, metric, logged) for right in (A, B)), **options)
+    comparison = compare_runs(a, b)
     lower = values is not None
-    assert found.higher_is_better != lower and found.metric == metric
-    counts, due = (found.result.only_a, found.result.only_b), (plain.result.only_a, plain.result.only_b)
+    assert comparison.higher_is_better != lower and comparison.metric == metric
+    counts, due = (comparison.result.only_a, comparison.result.only_b), (plain.result.only_a, plain.result.only_b)
     assert counts == (due if lower else due[::-1])
-    assert found.result.harmed == pytest.approx(counts[1] / len(A)) and found.result.harmed_low <= found.result.harmed
-    assert list(found.discordant["better"]).count("a") == counts[0]
-    text = as_markdown(found)
+    assert comparison.result.harmed == pytest.approx(counts[1] / len(A)) and comparison.result.harmed_low <= comparison.result.harmed
+    assert list(comparison.discordant["better"]).count("a") == counts[0]
+    text = as_markdown(comparison)
     assert f"{metric}: {'lower is better; A' if lower else 'higher is better; B'} has the better mean." in text
-    assert f"## A alone better: {counts[0]}" in text and json.loads(as_json(found))["higher_is_better"] != lower
+    assert f"## A alone better: {counts[0]}" in text and json.loads(as_json(comparison))["higher_is_better"] != lower
     if lower:
-        assert found.result.difference == pytest.approx(-plain.result.difference)
+        assert comparison.result.difference == pytest.approx(-plain.result.difference)
         assert sorted(set(a.rows[metric])) == pytest.approx(values)
 
 
-@pytest.mark.parametrize(("said", "counts"), [("1", 1), ("0", 0), ("0.25", 0.25), ("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1)])
-def test_scores_of_inspect_may_be_text_and_count_as_inspect_has_them(tmp_path, said, counts):
+@pytest.mark.parametrize(("text", "counts"), [("1", 1), ("0", 0), ("0.25", 0.25), ("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1)])
+def test_scores_of_inspect_may_be_text_and_count_as_inspect_has_them(tmp_path, text, counts):
     samples = inspect_samples(A)
-    samples[0]["scores"]["match"]["value"] = said
+    samples[0]["scores"]["match"]["value"] = text
     assert open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0] == counts
 
 
-@pytest.mark.parametrize("said", ["well done", "nan", "inf", ""])
-def test_other_text_is_no_score_of_inspect(tmp_path, said):
+@pytest.mark.parametrize("text", ["well done", "nan", "inf", ""])
+def test_other_text_is_no_score_of_inspect(tmp_path, text):
     samples = inspect_samples(A)
-    samples[0]["scores"]["match"]["value"] = said
+    samples[0]["scores"]["match"]["value"] = text
     assert math.isnan(open_log(str(write_eval(tmp_path / "a.eval", samples))).rows["match"][0])
 
 
 def judged(tmp_path, kind, drop=()):
     """Two logs of a kind; of A the items `drop` have no value of the main metric."""
-    places = []
+    paths = []
     for name, right in (("a", A), ("b", B)):
         if kind == "harness":
             lines = harness_lines(right)
-            for place in drop if name == "a" else ():
-                lines[place] |= {"exact_match": None}
-            places.append(write_harness(tmp_path / name, lines))
+            for number in drop if name == "a" else ():
+                lines[number] |= {"exact_match": None}
+            paths.append(write_harness(tmp_path / name, lines))
         else:
             samples = inspect_samples(right)
-            for place in drop if name == "a" else ():
-                samples[place]["scores"]["match"]["value"] = None
+            for number in drop if name == "a" else ():
+                samples[number]["scores"]["match"]["value"] = None
                 if kind == "no scorer":
-                    del samples[place]["scores"]["match"]
-            places.append(write_eval(tmp_path / f"{name}.eval", samples))
-    return [open_log(str(place)) for place in places]
+                    del samples[number]["scores"]["match"]
+            paths.append(write_eval(tmp_path / f"{name}.eval", samples))
+    return [open_log(str(path)) for path in paths]
 
 
 @pytest.mark.parametrize("kind", ["harness", "no value", "no scorer"])
 def test_an_item_without_a_value_does_not_change_the_metric(tmp_path, kind):
-    found = compare_runs(*judged(tmp_path, kind, drop=(0, 5)))
-    assert found.metric == ("exact_match" if kind == "harness" else "match")
-    assert found.result.n == len(A) - 2 and found.unscored == (2, 0)
-    assert f"2 items left out: A to 2 gives no {found.metric}." in as_markdown(found).replace("\\", "")
-    assert json.loads(as_json(found))["unscored"] == [2, 0]
+    comparison = compare_runs(*judged(tmp_path, kind, drop=(0, 5)))
+    assert comparison.metric == ("exact_match" if kind == "harness" else "match")
+    assert comparison.result.n == len(A) - 2 and comparison.unscored == (2, 0)
+    assert f"2 items left out: A to 2 gives no {comparison.metric}." in as_markdown(comparison).replace("\\", "")
+    assert json.loads(as_json(comparison))["unscored"] == [2, 0]
 
 
 @pytest.mark.parametrize("kind", ["harness", "no value"])
@@ -175,8 +175,8 @@ def test_a_main_metric_without_any_value_is_an_error_that_names_the_others(tmp_p
 
 
 def test_the_order_of_metrics_is_that_of_the_configuration(tmp_path):
-    told = {"configs": {"lots": {"metric_list": [{"metric": "f1"}, {"metric": "exact_match"}]}}}
-    assert open_log(str(write_harness(tmp_path / "a", harness_lines(A), **told))).metrics == ("f1", "exact_match")
+    config = {"configs": {"lots": {"metric_list": [{"metric": "f1"}, {"metric": "exact_match"}]}}}
+    assert open_log(str(write_harness(tmp_path / "a", harness_lines(A), **config))).metrics == ("f1", "exact_match")
     path = tmp_path / "a.json"
     head = inspect_header()
     head["eval"]["scorers"] = [{"name": "graded"}, {"name": "match"}]
@@ -186,8 +186,8 @@ def test_the_order_of_metrics_is_that_of_the_configuration(tmp_path):
 
 def test_runs_that_are_judged_by_other_metrics_first_are_not_compared_unasked(tmp_path):
     swapped = [{**line, "metrics": ["f1", "exact_match"]} for line in harness_lines(B)]
-    one = [{**line, "metrics": ["f1"]} for line in harness_lines(B)]
-    a, b, c = harness_logs(tmp_path, harness_lines(A), swapped, one)
+    by_f1 = [{**line, "metrics": ["f1"]} for line in harness_lines(B)]
+    a, b, c = harness_logs(tmp_path, harness_lines(A), swapped, by_f1)
     for other in (b, c):
         with pytest.raises(LabError, match=r"judged by exact_match first, .* by f1; choose one of both with --metric"):
             compare_runs(a, other)
@@ -221,17 +221,19 @@ def test_one_model_that_was_asked_in_two_ways_is_two_runs(tmp_path, other):
 @pytest.mark.parametrize("name", ["answer", "item_id", "cluster", "better", "difference", "b"])
 def test_a_metric_may_be_called_as_a_column_is(tmp_path, kind, name):
     logs = []
-    for side, right in (("a", A), ("b", B)):
+    for name_of_log, right in (("a", A), ("b", B)):
         if kind == "harness":
-            path = write_harness(tmp_path / side, [{**line, "metrics": [name], name: line["exact_match"]} for line in harness_lines(right)])
+            path = write_harness(
+                tmp_path / name_of_log, [{**line, "metrics": [name], name: line["exact_match"]} for line in harness_lines(right)]
+            )
         else:
-            samples = [{**one, "scores": {name: one["scores"]["match"]}} for one in inspect_samples(right)]
-            path = write_eval(tmp_path / f"{side}.eval", samples)
+            samples = [{**sample, "scores": {name: sample["scores"]["match"]}} for sample in inspect_samples(right)]
+            path = write_eval(tmp_path / f"{name_of_log}.eval", samples)
         logs.append(open_log(str(path)))
-    found = compare_runs(*logs)
-    assert found.metric == f"{name} (score)"
-    assert found.result.difference == pytest.approx((sum(A) - sum(B)) / len(A))
-    assert {(one["a"], one["b"]) for one in json.loads(as_json(found))["discordant"]} == {(1, 0), (0, 1)}
+    comparison = compare_runs(*logs)
+    assert comparison.metric == f"{name} (score)"
+    assert comparison.result.difference == pytest.approx((sum(A) - sum(B)) / len(A))
+    assert {(item["a"], item["b"]) for item in json.loads(as_json(comparison))["discordant"]} == {(1, 0), (0, 1)}
 
 
 def test_a_task_is_chosen_by_its_whole_name(tmp_path):
@@ -270,8 +272,8 @@ def test_infinite_scores_are_refused_in_a_line(tmp_path, kind, value):
 
 def test_ids_keep_their_type(tmp_path):
     samples = inspect_samples(A[:3])
-    for sample, one in zip(samples, (0, "0", "null"), strict=True):
-        sample["id"] = one
+    for sample, own_id in zip(samples, (0, "0", "null"), strict=True):
+        sample["id"] = own_id
     path = tmp_path / "a.json"
     path.write_text(json.dumps(inspect_header() | {"samples": samples}))
     assert list(open_log(str(path)).rows["item_id"]) == ["0", '"0"', '"null"']
@@ -366,12 +368,12 @@ def test_what_a_log_says_is_text_on_the_page(tmp_path):
 
 
 def test_a_cluster_of_more_than_a_quarter_of_the_items_is_warned_of(tmp_path):
-    def found(of_group):
-        lines = (harness_lines(side, of_group=of_group) for side in (A, B))
+    def compared(of_group):
+        lines = (harness_lines(right, of_group=of_group) for right in (A, B))
         return compare_runs(*harness_logs(tmp_path / str(of_group), *lines, cluster="group"))
 
-    assert found(13).largest == ("g0", 13 / 48) and "Warning: the cluster g0 holds 27% of the items" in as_markdown(found(13))
-    assert found(12).largest[1] == 0.25 and "Warning" not in as_markdown(found(12))
+    assert compared(13).largest == ("g0", 13 / 48) and "Warning: the cluster g0 holds 27% of the items" in as_markdown(compared(13))
+    assert compared(12).largest[1] == 0.25 and "Warning" not in as_markdown(compared(12))
 
 
 def test_two_kinds_of_logs_are_no_pair(tmp_path):
@@ -399,7 +401,7 @@ def test_a_sample_that_was_logged_again_counts_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-40]), r"line 12, column \d+"),
         (lambda path: path.write_text('{"doc_id": 1}\n'), "line 1: no 'doc'"),
@@ -408,10 +410,10 @@ def test_a_sample_that_was_logged_again_counts_once(tmp_path):
         (lambda path: path.write_bytes(b'{"doc": "\xff"}'), "no JSON text"),
     ],
 )
-def test_a_damaged_log_of_the_harness_is_told_by_line(tmp_path, damage, told):
+def test_a_damaged_log_of_the_harness_is_told_by_line(tmp_path, damage, message):
     path = write_harness(tmp_path, harness_lines(A[:12]))
     damage(path)
-    with pytest.raises(LabError, match=told):
+    with pytest.raises(LabError, match=message):
         open_log(str(path))
 
 
@@ -441,15 +443,17 @@ def test_below_ten_clusters_there_is_no_interval(tmp_path):
 
 
 def test_what_is_written_holds_every_discordant_item_and_no_number_that_is_none(written):
-    found = compare_runs(open_log(written("a", A)), open_log(written("b", B)))
-    told = json.loads(as_json(found))
-    assert len(told["discordant"]) == found.result.only_a + found.result.only_b
-    assert told["comparison"]["difference"] == found.result.difference
-    text = as_markdown(found, most=3)
-    assert f"## A alone better: {found.result.only_a}, 3 of them" in text and text.count("Who sold lot") == 3 + min(3, found.result.only_b)
+    comparison = compare_runs(open_log(written("a", A)), open_log(written("b", B)))
+    content = json.loads(as_json(comparison))
+    assert len(content["discordant"]) == comparison.result.only_a + comparison.result.only_b
+    assert content["comparison"]["difference"] == comparison.result.difference
+    text = as_markdown(comparison, most=3)
+    assert f"## A alone better: {comparison.result.only_a}, 3 of them" in text and text.count("Who sold lot") == 3 + min(
+        3, comparison.result.only_b
+    )
     assert "Each item counts as independent" in text
-    metric = "f1" if "f1" in found.a.metrics else "graded/fluent"
-    unlike = json.loads(as_json(compare_runs(found.a, found.b, metric)))
+    metric = "f1" if "f1" in comparison.a.metrics else "graded/fluent"
+    unlike = json.loads(as_json(compare_runs(comparison.a, comparison.b, metric)))
     assert unlike["comparison"]["p_mcnemar"] is None or metric == "graded/fluent"
 
 
@@ -457,20 +461,20 @@ def test_what_is_written_holds_every_discordant_item_and_no_number_that_is_none(
 def run(tmp_path, monkeypatch):
     """A run of this lab with two conditions on two suites."""
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    place = tmp_path / "executed" / "mine"
+    folder = tmp_path / "executed" / "mine"
     for suite in ("episodic", "semantic"):
         for preset in ("baselines/rag_bm25", "memory/hei_nw"):
-            fake_records.add_record(place, suite, preset, "delayed", n=60)
-    return place
+            fake_records.add_record(folder, suite, preset, "delayed", n=60)
+    return folder
 
 
 def test_runs_of_this_lab_are_told_by_preset_and_suite(run):
     with pytest.raises(LabError, match=r"choose one, as RUN:PRESET: baselines/rag_bm25@episodic/delayed"):
         open_log("mine")
     both = compare_suites(open_log("mine:hei_nw"), open_log("mine:rag_bm25")).compared
-    one = compare_runs(open_log("mine:memory/hei_nw@semantic"), open_log(f"{run}:rag_bm25@semantic/delayed"))
+    single = compare_runs(open_log("mine:memory/hei_nw@semantic"), open_log(f"{run}:rag_bm25@semantic/delayed"))
     assert [(two.suite, two.result.n, two.result.n_worlds) for two in both] == [("episodic", 60, 12), ("semantic", 60, 12)]
-    assert both[1].result == one.result and both[0].a.clustered and set(both[0].differs) == {"preset"}
+    assert both[1].result == single.result and both[0].a.clustered and set(both[0].differs) == {"preset"}
     with pytest.raises(LabError, match="no rows of 'nothing'"):
         open_log("mine:nothing")
     with pytest.raises(LabError, match="no column 'colour'"):
@@ -486,8 +490,8 @@ def test_only_items_of_one_split_are_compared(run):
         fake_records.add_record(run, "episodic", preset, "delayed", n=40, split="val")
     for options, n in (({}, 60), ({"split": "test"}, 60), ({"split": "val"}, 40)):
         logs = (open_log(f"mine:{name}", suite="episodic", **options) for name in ("hei_nw", "rag_bm25"))
-        found = compare_runs(*logs)
-        assert found.result.n == n and set(found.a.rows["split"]) == {options.get("split", "test")}
+        comparison = compare_runs(*logs)
+        assert comparison.result.n == n and set(comparison.a.rows["split"]) == {options.get("split", "test")}
     with pytest.raises(LabError, match="no rows of the split 'valid'; there are: test, val"):
         open_log("mine:hei_nw", split="valid")
     with pytest.raises(LabError, match="no rows of the suite 'babi'; there are: episodic, semantic"):
@@ -497,8 +501,8 @@ def test_only_items_of_one_split_are_compared(run):
 def test_profiles_of_a_suite_are_compared_apart(run):
     for preset in ("baselines/rag_bm25", "memory/hei_nw"):
         fake_records.add_record(run, "episodic", preset, "delayed", n=60, profile="hard")
-    found = compare_suites(*(open_log(f"mine:{name}", suite="episodic") for name in ("hei_nw", "rag_bm25")))
-    assert {two.suite: two.result.n for two in found.compared} == {"episodic": 60, "episodic (hard)": 60}
+    comparison = compare_suites(*(open_log(f"mine:{name}", suite="episodic") for name in ("hei_nw", "rag_bm25")))
+    assert {two.suite: two.result.n for two in comparison.compared} == {"episodic": 60, "episodic (hard)": 60}
 
 
 def test_split_and_suite_are_refused_for_other_logs(tmp_path):
@@ -512,31 +516,33 @@ def test_the_example_of_the_manual_works_on_a_run_of_the_grid_smoke(tmp_path, mo
     manual = (root() / "docs/report.md").read_text()
     examples = re.findall(r"hippo (compare smoke:[^#\n]*)", manual)
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    place = fake_records.build_run(tmp_path / "executed" / "smoke")
+    folder = fake_records.build_run(tmp_path / "executed" / "smoke")
     for suite in fake_records.SUITES:
         for preset in ("baselines/span_short", "baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid"):
-            fake_records.add_record(place, suite, preset, "delayed", split="val")
+            fake_records.add_record(folder, suite, preset, "delayed", split="val")
         if suite.startswith("episodic"):
-            fake_records.add_memory(place, suite)
+            fake_records.add_memory(folder, suite)
     assert len(examples) >= 2
     for line in examples:
-        told = CliRunner().invoke(app, line.split())
-        assert told.exit_code == 0, told.exception
-        assert "score of 50 items: A" in told.output and "semantic" not in re.sub(r"Only B holds, and so not compared: .*", "", told.output)
-    whole = CliRunner().invoke(app, examples[0].split()).output
-    assert whole.count("score of 50 items: A") == 4 and "Only B holds, and so not compared: babi, semantic, spatial." in whole
-    assert "4 suites, each compared apart; no p is corrected for their number." in whole
-    told = json.loads(CliRunner().invoke(app, [*examples[0].split(), "--json"]).output)
-    assert [one["suite"] for one in told["suites"]] == sorted(name for name in fake_records.SUITES if name.startswith("episodic"))
+        output = CliRunner().invoke(app, line.split())
+        assert output.exit_code == 0, output.exception
+        assert "score of 50 items: A" in output.output and "semantic" not in re.sub(
+            r"Only B holds, and so not compared: .*", "", output.output
+        )
+    text = CliRunner().invoke(app, examples[0].split()).output
+    assert text.count("score of 50 items: A") == 4 and "Only B holds, and so not compared: babi, semantic, spatial." in text
+    assert "4 suites, each compared apart; no p is corrected for their number." in text
+    output = json.loads(CliRunner().invoke(app, [*examples[0].split(), "--json"]).output)
+    assert [two["suite"] for two in output["suites"]] == sorted(name for name in fake_records.SUITES if name.startswith("episodic"))
 
 
 def test_the_command_writes_both_forms_and_says_what_is_wrong(run, tmp_path):
     call = CliRunner().invoke
-    told = call(app, ["compare", "mine:hei_nw", "mine:rag_bm25"])
-    assert told.exit_code == 0 and "McNemar's exact p" in told.output
+    output = call(app, ["compare", "mine:hei_nw", "mine:rag_bm25"])
+    assert output.exit_code == 0 and "McNemar's exact p" in output.output
     file = tmp_path / "found.json"
     assert call(app, ["compare", "mine:hei_nw", "mine:rag_bm25", "--json", "--output", str(file)]).exit_code == 0
-    assert {one["kind"] for one in json.loads(file.read_text())["suites"]} == {"this lab"}
+    assert {two["kind"] for two in json.loads(file.read_text())["suites"]} == {"this lab"}
     assert call(app, ["compare", "mine:hei_nw", "mine:rag_bm25", "--suite", "semantic", "--json", "--output", str(file)]).exit_code == 0
     assert json.loads(file.read_text())["suite"] == "semantic"
     wrong = call(app, ["compare", "mine:hei_nw", "nowhere"])

@@ -49,13 +49,13 @@ class DaskCluster:
                 start = 'dask worker --resources "GPU=1 GPU_GB=24"'
                 raise LabError(f"{label} needs a GPU and no worker offers one; start workers with: {start}")
             self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
-            self._client.subscribe_topic(self._name, self._heard)
+            self._client.subscribe_topic(self._name, self._on_event)
         except BaseException:  # Ctrl-C while workers make ready is one
             self._leave()
             raise
         self._pool = ThreadPoolExecutor(MANY)
 
-    def room(self, running: list[Cell]) -> int:
+    def free_slots(self, running: list[Cell]) -> int:
         """The threads of all workers that are there now, less those that are taken."""
         return sum(info["nthreads"] for info in self._workers().values()) - len(running)
 
@@ -63,7 +63,7 @@ class DaskCluster:
         """Whether the cluster's GPUs have this cell's share free; which of them takes it, Dask decides."""
         if cell.id not in self._shares:
             return True
-        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= self._gpus()[0] + 1e-9
+        return sum(self._shares.get(other.id, 0.0) for other in (cell, *running)) <= self._gpus()[0] + 1e-9
 
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Send a cell to the cluster."""
@@ -101,7 +101,7 @@ class DaskCluster:
             archive.pull([name])
         return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
 
-    def _heard(self, event: tuple[float, dict[str, str]]) -> None:
+    def _on_event(self, event: tuple[float, dict[str, str]]) -> None:
         message = event[1]
         if output := self._outputs.get(message["cell"]):
             output.write(message["text"])
@@ -121,8 +121,8 @@ class DaskCluster:
     def _gpus(self) -> tuple[float, float]:
         """How many GPUs the workers offer (`dask worker --resources "GPU=1 GPU_GB=24"`), and the memory of the smallest in GB."""
         offered = [info.get("resources") or {} for info in self._workers().values()]
-        having = [resources for resources in offered if resources.get("GPU")]
-        return sum(one["GPU"] for one in having), min((one.get("GPU_GB", INF) for one in having), default=INF)
+        having = [offer for offer in offered if offer.get("GPU")]
+        return sum(offer["GPU"] for offer in having), min((offer.get("GPU_GB", INF) for offer in having), default=INF)
 
     def _workers(self) -> dict[str, Any]:
         return self._client.scheduler_info(n_workers=-1)["workers"]

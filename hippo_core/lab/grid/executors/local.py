@@ -47,17 +47,19 @@ class Local:
         self._shares = shares(cells, self._gpu) if self._gpu else {}
         self._pool, self._stopping = ThreadPoolExecutor(jobs), Event()
 
-    def room(self, running: list[Cell]) -> int:
+    def free_slots(self, running: list[Cell]) -> int:
         """The workers that are idle."""
         return self._jobs - len(running)
 
     def fits(self, cell: Cell, running: list[Cell]) -> bool:
         """Whether this cell's share of the GPU is free."""
-        return sum(self._shares.get(one.id, 0.0) for one in (cell, *running)) <= 1 + 1e-9
+        return sum(self._shares.get(other.id, 0.0) for other in (cell, *running)) <= 1 + 1e-9
 
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell in a thread."""
-        limit = None if self._gpu else self._execution.memory or ram.share(1 if alone else self._jobs)  # CUDA maps far more than it uses
+        limit = (
+            None if self._gpu else self._execution.memory or ram.kernel_memory_limit(1 if alone else self._jobs)
+        )  # CUDA maps far more than it uses
         return self._pool.submit(execute, cell, output, self._stopping, replace(self._execution, memory=limit))
 
     def stop(self) -> None:

@@ -97,7 +97,7 @@ class CellWorker(WorkerPlugin):
         """GB that the kernel of a cell may take: half of what this worker may, or all."""
         threads = 1 if alone else self.worker.state.nthreads
         allowed = self.worker.memory_manager.memory_limit
-        return ram.USABLE * allowed / min(threads, 2) / 1e9 if allowed else ram.share(threads)
+        return ram.USABLE * allowed / min(threads, 2) / 1e9 if allowed else ram.kernel_memory_limit(threads)
 
 
 def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:

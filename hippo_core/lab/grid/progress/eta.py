@@ -19,23 +19,23 @@ def seconds_left(
     """
     compared = [(seconds, earlier[cell.id]) for cell, seconds in ended if cell.id in earlier]
     before = sum(old for _, old in compared)
-    pace = sum(new for new, _ in compared) / before if before > 0 else 1.0
+    speed_ratio = sum(new for new, _ in compared) / before if before > 0 else 1.0
     known = [seconds for _, seconds in ended] or [earlier[cell.id] for cell in cells if cell.id in earlier]
     if not cells:
         return 0.0
     if not known:
         return None
     mean = statistics.fmean(known)
-    takes = {cell.id: pace * earlier[cell.id] if cell.id in earlier else mean for cell in cells}
+    takes = {cell.id: speed_ratio * earlier[cell.id] if cell.id in earlier else mean for cell in cells}
     left = [max(0.0, seconds - running.get(name, 0.0)) for name, seconds in takes.items()]
     return max(sum(left) / jobs, *left)
 
 
 def duration(seconds: float) -> str:
     """Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"

@@ -102,8 +102,8 @@ class Progress:
         """The time that is left; None where nothing is known of any cell."""
         ended = {outcome.cell.id for outcome in self.ended_cells}
         took = [(outcome.cell, outcome.seconds) for outcome in self.ended_cells if outcome.state == "done"]
-        spent = {name: time.monotonic() - since for name, (_, _, since) in self.running.items()}
-        return eta.seconds_left([cell for cell in self.cells if cell.id not in ended], spent, took, self.earlier, self.jobs)
+        elapsed = {name: time.monotonic() - since for name, (_, _, since) in self.running.items()}
+        return eta.seconds_left([cell for cell in self.cells if cell.id not in ended], elapsed, took, self.earlier, self.jobs)
 
 
 def _ended(outcome: Outcome) -> EndedStatus:

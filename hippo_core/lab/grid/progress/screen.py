@@ -41,10 +41,10 @@ def headline(status: Status) -> str:
     """Counts and time in one line."""
     waiting = status.remaining - len(status.running)
     counts = f"{status.done} done, {status.failed} failed, {len(status.running)} running, {waiting} waiting, {status.skipped} skipped"
-    spent = duration(status.updated - status.started)
+    elapsed = duration(status.updated - status.started)
     if status.state != "running":
-        return f"{counts}; {spent}"
-    return f"{counts}; {spent} so far" + ("" if status.seconds_left is None else f", about {duration(status.seconds_left)} left")
+        return f"{counts}; {elapsed}"
+    return f"{counts}; {elapsed} so far" + ("" if status.seconds_left is None else f", about {duration(status.seconds_left)} left")
 
 
 def line(cell: EndedStatus, number: int, total: int, seconds_left: float | None) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from hippo_core.files import write_text
 from hippo_core.lab.grid.expand import grid_names
-from hippo_core.lab.run.record_files import is_held
+from hippo_core.lab.run.record_files import is_locked
 from hippo_core.results.records import run_folder
 
 FILE = ".progress.json"
@@ -118,7 +118,7 @@ def alive(status: Status | None) -> bool:
     if status is None or status.state != "running":
         return False
     if status.host != socket.gethostname():
-        return is_held(run_folder(status.run_id))
+        return is_locked(run_folder(status.run_id))
     try:
         process = psutil.Process(status.pid)
         return abs(process.create_time() - status.born) < 1 and process.status() != psutil.STATUS_ZOMBIE
@@ -126,7 +126,7 @@ def alive(status: Status | None) -> bool:
         return False
 
 
-def look(run_id: str) -> tuple[Status | None, bool]:
+def poll(run_id: str) -> tuple[Status | None, bool]:
     """What the last grid of a run has written, and whether it still works; where it does not, what it wrote last is not missed."""
     status = read(run_id)
     return (status, True) if alive(status) else (read(run_id), False)

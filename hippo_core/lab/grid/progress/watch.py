@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hippo_core.errors import LabError
 from hippo_core.lab.grid.progress import screen
-from hippo_core.lab.grid.progress.status import Status, absent, look
+from hippo_core.lab.grid.progress.status import Status, absent, poll
 
 EVERY = 0.5  # seconds between two looks at the file
 LINES = 8  # of the output of one cell
@@ -18,7 +18,7 @@ LINES = 8  # of the output of one cell
 def watch(run_id: str, cell: str = "") -> None:
     """Show how the grid of a run comes along until it ends; on a terminal with the output of the cell that runs longest, or of the first
     whose label holds `cell`. LabError where none runs."""
-    status, works = look(run_id)
+    status, works = poll(run_id)
     if status is None or not works:
         raise LabError(absent(run_id, status))
     console = Console()
@@ -35,7 +35,7 @@ def follow(status: Status) -> Iterator[Status]:
     while works:
         yield status
         time.sleep(EVERY)
-        now, works = look(status.run_id)
+        now, works = poll(status.run_id)
         status = now or status
     yield status
 
@@ -57,8 +57,8 @@ def _draw(first: Status, cell: str, console: Console) -> Status:
 
 def picture(status: Status, cell: str, height: int) -> Group:
     """The live table, as many ended cells as there is room for, and the output of one cell."""
-    room = height - 2 * len(status.running) - LINES - 4
-    return Group(screen.table(status, max(2, min(screen.SHOWN, room))), *_tail(status, cell))
+    free_lines = height - 2 * len(status.running) - LINES - 4
+    return Group(screen.table(status, max(2, min(screen.SHOWN, free_lines))), *_tail(status, cell))
 
 
 def _tail(status: Status, cell: str) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, ModelSpec, load_spec, validated
 from hippo_core.protocols.base.parameters import Parameters, Positive, assignments, require_run_id
-from hippo_core.results.records.read import side_of
+from hippo_core.results.records.read import override_owner
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import suite_settings
 from hippo_core.suites.folder import FolderSettings, count_questions, is_own, require_folder
@@ -166,7 +166,7 @@ def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, An
     apart: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
     legal = {"suite": set(suite.settings.model_fields), "preset": set(settings_of(preset))}
     for key, value in assignments(texts).items():
-        side, name = side_of(key, legal["suite"])
+        side, name = override_owner(key, legal["suite"])
         if key in legal["suite"] & legal["preset"]:
             raise LabError(f"override {key!r} is a setting of the suite and of the preset; write suite.{key}=... or preset.{key}=...")
         if name not in legal[side]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hippo_core.discovery import Member, found_member, member
+from hippo_core.discovery import Member, find_member, member
 
 if TYPE_CHECKING:
     from hippo_core.protocols.cache.defences.base import Defence, DefenceContext
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def found(names: Sequence[str]) -> list[Member]:
     """The defences of these names, which are not loaded; LabError for an unknown one."""
-    return [found_member(__name__, name, "defence") for name in names]
+    return [find_member(__name__, name, "defence") for name in names]
 
 
 def load_defence(name: str, setting: "DefenceContext") -> "Defence":

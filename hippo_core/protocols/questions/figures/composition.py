@@ -6,7 +6,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hippo_core.results.figures.drawing import STYLE, Margins, grid, room
+from hippo_core.results.figures.drawing import STYLE, Margins, grid, text_width
 from hippo_core.results.frames import Frame
 
 PANELS = {"kinds": "by kind of question", "rungs": "by rung of the cue"}  # column `by`: title
@@ -19,7 +19,7 @@ LETTERS = 7.5  # font size in a part
 def composition(parts: Frame) -> Figure:
     """One bar a suite and panel, cut as shares of its test questions. `parts`: a row a part, columns suite, by, name, items."""
     suites = list(dict.fromkeys(parts["suite"]))
-    margins = Margins(room(suites, 10) + 0.2, 0.15, foot=0.5, between=0.5)
+    margins = Margins(text_width(suites, 10) + 0.2, 0.15, foot=0.5, between=0.5)
     body = len(PANELS) * LINE * len(suites) + margins.between + margins.foot
     figure, panels = grid("What each suite asks, by the number of test questions", len(PANELS), 1, body, margins)
     with matplotlib.rc_context(STYLE):
@@ -45,7 +45,7 @@ def _bar(panel: Axes, row: int, parts: Frame, shades: Mapping[str, int]) -> None
     for name, count in zip(parts["name"], parts["items"], strict=True):
         width, shade = count / total, shades[name]
         panel.barh(row, width, left=offset, color=SHADES[shade], edgecolor="white", height=0.8)
-        fitting = (text for text in (f"{name} {count}", str(count)) if room([text], LETTERS) + 0.06 < width * inches)
+        fitting = (text for text in (f"{name} {count}", str(count)) if text_width([text], LETTERS) + 0.06 < width * inches)
         ink = "white" if shade in DARK else "black"
         panel.text(offset + width / 2, row, next(fitting, ""), ha="center", va="center", fontsize=LETTERS, color=ink)
         offset += width

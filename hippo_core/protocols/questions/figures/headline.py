@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 
 from hippo_core.results.conditions import base
 from hippo_core.results.criteria.evidence import LEAST_ABOVE_CHANCE
-from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, room
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
+from hippo_core.results.figures.drawing import STYLE, WIDTH, Margins, bars, grid, png, text_width
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, style_of
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 
@@ -65,7 +65,7 @@ class HeadlineComparison:
         return bool(self.mean(self.b) <= chance + LEAST_ABOVE_CHANCE + 1e-9)
 
     def _named(self, condition: str) -> str:
-        label = look(condition).label
+        label = style_of(condition).label
         return f"the best rag ({label})" if condition == self.rag else label
 
 
@@ -74,10 +74,10 @@ def headline_figure(title: str, leads: Sequence[HeadlineComparison]) -> bytes:
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
     in_legend = {_look(name, lead).label for lead in leads for name in _shown(lead)}
-    columns = max(1, int((WIDTH - 0.3) / (room(in_legend, 9.5) + 0.42)))
+    columns = max(1, int((WIDTH - 0.3) / (text_width(in_legend, 9.5) + 0.42)))
     rows = math.ceil(len(in_legend) / columns)
     words = [part for name in names for part in name.split("\n")]
-    margins = Margins(max(1.2, room(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
+    margins = Margins(max(1.2, text_width(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
     looks: dict[str, Style] = {}
     with matplotlib.rc_context(STYLE):
@@ -125,7 +125,7 @@ def _shown(lead: HeadlineComparison) -> list[str]:
 def _look(name: str, lead: HeadlineComparison) -> Style:
     if name == lead.rag and name != lead.a:
         return RAG_LOOK
-    known = look(name)
+    known = style_of(name)
     return replace(known, label=WORDS.get(base(name), "{}").format(known.label))
 
 

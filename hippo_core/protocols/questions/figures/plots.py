@@ -24,9 +24,9 @@ from hippo_core.results.figures.drawing import (
     grid,
     label_ends,
     label_points,
-    room,
+    text_width,
 )
-from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, look
+from hippo_core.results.figures.palette import CHANCE, INK, QUIET, RULE, Style, style_of
 from hippo_core.results.frames import Frame
 
 TICKS, TICK_LABELS = [0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"]
@@ -40,7 +40,7 @@ def conditions_overview(rows: Frame) -> Figure:
     if table.empty:
         return _nothing()
     names = ordered(table["condition"])
-    margins = Margins(max(1.35, room(_labels(names), 11) + 0.2), 0.55, gap=0.62, between=STACKED)
+    margins = Margins(max(1.35, text_width(_labels(names), 11) + 0.2), 0.55, gap=0.62, between=STACKED)
     figure, panels, first = _by_regime(titles.overview(rows), table, 0.31 * len(names) + 0.62, margins)
     with matplotlib.rc_context(STYLE):
         for panel, here in panels:
@@ -77,14 +77,14 @@ def _nothing() -> Figure:
 
 
 def _labels(names: list[str]) -> list[str]:
-    return [look(name).label for name in names]
+    return [style_of(name).label for name in names]
 
 
 def _dots(panel: Axes, table: Frame, names: list[str]) -> None:
     for height, name in enumerate(names):
         panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
         if name in table.index:
-            style, row = look(name), table.loc[name]
+            style, row = style_of(name), table.loc[name]
             bars(panel, [height], table.loc[[name]], style, across=True)
             panel.text(1.04, height, f"{row['mean']:.2f}", fontsize=10.5, va="center", color=INK)
     panel.set(xlim=(-0.02, 1.02), ylim=(len(names) - 0.5, -1.05), xticks=TICKS, xticklabels=TICK_LABELS, yticks=[])
@@ -102,7 +102,7 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
     panels_of = [(name, regime) for name in names for regime in summaries.regimes_of(table[table["condition"] == name])]
     values, windowed = summaries.order_of(rows, column), (table["regime"] == "immediate").any()
     margins = Margins(0.45, 0.7, 0.16, foot=0.95 if _tilted(values) else 0.55, between=0.55, head=0.42)
-    wide, longest = WIDTH - margins.left - margins.right + margins.gap, room(_labels(names), 10) + 0.12
+    wide, longest = WIDTH - margins.left - margins.right + margins.gap, text_width(_labels(names), 10) + 0.12
     most = min(5, max(2, int(wide / longest)))  # panels side by side, so that no title runs into the next
     lines = -(-len(panels_of) // most)
     columns = -(-len(panels_of) // lines)
@@ -114,9 +114,9 @@ def accuracy_by(rows: Frame, column: str, joined: bool = False, title: str = "")
             panel.set_visible(False)
         for index, (panel, (name, regime)) in enumerate(zip(panels, panels_of, strict=False)):
             here = table[(table["condition"] == name) & (table["regime"] == regime)].set_index(column)
-            _small(panel, here, values, look(name), joined)
+            _small(panel, here, values, style_of(name), joined)
             note = "both regimes" if windowed and regime == "delayed" and ignores_window(name) else regime
-            panel.set_title(look(name).label, loc="left", fontsize=size, color=INK, pad=14)
+            panel.set_title(style_of(name).label, loc="left", fontsize=size, color=INK, pad=14)
             panel.text(0, 1.03, note, transform=panel.transAxes, fontsize=8.5, color=QUIET, va="bottom")
             last = index % columns == columns - 1 or index == len(panels_of) - 1
             chance_line(panel, here["chance"].mean(), upright=False, beside=last)
@@ -159,12 +159,12 @@ def recall_at_k(rows: Frame) -> Figure:
         return _nothing()
     rows = rows if control.all() else rows[~control]
     names, ks = ordered(rows["condition"]), (1, 3, 5, 10)
-    right = max(1.9, room([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
+    right = max(1.9, text_width([f"{label}  0.00" for label in _labels(names)], 11) + 0.15)
     figure, (panel,) = grid(titles.recall(rows), 1, 1, body_for(len(names), 2.75), Margins(0.7, right))
     means = pd.concat([summaries.estimate(rows, ["condition"], f"recall_{k}") for k in ks]).set_index("condition")
     with matplotlib.rc_context(STYLE):
         for index, name in enumerate(names):
-            style, shift = look(name), min(0.1, 0.55 / len(names)) * (index - (len(names) - 1) / 2)
+            style, shift = style_of(name), min(0.1, 0.55 / len(names)) * (index - (len(names) - 1) / 2)
             panel.plot(np.arange(4) + shift, means.loc[name, "mean"], style.line, color=style.colour, linewidth=1.5)
             bars(panel, np.arange(4) + shift, means.loc[name], style, across=False)
         label_ends(panel, 3.4, {name: means.loc[name, "mean"].iloc[-1] for name in names})
@@ -183,7 +183,7 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
     if table.empty:
         return _nothing()
     table = table.join(rows.groupby(["condition", "regime"])["prompt_tokens"].mean().rename("tokens"), on=["condition", "regime"])
-    right = max(1.25, room(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
+    right = max(1.25, text_width(_labels(ordered(table["condition"])), 10) + 0.4)  # what label_points leaves to the panel included
     margins = Margins(0.6, right, gap=right + 0.1, between=STACKED)
     figure, panels, first = _by_regime(titles.cost(rows), table, body_for(table.groupby("regime").size().max(), 3.0), margins)
     widest = 1.08 * table["tokens"].max()
@@ -191,7 +191,7 @@ def tokens_against_accuracy(rows: Frame) -> Figure:
         for panel, here in panels:
             here, chance = here.loc[ordered(here.index)], here["chance"].mean()
             for name in here.index:
-                bars(panel, [here.loc[name, "tokens"]], here.loc[[name]], look(name), across=False)
+                bars(panel, [here.loc[name, "tokens"]], here.loc[[name]], style_of(name), across=False)
             label_points(panel, 1.04 * widest, here)
             chance_line(panel, chance, upright=False)
             panel.text(0.99 * widest, chance, f"chance {chance:.2f}", fontsize=9, color=CHANCE, ha="right", va="bottom")

@@ -9,8 +9,8 @@ from hippo_core.protocols.questions.figures import titles
 from hippo_core.protocols.questions.sweeps import Sweep, on_axis
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ordered
-from hippo_core.results.figures.drawing import STYLE, Margins, bars, chance_line, grid, label_ends, room
-from hippo_core.results.figures.palette import QUIET, look
+from hippo_core.results.figures.drawing import STYLE, Margins, bars, chance_line, grid, label_ends, text_width
+from hippo_core.results.figures.palette import QUIET, style_of
 from hippo_core.results.frames import Frame
 
 MEASURES = {"score": "answers right", "recall_1": "right fact first"}
@@ -25,7 +25,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
     columns = min(ACROSS, len(sweep.panels))
     bands = [sweep.panels[start : start + columns] for start in range(0, len(sweep.panels), columns)]
     panel_rows = [(measure, band) for band in bands for measure in measures]
-    margins = Margins(0.62, room([f"{look(name).label}  0.00" for name in lines], 11) + 0.2, 0.16, 0.55, between=0.42)
+    margins = Margins(0.62, text_width([f"{style_of(name).label}  0.00" for name in lines], 11) + 0.2, 0.16, 0.55, between=0.42)
     body = 1.75 * len(panel_rows) + 0.42 * (len(panel_rows) - 1) + margins.foot
     figure, panels = grid(titles.apart(sweep.axis, tables["score"]), len(panel_rows), columns, body, margins)
     with matplotlib.rc_context(STYLE):
@@ -54,8 +54,8 @@ def _panel(panel: Axes, table: Frame, values: list[float], lines: list[str]) -> 
     for index, name in enumerate(lines):
         mine = table[table["line"] == name].sort_values("x")
         positions = np.array([values.index(x) for x in mine["x"]]) + 0.3 / len(lines) * (index - (len(lines) - 1) / 2)
-        panel.plot(positions, mine["mean"], look(name).line, color=look(name).colour, linewidth=1.4, zorder=2)
-        bars(panel, positions, mine, look(name), across=False, size=4.5)
+        panel.plot(positions, mine["mean"], style_of(name).line, color=style_of(name).colour, linewidth=1.4, zorder=2)
+        bars(panel, positions, mine, style_of(name), across=False, size=4.5)
     panel.set(xlim=(-0.4, len(values) - 0.6), ylim=(-0.03, 1.03))
     panel.set_xticks(range(len(values)), [on_axis(value) for value in values], fontsize=9.5)
     panel.grid(axis="y", linewidth=0.6)

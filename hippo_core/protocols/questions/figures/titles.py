@@ -7,7 +7,7 @@ A difference between two conditions that answered the same questions is called o
 from hippo_core.protocols.questions.sweeps import on_axis
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ignores_window, is_bound, is_control, ordered
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 
@@ -56,11 +56,11 @@ def overview(rows: Frame) -> str:
     elif later is not None:
         parts.append(f"Without the facts in its prompt span_short gets {_score(later['mean'], whole)}")
     if leader is not None:
-        name = look(leader["condition"]).label
+        name = style_of(leader["condition"]).label
         parts.append(f"{name} gets {_number(leader['mean'], whole) if parts else _score(leader['mean'], whole)}")
     if not parts and len(table):
         best = table.loc[table["mean"].idxmax()]
-        parts.append(f"{look(best['condition']).label} gets {_score(best['mean'], whole)}")
+        parts.append(f"{style_of(best['condition']).label} gets {_score(best['mean'], whole)}")
     return "; ".join(parts) or "Nothing was scored"
 
 
@@ -83,14 +83,14 @@ def ladder(rows: Frame) -> str:
     whole = right_or_wrong(rows)
     ends = _number(first["mean"], whole), _number(last["mean"], whole)
     if not (first["low"] > last["high"] or last["low"] > first["high"]):
-        return f"{look(str(name)).label} gets {ends[0]} on {rungs[0]} cues and {ends[1]} on {rungs[-1]} ones"
+        return f"{style_of(str(name)).label} gets {ends[0]} on {rungs[0]} cues and {ends[1]} on {rungs[-1]} ones"
     verb = "falls" if first["mean"] > last["mean"] else "rises"
-    return f"{look(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
+    return f"{style_of(str(name)).label} {verb} from {ends[0]} on {rungs[0]} cues to {ends[1]} on {rungs[-1]} ones"
 
 
 def _between(rows: Frame, memory: str, rag: str) -> str:
     """The kind of cue on which the two differ by most, question by question, among those on which the paired difference is clear."""
-    names, whole = (look(memory).label, look(rag).label), right_or_wrong(rows)
+    names, whole = (style_of(memory).label, style_of(rag).label), right_or_wrong(rows)
     pairs = {
         rung: summaries.pair(rows[rows["rung"] == rung], (memory, "delayed"), (rag, "delayed")) for rung in summaries.order_of(rows, "rung")
     }
@@ -111,7 +111,9 @@ def recall(rows: Frame) -> str:
     means = measured.groupby("condition")[["recall_1", "recall_5"]].mean()
     best = next(name for name in ordered(means.index) if means.loc[name, "recall_1"] == means["recall_1"].max())
     first, five = means.loc[best, "recall_1"], means.loc[best, "recall_5"]
-    return f"{look(best).label} puts the gold fact first for {percent(first)} of the questions, among its first five for {percent(five)}"
+    return (
+        f"{style_of(best).label} puts the gold fact first for {percent(first)} of the questions, among its first five for {percent(five)}"
+    )
 
 
 def cost(rows: Frame) -> str:
@@ -126,7 +128,9 @@ def cost(rows: Frame) -> str:
     tokens = rows.groupby("condition")["prompt_tokens"].mean()
     whole = right_or_wrong(rows)
     ends = f"{_score(ours['mean'], whole)} against {_number(theirs['mean'], whole)}"
-    return f"{look(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {look(str(rag)).label} and gets {ends}"
+    return (
+        f"{style_of(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {style_of(str(rag)).label} and gets {ends}"
+    )
 
 
 def apart(axis: str, table: Frame) -> str:
@@ -143,6 +147,6 @@ def apart(axis: str, table: Frame) -> str:
         clear = [(point, best, rest) for point, best, rest in pairs if best["low"] > rest["high"]]
         if clear:
             point, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
-            scores = f"{look(best['line']).label} {percent(best['mean'])} right, {look(rest['line']).label} {percent(rest['mean'])}"
+            scores = f"{style_of(best['line']).label} {percent(best['mean'])} right, {style_of(rest['line']).label} {percent(rest['mean'])}"
             return f"{words} at {point}: {scores}"
     return f"Along {axis} the intervals of the best and the worst condition overlap"

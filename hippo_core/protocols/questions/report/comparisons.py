@@ -5,7 +5,7 @@ from typing import Any
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ordered
-from hippo_core.results.figures.palette import INK, QUIET, look
+from hippo_core.results.figures.palette import INK, QUIET, style_of
 from hippo_core.results.formatting import count, probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.svg import dot_and_bar
@@ -22,7 +22,7 @@ def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, 
     for regime in reversed(summaries.regimes_of(rows)):
         for rival, note in rivals:
             if rival and (lines := _against(rows, rival, regime, links)):
-                blocks.append({"rival": look(rival).label, "note": note, "regime": regime, "lines": lines})
+                blocks.append({"rival": style_of(rival).label, "note": note, "regime": regime, "lines": lines})
     return blocks
 
 
@@ -37,8 +37,8 @@ def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[st
             colour = INK if found.p_permutation <= 0.05 else QUIET
             lines.append(
                 {
-                    "name": look(name).label,
-                    "look": look(name),
+                    "name": style_of(name).label,
+                    "look": style_of(name),
                     **shown,
                     "value": found.difference,
                     "bar": dot_and_bar(found.difference, found.low, found.high, (-1.0, 1.0), colour, alt, guide=0.0),

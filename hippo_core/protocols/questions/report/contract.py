@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 
 FLOOR = 0.2  # how far a baseline without the facts may be above chance
@@ -120,4 +120,4 @@ def valid(rows: Frame) -> Frame:
 
 def said(found: Iterable[Violation]) -> list[str]:
     """Each broken clause in a sentence."""
-    return [f"{INVALID}: {look(one.condition).label} on {one.setting}: {one.why}." for one in found]
+    return [f"{INVALID}: {style_of(one.condition).label} on {one.setting}: {one.why}." for one in found]

@@ -17,10 +17,10 @@ from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, ordered
 from hippo_core.results.criteria import Verdict
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import percent, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.verdicts import rivals_of_claims
+from hippo_core.results.verdicts import claims_by_rival
 from hippo_core.suites import suite_constants
 
 FILE = "figures/found.png"
@@ -97,7 +97,7 @@ def _compared(found: Sequence[HeadlineComparison]) -> str:
     """The first sentence: how the one side stands against the other, setting by setting."""
     paired = [lead for lead in found if not math.isnan(lead.difference)]
     if not paired:
-        alone = [f"{look(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in found[:NAMED]]
+        alone = [f"{style_of(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in found[:NAMED]]
         return f"{'; '.join(alone)}; {_no_rival(found)}." if alone else "Nothing was scored."
     if len(paired) == 1:
         [lead] = paired
@@ -122,7 +122,7 @@ def _no_rival(found: Sequence[HeadlineComparison]) -> str:
     asked = dict.fromkeys(name for lead in found for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
     if not asked:
         return "there is nothing to compare it with"
-    return f"not compared in this sentence, though asked too: {', '.join(look(name).label for name in ordered(asked))}"
+    return f"not compared in this sentence, though asked too: {', '.join(style_of(name).label for name in ordered(asked))}"
 
 
 def _sides(paired: Sequence[HeadlineComparison]) -> tuple[str, str]:
@@ -193,7 +193,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
             example = next(verdict.question for verdict in claims if verdict.verdict == name)
             parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words[name]} (“{example}”)")
     parts += [f"{counts['not judged']} could not be judged"] if counts["not judged"] else []
-    parts += [rivals] if (rivals := rivals_of_claims(map(vars, verdicts))) else []
+    parts += [rivals] if (rivals := claims_by_rival(map(vars, verdicts))) else []
     return "; ".join(parts) + "."
 
 
@@ -230,7 +230,7 @@ def legend(run: Run) -> list[dict[str, Any]]:
     lines, told = [], set[str]()
     for name in ordered(run.rows["condition"]):
         words = "The same, with this setting" if base(name) in told else described(base(name))
-        lines.append({"look": look(name), "label": look(name).label, "words": words})
+        lines.append({"look": style_of(name), "label": style_of(name).label, "words": words})
         told.add(base(name))
     return lines
 

@@ -11,7 +11,7 @@ import pandas as pd
 from hippo_core.protocols.questions.report.pages import TEMPLATES
 from hippo_core.protocols.questions.report.runs import RecordView, Run, not_listed
 from hippo_core.protocols.questions.report.tables import SIDE, sides
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.summaries import order_of
@@ -37,7 +37,7 @@ def _cell_page(cell: RecordView, rows: Frame, slug: str, record: str) -> str:
     split = "" if cell.split == "test" else f", {cell.split} worlds"
     return TEMPLATES.html(
         "items.html.j2",
-        title=f"{cell.setting}: {look(cell.condition).label}, {cell.regime}{split}",
+        title=f"{cell.setting}: {style_of(cell.condition).label}, {cell.regime}{split}",
         facts=f"{cell.model}, n={cell.n}, seed {cell.seed}. Chance {share(rows['chance'].mean())}.",
         record=record,
         slug=slug,
@@ -101,7 +101,7 @@ def shown_text(text: str) -> str:
 
 
 def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
-    columns = {side: f"{look(side[0]).label}, {side[1]}" for side in sides(rows)}
+    columns = {side: f"{style_of(side[0]).label}, {side[1]}" for side in sides(rows)}
     cells = run.cells_of(setting)
     where = {cell.record: cell.page for cell in cells}
     answers = {side: _answers(group, where) for side, group in rows.groupby(SIDE, sort=False)}

@@ -8,7 +8,7 @@ from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import Run, natural
 from hippo_core.protocols.questions.report.tables import SIDE, estimates, named, sides
 from hippo_core.results.conditions import ignores_window
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, listing, share, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.spoken import number_of
@@ -89,7 +89,7 @@ def cells(run: Run) -> list[dict[str, Any]]:
     return [
         {
             **{name: getattr(cell, name) for name in ("setting", "regime", "split", "n", "seed", "record")},
-            "condition": look(cell.condition).label,
+            "condition": style_of(cell.condition).label,
             "items": f"items/{cell.page}" if cell.setting in run.settings else "",
             "data": str(cell.meta.get("checksums", {}).get("data", NONE)),
             "config": str(cell.meta.get("config_hash", NONE)),

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from hippo_core.protocols.questions.report.runs import RecordView
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.report.pages import Templates
 
 TEMPLATES = Templates(Path(__file__).parent / "templates")
@@ -42,4 +42,4 @@ def _fragment(where: dict[str, str]) -> str:
 
 
 def _column(condition: str, regime: str) -> str:
-    return f"{look(condition).label}, {regime}"
+    return f"{style_of(condition).label}, {regime}"

@@ -9,7 +9,7 @@ from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.sweeps import Sweep, on_axis
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ignores_window, ordered
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.policies import ABSTAINED, POLICIES
@@ -43,7 +43,7 @@ def estimated(row: Row | None) -> dict[str, str]:
 
 def named(condition: str, regime: str) -> dict[str, Any]:
     """How a line of a table begins."""
-    return {"name": look(condition).label, "look": look(condition), "regime": regime}
+    return {"name": style_of(condition).label, "look": style_of(condition), "regime": regime}
 
 
 def primary(rows: Frame) -> str:
@@ -85,7 +85,7 @@ def _replaced(rows: Frame) -> set[str]:
 
 
 def _condition(name: str, regime: str, row: Row, means: Row, links: Links) -> dict[str, Any]:
-    words, style = estimated(row), look(name)
+    words, style = estimated(row), style_of(name)
     description = f"{style.label} {share(row['mean'])}, 95% interval {words['interval']}"
     return {
         "name": style.label,
@@ -183,7 +183,7 @@ def expected_ranges(rows: Frame, validation: Frame) -> list[dict[str, Any]]:
     lines = []
     for condition, regime, mean, (low, high) in warnings.expected(rows, validation):
         verdict = "not known" if low != low else "inside" if low - 1e-9 <= mean <= high + 1e-9 else "outside"
-        lines.append({"name": look(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
+        lines.append({"name": style_of(condition).label, "regime": regime, "em": share(mean), "range": span(low, high), "verdict": verdict})
     return lines
 
 

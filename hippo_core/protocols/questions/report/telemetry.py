@@ -6,7 +6,7 @@ from typing import Any
 from hippo_core.protocols.questions.report.runs import LISTED, Run
 from hippo_core.protocols.questions.report.tables import sides
 from hippo_core.results.conditions import condition_name, suite_position
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_metrics, records_with
@@ -32,7 +32,7 @@ def _own(run: Run) -> list[dict[str, Any]]:
         if own := read_metrics(record).get("own"):
             meta = read_meta(record)
             told = meta["parameters"]
-            name = look(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
+            name = style_of(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
             where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
             lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
     return sorted(lines, key=lambda line: (suite_position(line["place"]), line["name"], line["step"], line["seed"]))
@@ -49,7 +49,7 @@ def _recall(run: Run) -> list[dict[str, Any]]:
             rows = here[(here["condition"] == name) & (here["regime"] == regime)]
             means = rows.reindex(columns=list(MEANS)).mean()
             columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
-            line = {"place": setting, "name": look(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
+            line = {"place": setting, "name": style_of(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
             lines.append(line | {"delta_after_replay": _after_replay(here, name) if regime == "after_sleep" else NONE})
     return lines
 
@@ -70,7 +70,7 @@ def _prepared(run: Run, record: Path) -> dict[str, Any]:
     return {
         "step": step,
         "place": " · ".join(filter(None, [model, parameters["suite"], profile, split])),
-        "name": look(condition_name(parameters["preset"], ", ".join(parameters["overrides"]))).label,
+        "name": style_of(condition_name(parameters["preset"], ", ".join(parameters["overrides"]))).label,
         "n": count(parameters["n"]),
         "seed": parameters["seed"],
         "record": record.relative_to(run.folder).as_posix(),

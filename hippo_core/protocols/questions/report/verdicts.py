@@ -9,7 +9,7 @@ import pandas as pd
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import RecordView, Run
 from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
@@ -40,7 +40,7 @@ def claims(verdicts: Frame) -> Frame:
             line = {"about": about, "verdict": f"{row['mark']} {row['verdict']}"}
             line |= {"question": row["question"], "suite": one["suite"], "holds if": row["met_when"]}
             line |= {"value": row["value"], "95% interval": row["interval"], "n": row["n"], "worlds": row["worlds"], "p": row["p"]}
-            lines.append(line | {"compared": " against ".join(look(side).label for side in (one["a"], one["b"]) if side)})
+            lines.append(line | {"compared": " against ".join(style_of(side).label for side in (one["a"], one["b"]) if side)})
     return pd.DataFrame(lines)
 
 
@@ -106,7 +106,7 @@ def _row(verdict: Verdict, cells: list[RecordView], links: dict[str, Links], mar
     several = len({cell.seed for cell in cells}) > 1
     evidence = [
         {
-            "name": look(cell.condition).label + (f", seed {cell.seed}" if several else ""),
+            "name": style_of(cell.condition).label + (f", seed {cell.seed}" if several else ""),
             "items": f"items/{cell.page}",
             "record": cell.record,
         }
@@ -117,7 +117,7 @@ def _row(verdict: Verdict, cells: list[RecordView], links: dict[str, Links], mar
         "id": mark + verdict.id,
         "place": _scope(verdict),
         "paired": paired,
-        "sides": f"{look(verdict.a).label} alone right / {look(verdict.b).label} alone right" if paired else "",
+        "sides": f"{style_of(verdict.a).label} alone right / {style_of(verdict.b).label} alone right" if paired else "",
         "differing": _differing(verdict, cells, links) if paired else "",
         "cells": evidence,
         "n_cells": len(cells),

@@ -21,7 +21,7 @@ from hippo_core.protocols.questions.sweeps import sweeps as find
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures import drawing
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import listing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.pages import slug, write_pictures
@@ -103,7 +103,7 @@ def _drawings(run: Run, name: str, out: Path) -> list[dict[str, Any]]:
         question, pictures = kept(run.folder / cell.record)
         for number, picture in enumerate(pictures, 1):
             drawn = picture.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1).encode()
-            file, claim = f"figures/{slug(name)}_{slug(memory)}_{number}.svg", f"{look(cell.condition).label}, {picture.title.lower()}"
+            file, claim = f"figures/{slug(name)}_{slug(memory)}_{number}.svg", f"{style_of(cell.condition).label}, {picture.title.lower()}"
             write_pictures(out, {file: drawn})
             data = base64.b64encode(drawn).decode()
             views.append({"file": file, "claim": f"{claim}: {question}", "caption": picture.reading, "data": data})

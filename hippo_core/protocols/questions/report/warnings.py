@@ -7,7 +7,7 @@ from hippo_core.methods.presets import looks_of_presets, preset_names
 from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ignores_window, is_control, ordered, suite_position
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import percent, share
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.statistics.interval import expected_range, range_warning
@@ -23,7 +23,7 @@ def warnings(rows: Frame, validation: Frame) -> list[str]:
 
 
 def _named(row: Row) -> str:
-    return f"{look(row['condition']).label}, {row['regime']}"
+    return f"{style_of(row['condition']).label}, {row['regime']}"
 
 
 def _of_scores(table: Frame) -> Iterable[str]:
@@ -36,15 +36,15 @@ def _of_scores(table: Frame) -> Iterable[str]:
 def _of_answers(rows: Frame) -> Iterable[str]:
     for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
         if rate > REFUSALS:
-            yield f"{look(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
+            yield f"{style_of(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
     sides = rows.groupby(["condition", "regime"], sort=False)
     for (condition, regime), group in sides:
         if short := int((has_flag(group, "truncated") | (group["n_dropped"].fillna(0) > 0)).sum()):
             prompts = f"{short} of {len(group)} prompts were too long, so their oldest facts were left out"
-            yield f"{look(condition).label}, {regime}: {prompts}."
+            yield f"{style_of(condition).label}, {regime}: {prompts}."
     for (condition, regime), group in sides:
         if cut := int(has_flag(group, "cut").sum()):
-            yield f"{look(condition).label}, {regime}: {cut} of {len(group)} answers were cut by the limit of new tokens."
+            yield f"{style_of(condition).label}, {regime}: {cut} of {len(group)} answers were cut by the limit of new tokens."
 
 
 def _from_nowhere(table: Frame) -> Iterable[str]:
@@ -59,7 +59,7 @@ def _from_nowhere(table: Frame) -> Iterable[str]:
 
 def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
     for condition, regime, mean, limits in expected(rows, validation):
-        if warning := range_warning(f"{look(condition).label}, {regime}", mean, limits):
+        if warning := range_warning(f"{style_of(condition).label}, {regime}", mean, limits):
             yield warning + "."
 
 
@@ -103,7 +103,7 @@ def not_measured(run: Run) -> list[str]:
 def _gaps(rows: Frame) -> Iterable[str]:
     for setting, group in rows.groupby("setting", sort=False):
         if absent := ordered(set(rows["preset"]) - set(group["preset"])):
-            yield f"{setting}: no record of {', '.join(look(name).label for name in absent)}."
+            yield f"{setting}: no record of {', '.join(style_of(name).label for name in absent)}."
 
 
 def _models(rows: Frame) -> Iterable[str]:

@@ -10,7 +10,7 @@ from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ordered
-from hippo_core.results.figures.palette import look
+from hippo_core.results.figures.palette import style_of
 from tests.protocols.questions.report.test_report import Page
 from tests.results import fake_records
 
@@ -45,7 +45,7 @@ def test_models_and_world_sizes_are_told_apart_and_an_encoder_is_part_of_the_con
     rags = [name for name in ordered(rows["condition"]) if "rag" in name]
     told = ("rag_bm25", "rag_bm25 (k=5)", "rag_dense", "rag_dense (minilm)", "rag_hybrid (minilm)")
     assert rags == [f"baselines/{name}" for name in told]
-    assert len({look(name).colour for name in rags}) == 4  # a variant looks like its preset, another encoder does not
+    assert len({style_of(name).colour for name in rags}) == 4  # a variant looks like its preset, another encoder does not
 
 
 def test_the_best_rag_of_a_setting_has_a_published_encoder_or_none(two_models):

@@ -54,7 +54,7 @@ class Setup:
         """The same with one setting as it should be."""
         settings = {**self.settings, key: value}
         usual = load_preset(self.preset).of_step("test")
-        return replace(self, settings={name: one for name, one in settings.items() if usual.get(name, ...) != one})
+        return replace(self, settings={name: setting for name, setting in settings.items() if usual.get(name, ...) != setting})
 
     @property
     def stored(self) -> str:
@@ -81,7 +81,7 @@ class Scene:
         """The numbers under which a question's right facts are told."""
         if self.world is None or item is None:
             return ()
-        return tuple(str(place) for place, fact in enumerate(self.world.facts, start=1) if fact.id in item.gold_facts)
+        return tuple(str(number) for number, fact in enumerate(self.world.facts, start=1) if fact.id in item.gold_facts)
 
 
 def own_sentences(text: str) -> Scene:
@@ -129,7 +129,7 @@ class AnswerUplift:
     expected: str = ""
 
 
-class Bench:
+class Session:
     """Stores that are taught, by scene and by what they depend on, in temporary folders; models stay loaded. A model sleeps, not a store:
     what it has learnt stays in it, whatever is told or switched then."""
 
@@ -137,12 +137,12 @@ class Bench:
         self._memories: dict[tuple[str, str], LiveMemory] = {}
         self._opened: dict[tuple[Any, ...], OpenWorld] = {}
         self._models: dict[str, Any] = {}
-        self._learnt: dict[str, Consolidation] = {}
+        self._consolidations: dict[str, Consolidation] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="hippo-sleep-")
         self.decisions: list[TeachResult] = []
 
     def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
-        """Tell a scene to the store that a setup asks, unless it is told already: how many sentences are told so far. Left halfway, nothing
+        """Teach a scene to the store that a setup asks, unless it was before: yields how many sentences are taught. Left halfway, nothing
         of it stays."""
         key = (_digest(scene), setup.stored)
         if key in self._memories:
@@ -175,12 +175,12 @@ class Bench:
             raise LabError("type a question")
         for _ in self.teach(scene, setup):
             pass
-        learnt = self._learnt.get(setup.model) if asleep else None
-        learnt = learnt if learnt and learnt.fits(question) else None
-        with learnt.on() if learnt else nullcontext():
-            world = self._world(scene, setup, learnt.version if learnt else None)
+        consolidation = self._consolidations.get(setup.model) if asleep else None
+        consolidation = consolidation if consolidation and consolidation.fits(question) else None
+        with consolidation.on() if consolidation else nullcontext():
+            world = self._world(scene, setup, consolidation.version if consolidation else None)
             answer = world.ask(question, scene.suite.answer_budget if scene.suite else OWN_ANSWER_TOKENS, scene.gold(item), setup.recall)
-        return replace(answer, consolidated=learnt is not None)
+        return replace(answer, consolidated=consolidation is not None)
 
     def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> "OpenWorld":
         """A scene that is told, opened by the method. `version`: of what sleep has put into the model, which reads traces otherwise."""
@@ -198,14 +198,14 @@ class Bench:
         return self._opened[key]
 
     def _elsewhere(self, scene: Scene, setup: Setup) -> list[Trace]:
-        """What another scene's store holds, which is told first where it is not yet."""
+        """What another scene's store holds; the scene is taught first where it is not yet."""
         asked_about = self.decisions
         for _ in self.teach(scene, setup):
             pass
         self.decisions = asked_about
         return [replace(trace, world=scene.name) for trace in self._memories[_digest(scene), setup.stored].traces()]
 
-    def sleep(self, scene: Scene, setup: Setup, way: str, steps: int) -> Iterator[int]:
+    def sleep(self, scene: Scene, setup: Setup, update_rule: str, steps: int) -> Iterator[int]:
         """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
         the model is as it was."""
         from hippo_core.training.consolidation.lineage import Consolidation
@@ -213,15 +213,15 @@ class Bench:
         for _ in self.teach(scene, setup):
             pass
         memory = self._memories[_digest(scene), setup.stored]
-        learnt = self._learnt.get(setup.model) or Consolidation(memory.language_model, Path(self._folder.name) / setup.model)
-        self._learnt[setup.model] = learnt
-        yield from learnt.learn(memory.traces(), way, steps)
+        consolidation = self._consolidations.get(setup.model) or Consolidation(memory.language_model, Path(self._folder.name) / setup.model)
+        self._consolidations[setup.model] = consolidation
+        yield from consolidation.learn(memory.traces(), update_rule, steps)
         self._drop_consolidated()
 
     def wake(self, model: str) -> None:
         """Take out of a model what sleep has put into it."""
-        if model in self._learnt:
-            self._learnt[model].remove()
+        if model in self._consolidations:
+            self._consolidations[model].remove()
         self._drop_consolidated()
 
     def _drop_consolidated(self) -> None:
@@ -230,13 +230,13 @@ class Bench:
 
     def consolidated(self, model: str) -> "Consolidated | None":
         """What sleep has put into a model; None where there is nothing."""
-        return self._learnt[model].consolidated if model in self._learnt else None
+        return self._consolidations[model].consolidated if model in self._consolidations else None
 
     def uplift(self, scene: Scene, setup: Setup, question: str) -> AnswerUplift:
         """What sleep brought for a question."""
         item = scene.item(question)
         on, off = (replace(setup, recall=recall) for recall in (True, False))
-        memory, before = (self.ask(scene, one, question, item, asleep=False) for one in (on, off))
+        memory, before = (self.ask(scene, variant, question, item, asleep=False) for variant in (on, off))
         return AnswerUplift(question, memory, before, self.ask(scene, off, question, item), item.answers[0] if item else "")
 
     def pictures(self, scene: Scene, setup: Setup, answer: "Answer") -> Sequence[Picture]:
@@ -253,17 +253,17 @@ class Bench:
             for item in scene.world.items:
                 answer = self.ask(scene, setup, item.question, item)
                 score = score_item(scene.suite, scene.world, item, answer.text)["score"]
-                found = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
+                has_gold = {str(trace.id) for trace in answer.traces} >= set(scene.gold(item)) if item.gold_facts else None
                 about = {"item_id": item.id, "world": item.world, "rung": item.rung, "kind": item.kind, "question": item.question}
-                yield about | {"answer": " | ".join(item.answers), "pred": answer.text, "score": score, "found": found}
+                yield about | {"answer": " | ".join(item.answers), "pred": answer.text, "score": score, "found": has_gold}
 
     def close(self) -> None:
         """Let all stores go."""
         for memory in self._memories.values():
             memory.close()
-        for learnt in self._learnt.values():
-            learnt.remove()
-        self._memories, self._opened, self._learnt = {}, {}, {}
+        for consolidation in self._consolidations.values():
+            consolidation.remove()
+        self._memories, self._opened, self._consolidations = {}, {}, {}
         self._folder.cleanup()
 
 
@@ -295,7 +295,7 @@ def command(scene: Scene, setup: Setup, n: int, profile: str = "default") -> str
 
 def python(scene: Scene, setup: Setup, question: str, slept: "Consolidated | None" = None) -> str:
     """The lines of Python that do the same. `slept`: a sleep on the scene that the model is to have had."""
-    texts = "\n".join(f"    {one.statement.text!r}," for one in scene.observations)
+    texts = "\n".join(f"    {observation.statement.text!r}," for observation in scene.observations)
     settings = f", settings={dict(setup.settings)!r}" if setup.settings else ""
     sleep = f"memory.sleep(consolidate={slept.way!r}, steps={slept.steps})\n" if slept else ""
     return (

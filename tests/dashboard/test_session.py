@@ -7,7 +7,7 @@ from inspect import signature
 import pandas as pd
 import pytest
 
-from hippo_core.dashboard.bench import Bench, Setup, command, own_sentences, paired, python, scenes_of, upload
+from hippo_core.dashboard.session import Session, Setup, command, own_sentences, paired, python, scenes_of, upload
 from hippo_core.errors import LabError
 from hippo_core.live.asking import OpenWorld
 from hippo_core.methods.base import Observation
@@ -21,10 +21,10 @@ QUESTION = "Where did Anna leave the bicycle?"
 
 
 @pytest.fixture(scope="module")
-def bench():
-    bench = Bench()
-    yield bench
-    bench.close()
+def session():
+    session = Session()
+    yield session
+    session.close()
 
 
 def test_a_setting_of_the_recall_asks_the_same_store_and_one_of_the_key_a_new_one():
@@ -41,29 +41,29 @@ def test_a_setting_that_is_as_the_preset_has_it_is_none():
         _ = Setup().changed("k", 0).loaded
 
 
-def test_the_answer_follows_the_sentences_and_the_switch(bench):
-    assert str(bench.ask(own_sentences(SENTENCES), Setup(), QUESTION)) == "station"
-    assert str(bench.ask(own_sentences(SENTENCES.replace("station", "museum")), Setup(), QUESTION)) == "museum"
-    empty = bench.ask(own_sentences(SENTENCES), Setup().changed("control", "empty"), QUESTION)
+def test_the_answer_follows_the_sentences_and_the_switch(session):
+    assert str(session.ask(own_sentences(SENTENCES), Setup(), QUESTION)) == "station"
+    assert str(session.ask(own_sentences(SENTENCES.replace("station", "museum")), Setup(), QUESTION)) == "museum"
+    empty = session.ask(own_sentences(SENTENCES), Setup().changed("control", "empty"), QUESTION)
     assert (str(empty), empty.traces) == ("unknown", ())
 
 
-def test_an_answer_about_ones_own_sentences_has_the_room_of_a_live_memory(bench, monkeypatch):
-    rooms, answered = [], OpenWorld.ask
+def test_an_answer_about_ones_own_sentences_has_the_room_of_a_live_memory(session, monkeypatch):
+    budgets, answered = [], OpenWorld.ask
     monkeypatch.setattr(
-        OpenWorld, "ask", lambda world, question, tokens, *more: rooms.append(tokens) or answered(world, question, tokens, *more)
+        OpenWorld, "ask", lambda world, question, tokens, *more: budgets.append(tokens) or answered(world, question, tokens, *more)
     )
-    bench.ask(own_sentences(SENTENCES), Setup(), QUESTION)
+    session.ask(own_sentences(SENTENCES), Setup(), QUESTION)
     [scene, *_] = scenes_of("episodic", 5)
-    bench.ask(scene, Setup(), QUESTION)
-    assert rooms == [signature(answered).parameters["tokens"].default, get_suite("episodic").answer_budget]
+    session.ask(scene, Setup(), QUESTION)
+    assert budgets == [signature(answered).parameters["tokens"].default, get_suite("episodic").answer_budget]
 
 
-def test_all_questions_give_the_numbers_of_a_run(bench, tmp_path):
+def test_all_questions_give_the_numbers_of_a_run(session, tmp_path):
     suite, drawn = get_suite("episodic"), list(worlds("episodic", "default", 20))
     scenes = scenes_of("episodic", 20)
-    rows = list(bench.ask_all(scenes, Setup()))
-    before = list(bench.ask_all(scenes, Setup().changed("control", "empty")))
+    rows = list(session.ask_all(scenes, Setup()))
+    before = list(session.ask_all(scenes, Setup().changed("control", "empty")))
     preset = load_preset("memory/hei_nw")
     from hippo_core.models.load import load
     from hippo_core.models.spec import load_spec
@@ -82,32 +82,32 @@ def test_all_questions_give_the_numbers_of_a_run(bench, tmp_path):
     assert isinstance(differing, pd.DataFrame)
 
 
-def test_controls_that_read_labels_need_a_world(bench):
+def test_controls_that_read_labels_need_a_world(session):
     scene = own_sentences(SENTENCES)
     for control, words in (("oracle", "right facts"), ("shuffled", "second world")):
         with pytest.raises(LabError, match=words):
-            bench.ask(scene, Setup().changed("control", control), QUESTION)
+            session.ask(scene, Setup().changed("control", control), QUESTION)
     world = scenes_of("episodic", 20)[0]
     item = world.world.items[0]
-    shown = bench.ask(world, Setup().changed("control", "oracle"), item.question, item).traces
+    shown = session.ask(world, Setup().changed("control", "oracle"), item.question, item).traces
     assert tuple(str(trace.id) for trace in shown) == world.gold(item)
-    other = bench.ask(world, Setup().changed("control", "shuffled"), item.question, item).traces
+    other = session.ask(world, Setup().changed("control", "shuffled"), item.question, item).traces
     assert not {trace.text for trace in other} & {fact.text for fact in world.world.facts}
 
 
-def test_a_scene_that_is_left_halfway_keeps_nothing(bench):
+def test_a_scene_that_is_left_halfway_keeps_nothing(session):
     scene = own_sentences("\n".join(f"Person {number} has a lamp." for number in range(200)))
-    telling = bench.teach(scene, Setup(preset="baselines/rag_bm25"))
-    assert next(telling) < 200
-    telling.close()
-    assert not [key for key in bench._memories if key[0] == f"{scene.name} {hash(scene.observations)}"]
+    teaching = session.teach(scene, Setup(preset="baselines/rag_bm25"))
+    assert next(teaching) < 200
+    teaching.close()
+    assert not [key for key in session._memories if key[0] == f"{scene.name} {hash(scene.observations)}"]
 
 
-def test_the_python_lines_give_the_same_answer(bench):
+def test_the_python_lines_give_the_same_answer(session):
     scene, setup = own_sentences(SENTENCES), Setup().changed("episodic.use_completion", "hopfield")
     lines = python(scene, setup, QUESTION)
     printed = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True).stdout.splitlines()
-    answer = bench.ask(scene, setup, QUESTION)
+    answer = session.ask(scene, setup, QUESTION)
     assert printed[0] == str(answer)
     assert printed[1] == answer.why
 
@@ -128,7 +128,7 @@ def test_a_file_is_text_and_not_too_large():
         upload("a.txt", b"a" * 100, most=10)
 
 
-def test_what_a_teller_knows_reaches_the_memory(bench):
+def test_what_a_teller_knows_reaches_the_memory(session):
     world = scenes_of("episodic", 5)[0].world
-    told = [Observation.of(fact) for fact in world.facts]
-    assert [one.told["context_key"] for one in told] == [fact.context_key for fact in world.facts]
+    observations = [Observation.of(fact) for fact in world.facts]
+    assert [observation.told["context_key"] for observation in observations] == [fact.context_key for fact in world.facts]

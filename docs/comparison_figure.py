@@ -1,4 +1,4 @@
-"""Two sides beside each other, a line for each thing that is asked: how many answers of each are right, and what a question costs."""
+"""Two conditions beside each other, a line for each kind of question: the share of right answers of each, and what a question costs."""
 
 import textwrap
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from hippo_core.results.figures.drawing import STYLE, Margins, grid, png, room
+from hippo_core.results.figures.drawing import STYLE, Margins, grid, png, text_width
 from hippo_core.results.figures.palette import QUIET, RULE
 from hippo_core.results.formatting import missing, share, span
 
-LOOKS = (("#a33b00", "o"), ("#4f6a5b", "D"))  # of the two sides: colour and marker
+COLOUR_AND_MARKER = (("#a33b00", "o"), ("#4f6a5b", "D"))  # of the two conditions
 LINE, WORDS = 0.62, 34  # inches of a line; letters of its name abreast
-APART = 0.15  # half of what lies between the two sides of a line
+APART = 0.15  # half of what lies between the two markers of a line
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,19 @@ class PlotSide:
     cost: str = ""
 
 
-def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> bytes:
-    """The figure as PNG. `names`: of the two sides; `lines`: what is asked, and a side each."""
+def comparison_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> bytes:
+    """The figure as PNG. `names`: of the two conditions; `lines`: what is asked, and a side for each condition."""
     asked = [textwrap.fill(name, WORDS) for name, _ in lines]
     costs = [side.cost for _, sides in lines for side in sides if side.cost]
-    margins = Margins(room((part for name in asked for part in name.split("\n")), 10) + 0.25, room(costs, 9) + 0.3, foot=0.5, head=0.34)
+    margins = Margins(
+        text_width((part for name in asked for part in name.split("\n")), 10) + 0.25, text_width(costs, 9) + 0.3, foot=0.5, head=0.34
+    )
     figure, [panel] = grid(title, 1, 1, LINE * len(lines) + margins.foot, margins)
     with matplotlib.rc_context(STYLE):
         for height, (_, sides) in enumerate(lines):
             panel.axhline(height + 0.5, color=RULE, linewidth=0.6, zorder=0)
-            for place, side in enumerate(sides):
-                _side(panel, height + (2 * place - 1) * APART, side, *LOOKS[place])
+            for index, side in enumerate(sides):
+                _draw_side(panel, height + (2 * index - 1) * APART, side, *COLOUR_AND_MARKER[index])
         panel.set(xlim=(-0.02, 1.02), ylim=(len(lines) - 0.5, -0.5), xticks=[0, 0.5, 1], yticks=range(len(lines)))
         panel.set_xticklabels(["0", "0.5", "1"])
         panel.set_yticklabels(asked, fontsize=10)
@@ -47,7 +49,7 @@ def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Se
         panel.set_xlabel("share of answers right", fontsize=10)
         marks = [
             Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=7, label=name)
-            for name, (colour, marker) in zip(names, LOOKS, strict=True)
+            for name, (colour, marker) in zip(names, COLOUR_AND_MARKER, strict=True)
         ]
         at = (0.005, panel.get_position().y1 + 0.3 / figure.get_figheight())
         figure.legend(handles=marks, loc="upper left", bbox_to_anchor=at, ncols=2, frameon=False, fontsize=10, handletextpad=0.1)
@@ -58,14 +60,14 @@ def sides_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Se
 
 def described(names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> str:
     """What the figure shows, in words: they lie in its file, so that one can see of which numbers it was drawn."""
-    return "\n".join(f"{asked}: {'; '.join(_words(*one) for one in zip(names, sides, strict=True))}" for asked, sides in lines)
+    return "\n".join(f"{asked}: {'; '.join(_words(*pair) for pair in zip(names, sides, strict=True))}" for asked, sides in lines)
 
 
 def _words(name: str, side: PlotSide) -> str:
     return f"{name} {share(side.value)} ({span(side.low, side.high)}) {side.cost}".rstrip()
 
 
-def _side(panel: Axes, height: float, side: PlotSide, colour: str, marker: str) -> None:
+def _draw_side(panel: Axes, height: float, side: PlotSide, colour: str, marker: str) -> None:
     if side.value is None:
         return
     if not missing(side.low):

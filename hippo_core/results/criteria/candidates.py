@@ -1,4 +1,4 @@
-"""Whose rows stand for a side of a criterion: those of its preset, or of the best one of its group."""
+"""The rows of a condition that a criterion compares: those of its preset, or of the best preset of its group."""
 
 import math
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.results.conditions import ignores_window
-from hippo_core.results.criteria.criterion import Criteria, Criterion, Side, Where
+from hippo_core.results.criteria.criterion import Condition, Criteria, Criterion, Where
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
-from hippo_core.results.summaries import OWN_VECTORS, rivals
+from hippo_core.results.summaries import OWN_VECTORS, allowed_rivals
 
 VALIDATION_WORLDS = 16  # by which a rival may be chosen; with fewer it is the highest on test worlds, which is harder to beat
 
@@ -25,7 +25,7 @@ class NotAsked(NotJudged):
 
 
 class Pool:
-    """The rows of one model, looked up by what a side names. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
+    """The rows of one model, looked up by condition. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
 
     def __init__(self, rows: Frame) -> None:
         named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
@@ -36,18 +36,18 @@ class Pool:
         self._row_numbers = rows.groupby([*named, *texts], sort=False).indices
         self._frames: dict[tuple, Frame] = {}
 
-    def of(self, criterion: Criterion, side: Side) -> Frame:
-        """A side's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
-        regime = side.regime or criterion.regime
-        here = self._in_regime(criterion, side, regime)
-        if not len(here) and regime == "immediate" and ignores_window(side.preset):
-            here = self._in_regime(criterion, side, "delayed")
+    def of(self, criterion: Criterion, condition: Condition) -> Frame:
+        """A condition's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
+        regime = condition.regime or criterion.regime
+        here = self._in_regime(criterion, condition, regime)
+        if not len(here) and regime == "immediate" and ignores_window(condition.preset):
+            here = self._in_regime(criterion, condition, "delayed")
         return here
 
-    def _in_regime(self, criterion: Criterion, side: Side, regime: str) -> Frame:
-        fields = (criterion.suites[0], criterion.profiles[0], regime, side.preset, side.stage, side.step)
-        key = (*fields, criterion.worlds[0], side.overrides, (side.encoder or "own").replace("own", ""))
-        if key not in self._row_numbers and not side.encoder and not side.preset.startswith("baselines/"):
+    def _in_regime(self, criterion: Criterion, condition: Condition, regime: str) -> Frame:
+        fields = (criterion.suites[0], criterion.profiles[0], regime, condition.preset, condition.stage, condition.step)
+        key = (*fields, criterion.worlds[0], condition.overrides, (condition.encoder or "own").replace("own", ""))
+        if key not in self._row_numbers and not condition.encoder and not condition.preset.startswith("baselines/"):
             key = (*key[:-1], "minilm")  # a memory's encoder is what it was run with; a rag's is the rag
         if (key, criterion.where) not in self._frames:
             mine = self.rows.iloc[self._row_numbers.get(key, [])]
@@ -59,12 +59,12 @@ class Pool:
 
 @dataclass(frozen=True)
 class Pick:
-    """The one of `options` that stands for a side, its rows, and whether validation worlds chose it. `shows`: the share of the gold facts
-    that it shows there; NaN where nothing says so."""
+    """The one of `options` that is chosen for a condition, its rows, and whether validation worlds chose it. `shows`: the share of
+    the gold facts that it shows there; NaN where nothing says so."""
 
     rows: pd.DataFrame
-    side: Side
-    options: Sequence[Side]
+    condition: Condition
+    options: Sequence[Condition]
     by_validation: bool
     shows: float = math.nan
 
@@ -76,8 +76,8 @@ class Pick:
     def remarks(self, group: str) -> list[str]:
         """What a reader must know of the pick from a group."""
         choice = "chosen on validation worlds" if self.by_validation else f"the highest of {self.among} on test worlds"
-        own = any(one.encoder == "own" for one in self.options)
-        return [f"{group} is {self.side}, {choice}", *([OWN_VECTORS] if own else [])]
+        own = any(option.encoder == "own" for option in self.options)
+        return [f"{group} is {self.condition}, {choice}", *([OWN_VECTORS] if own else [])]
 
 
 def because(criterion: Criterion, reason: str) -> str:
@@ -85,18 +85,18 @@ def because(criterion: Criterion, reason: str) -> str:
     return f"{reason}; needs {criterion.needs}" if criterion.needs else reason
 
 
-def options_of(criteria: Criteria, criterion: Criterion, side: Side, pool: Pool) -> list[Side]:
-    """The sides with rows that may stand for a side: itself, or the members of its group. Raises NotAsked where there are none."""
-    there = [one for one in criteria.members(side) if len(pool.of(criterion, one))]
-    if not there:
-        raise NotAsked(because(criterion, f"no rows of {side}"))
-    return rivals(there, [one.encoder for one in there])
+def options_of(criteria: Criteria, criterion: Criterion, condition: Condition, pool: Pool) -> list[Condition]:
+    """The conditions that may be chosen: this one, or the members of its group, where they have rows. NotAsked where none has."""
+    members = [member for member in criteria.members(condition) if len(pool.of(criterion, member))]
+    if not members:
+        raise NotAsked(because(criterion, f"no rows of {condition}"))
+    return allowed_rivals(members, [member.encoder for member in members])
 
 
-def pick(criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, validation: Pool) -> Pick:
+def pick(criterion: Criterion, condition: Condition, options: Sequence[Condition], pool: Pool, validation: Pool) -> Pick:
     """The best of the options, of equals the first: of rags by validation worlds, else by the mean on the rows, of the score for costs."""
-    tables = [pool.of(criterion, one) for one in options]
-    chosen = _by_validation(criterion, options, validation) if side.preset.startswith("best_rag") else None
+    tables = [pool.of(criterion, option) for option in options]
+    chosen = _by_validation(criterion, options, validation) if condition.preset.startswith("best_rag") else None
     best = _highest(tables, "score" if criterion.ratio else criterion.metric) if chosen is None else chosen  # never the dearest
     shows = math.nan
     if chosen is not None:
@@ -107,10 +107,10 @@ def pick(criterion: Criterion, side: Side, options: Sequence[Side], pool: Pool, 
     return Pick(tables[best], options[best], options, chosen is not None, shows)
 
 
-def _by_validation(criterion: Criterion, options: Sequence[Side], validation: Pool) -> int | None:
+def _by_validation(criterion: Criterion, options: Sequence[Condition], validation: Pool) -> int | None:
     """The option with the highest score on all validation worlds of the suite; None where one of them has too few worlds."""
-    whole = criterion.model_copy(update={"where": Where()})
-    tables = [validation.of(whole, one) for one in options]
+    unfiltered = criterion.model_copy(update={"where": Where()})
+    tables = [validation.of(unfiltered, option) for option in options]
     metric = criterion.metric if criterion.metric in SCORES else "score"
     worlds = [len(table[["seed", "world"]].drop_duplicates()) for table in tables]
     return _highest(tables, metric) if all(count >= VALIDATION_WORLDS for count in worlds) else None
