@@ -80,9 +80,7 @@ class Course:
             self.learn(place)
             self.method.end(place.phase)
             rows = place.rows + self.examined(place, place.phase + 1)
-            last = (
-                pd.DataFrame(rows[-len(self.everyone) * len(self.corpus.tasks) :]).groupby("task", sort=False)["accuracy"].mean().to_dict()
-            )
+            last = pd.DataFrame(rows[-len(self.everyone) * len(self.corpus.tasks) :]).groupby("task", sort=False)["accuracy"].mean()
             shares = ", ".join(f"{task} {share:.2f}" for task, share in last.items())
             self.say(f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}")
             place = self.arrived(place.phase + 1, rows)
