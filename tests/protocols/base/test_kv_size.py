@@ -3,7 +3,7 @@
 import pytest
 
 from hippo_core.evaluation.run import answer
-from hippo_core.lab.cli.grid_commands import _say_kv
+from hippo_core.lab.cli.grid_commands import _print_kv_size
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.kv_storage import KVStorage
@@ -59,7 +59,7 @@ def test_where_nobody_knows_it_is_the_limit(monkeypatch):
 
 def test_a_grid_says_it_in_a_line(capsys):
     cells = [cell for cell in expand("smoke", selection=Selection(only=("memory/hei_nw",))).cells if "episodic memory/hei_nw" in cell.label]
-    _say_kv(cells)
+    _print_kv_size(cells)
     assert capsys.readouterr().out.startswith("keys and values: at most ")
-    _say_kv([])
+    _print_kv_size([])
     assert capsys.readouterr().out == ""

@@ -11,7 +11,7 @@ import pytest
 
 from hippo_core.delivery import load_delivery
 from hippo_core.errors import LabError
-from hippo_core.evaluation.run import COLUMNS, _found, _recalled_texts, answer
+from hippo_core.evaluation.run import COLUMNS, _has_all_gold, _recalled_texts, answer
 from hippo_core.evaluation.table import asked_metrics, has_flag
 from hippo_core.methods.base import Method, Retrieved
 from hippo_core.methods.presets import load_preset, preset_names
@@ -70,8 +70,8 @@ def test_facts_are_found_where_all_gold_ones_or_what_tells_them_again_are_shown(
     item = Item("q", "w", "Where?", ("here",), ("f1", "f2"), "own", retold={"f3": "f2"})
     shown = {name: Trace("w", name, name, time=1, id=1) for name in ("f1", "f2", "f3", "f4")}
     cases = {("f1", "f2"): 1, ("f4", "f3", "f1"): 1, ("f1", "f4"): 0, ("f2", "f3"): 0, (): 0}
-    assert {names: _found([shown[name] for name in names], item) for names in cases} == cases
-    assert np.isnan(_found([], dataclasses.replace(item, gold_facts=())))
+    assert {names: _has_all_gold([shown[name] for name in names], item) for names in cases} == cases
+    assert np.isnan(_has_all_gold([], dataclasses.replace(item, gold_facts=())))
 
 
 def test_recalled_texts_have_the_scores_of_their_own_traces():
