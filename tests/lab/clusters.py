@@ -33,7 +33,7 @@ class Cluster:
         """A worker whose checkout is the lab at `place`; returns its process."""
         local = str(self.folder / f"worker-{len(self.processes)}")
         fixed = ("--scheduler-file", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", local)
-        return self._run("worker", *fixed, *words, place=lab_dir)
+        return self._run("worker", *fixed, *words, lab_dir=lab_dir)
 
     def _client(self):
         from distributed import Client  # a second of imports
