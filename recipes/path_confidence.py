@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from hippo_core.files import read_sealed, require_checkout, root, write_sealed
-from hippo_core.methods.composite import SURE
+from hippo_core.methods.composite import CONFIDENCE_THRESHOLD
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, VERSIONS, regime
@@ -114,7 +114,9 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     and sure, "unknown", and how many there are."""
     rows = pd.DataFrame([{"kind": one.kind, "answerable": one.answerable, "right": one.right} for one in of])
     sure = pd.Series([function.of(one.evidence) for one in of])
-    rows = rows.assign(kept=rows["right"] & (sure >= UNKNOWN_BELOW), sure=rows["right"] & (sure >= SURE), unknown=sure < UNKNOWN_BELOW)
+    rows = rows.assign(
+        kept=rows["right"] & (sure >= UNKNOWN_BELOW), sure=rows["right"] & (sure >= CONFIDENCE_THRESHOLD), unknown=sure < UNKNOWN_BELOW
+    )
     grouped: Frame = rows.groupby(["kind", "answerable"], sort=False)
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
 
@@ -153,7 +155,7 @@ def events(n_questions: int = 120) -> Iterator[JudgedPath]:
 def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
     """A step's statement with each other one of its name; those are of one matter that have the same in these slots."""
     own = world.facts[step.number].slots
-    for other, evidence in search.rivals(step, likely):
+    for other, evidence in search.competing_steps(step, likely):
         slots = world.facts[other.number].slots
         yield JudgedPath(kind, evidence, all(slots[name] == own[name] for name in matter), True)
 

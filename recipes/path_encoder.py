@@ -85,7 +85,7 @@ def contrasted(model: PathEncoder, of: Contrast) -> tuple[Tensor, Tensor, Tensor
     """How like each hop is to each statement, read from its first name to its second and back [H, S, 2]; and of each hop the number of its
     own statement, and 1 where it leads back over it."""
     said, (vectors, words) = model.read(of.statements), model.ask(of.hops)
-    alike = model.alike(words, [one.words for one in said])
+    alike = model.similarity(words, [one.words for one in said])
     leads = [one.leads() for one in said]
     ways = torch.stack([torch.stack([lead[0, 1], lead[1, 0]]) for lead in leads])
     likes = torch.einsum("hw,sdw->hsd", vectors, ways) + alike[..., None]
@@ -106,7 +106,7 @@ def likes(model: PathEncoder, lesson: Lesson, said: Sequence[EncodedStatement]) 
     standing = torch.tensor([FALLEN * (role_of(one, fact) in NOT_STANDING) for fact, names in told for one in names])
     standing = torch.cat([(of[:, None] + of[None]).flatten() for of in standing.split(sizes)])
     vectors, words = model.ask([hop for question in lesson.questions for hop in question.hops])
-    alike = model.alike(words, [one.words for one in said])
+    alike = model.similarity(words, [one.words for one in said])
     of = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size**2)])
     found = (vectors @ table.T + alike[:, of] + standing).split([len(one.hops) for one in lesson.questions])
     return found, [0, *accumulate(size**2 for size in sizes)], sizes

@@ -171,8 +171,8 @@ def plain(marker: Marker, random: Random) -> Raw:
 def _raw(text: str, spans: Spans, roles: Mapping[str, int], told: str | None, marker: Marker, random: Random) -> Raw:
     """A text with its names (from, to, which), what each is, and how it is told; a tenth are written without capitals."""
     [marked] = marker.unmarked([text.lower() if random.random() < 0.1 and len(text.lower()) == len(text) else text])
-    inside = [next(((start, name) for start, end, name in spans if start <= place < end), None) for place in marked.places]
-    labels = tuple(0 if one is None else 1 if place == one[0] else 2 for place, one in zip(marked.places, inside, strict=True))
+    inside = [next(((start, name) for start, end, name in spans if start <= place < end), None) for place in marked.starts]
+    labels = tuple(0 if one is None else 1 if place == one[0] else 2 for place, one in zip(marked.starts, inside, strict=True))
     of = tuple(-100 if one is None or told is None else roles[one[1]] for one in inside)
     return Raw(marked, labels, of, -100 if told is None else KINDS.index(told))
 

@@ -33,14 +33,14 @@ def marked(texts: Sequence[Text], marker: Marker) -> tuple[list[Marked], list[li
         spans.append((text.text, [(start, end, numbers[place]) for start, end, place in text.marks]))
     made = marker(spans)
     return made, [
-        [one.places.index(start) for start, _ in text.turns if start in one.places] for text, one in zip(texts, made, strict=True)
+        [one.starts.index(start) for start, _ in text.turns if start in one.starts] for text, one in zip(texts, made, strict=True)
     ]
 
 
 def named(text: Text, one: Marked) -> list[int]:
     """Whether each piece of a text whose names are not marked begins the name of a place (1), is of one (2), or of none (0)."""
-    of = [next(((start, end) for start, end, _ in text.spans if start <= place < end), None) for place in one.places]
-    return [0 if span is None or place < 0 else 1 if place == span[0] else 2 for place, span in zip(one.places, of, strict=True)]
+    of = [next(((start, end) for start, end, _ in text.spans if start <= place < end), None) for place in one.starts]
+    return [0 if span is None or place < 0 else 1 if place == span[0] else 2 for place, span in zip(one.starts, of, strict=True)]
 
 
 def says_of(text: Text) -> list[tuple[int, int, int]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hippo_core.store import Identity
 
 Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
-SURE = 0.5  # a confidence from which on a part comes first
+CONFIDENCE_THRESHOLD = 0.5  # a confidence from which on a part comes first
 
 
 class ConfidenceCalibration(SettingsModel):
@@ -181,7 +181,7 @@ class Composite(Memory):
 
         def retrieve(query: Query) -> Retrieved:
             steps = by_steps(query, put, answered)
-            best = max((number for number, one in enumerate(steps.retrieved) if (one.confidence or 0.0) >= SURE), default=0)
+            best = max((number for number, one in enumerate(steps.retrieved) if (one.confidence or 0.0) >= CONFIDENCE_THRESHOLD), default=0)
             asked = steps.at(best)
             return replace(asked, columns={**asked.columns, "inner_questions": float(best)})
 
@@ -217,7 +217,7 @@ def merge_rankings(brought: Sequence[Retrieved], k: int, columns: Mapping[str, f
     memory is shown whole and alone. Costs add up; the confidence is the largest that one says.
     """
     by_trust = sorted((one for one in brought if one.confidence is not None), key=lambda one: one.confidence or 0.0, reverse=True)
-    sure = [one for one in by_trust if (one.confidence or 0.0) >= SURE] or by_trust[:1]
+    sure = [one for one in by_trust if (one.confidence or 0.0) >= CONFIDENCE_THRESHOLD] or by_trust[:1]
     first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
     interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
     ranking = tuple(_facts([*first, *interleaved]))

@@ -25,7 +25,7 @@ from hippo_core.store.trace import Decision, Trace
 if TYPE_CHECKING:
     from hippo_core.methods.relational.graph import Graph, Listen
     from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
-    from hippo_core.methods.relational.likeness import Likeness
+    from hippo_core.methods.relational.likeness import TextSimilarity
     from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
@@ -102,10 +102,10 @@ class SgcRss(Memory):
             begin, query = time.perf_counter(), kept(query)
             taught = set(query.taught)
             paths = search.best(query.text, {number for number, trace in enumerate(traces) if trace.source in taught})
-            found = [traces[number] for path in paths for number in path.statements]
+            path_traces = [traces[number] for path in paths for number in path.statements]
             order = episodic.order(index, query).positions if query.taught else ()
             others = [index.passages[query.taught[position]] for position in order]
-            ranking = tuple({trace.id: trace for trace in (*found, *others)}.values())
+            ranking = tuple({trace.id: trace for trace in (*path_traces, *others)}.values())
             best = paths[0] if paths else None
             by = search.of(best) if best else search
             shown = tuple(traces[number] for number in best.statements) if best else self._likest(query.text, others)
@@ -125,30 +125,30 @@ class SgcRss(Memory):
         return retrieve
 
     @cached_property
-    def alike(self) -> "Likeness":
+    def similarity(self) -> "TextSimilarity":
         """How alike words are, with the vectors of those that were met."""
-        from hippo_core.methods.relational.likeness import Likeness, Meaning
+        from hippo_core.methods.relational.likeness import Meaning, TextSimilarity
 
-        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
+        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else TextSimilarity()
 
     def search(self, traces: Sequence[Trace]) -> "Search | LearnedSearch | EitherSearch":
         """What finds paths among these traces."""
         from hippo_core.methods.relational.graph import Graph
 
-        relational, found = self.settings.relational, self.settings.relational.search
+        relational, settings = self.settings.relational, self.settings.relational.search
         self._graph = (self._graph or Graph(listen=self._listening())).follow(traces)
         patterns = None
         if relational.reading != "learned":
             from hippo_core.methods.relational.paths import Search
 
-            patterns = Search(self._graph, self.alike, relational.resolve, found.hops, found.beam, encoder=self.settings.encoder)
+            patterns = Search(self._graph, self.similarity, relational.resolve, settings.hops, settings.beam, encoder=self.settings.encoder)
         if patterns and not self.settings.fitted:
             return patterns
         from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 
         key = [(trace.id, trace.text, trace.payload) for trace in traces]
         if self._learned is None or self._learned[0] != key:
-            self._learned = key, LearnedSearch(self._reader, self._graph, relational.resolve, found.hops, found.beam)
+            self._learned = key, LearnedSearch(self._reader, self._graph, relational.resolve, settings.hops, settings.beam)
         return EitherSearch(patterns, self._learned[1]) if patterns else self._learned[1]
 
     @property
@@ -178,12 +178,12 @@ class SgcRss(Memory):
 
     def _likest(self, question: str, ranking: Sequence[Trace]) -> tuple[Trace, ...]:
         """The `k` best of a ranking, of several versions of a fact the one that holds where the fitted reader says which that is."""
-        places = range(len(ranking))
+        order = range(len(ranking))
         if self.settings.fitted:
             from hippo_core.methods.relational.versions import current_first
 
-            places, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
-        return in_order([ranking[place] for place in places[: self.settings.k]])
+            order, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
+        return in_order([ranking[position] for position in order[: self.settings.k]])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.likeness import TextSimilarity
 from hippo_core.methods.relational.mentions import Mention
 
 CUT = re.compile(r"\s+(?=(?:the|a|an|which|what|who|whom|whose|where|when|that)\b)", re.IGNORECASE)
@@ -27,8 +27,8 @@ class Clauses:
     many statements the parts ask for. `named`: the name where it begins, one of `names`.
     """
 
-    def __init__(self, question: str, named: Mention, names: Sequence[Mention], alike: Likeness) -> None:
-        self.alike = alike
+    def __init__(self, question: str, named: Mention, names: Sequence[Mention], similarity: TextSimilarity) -> None:
+        self.similarity = similarity
         before = [part for part in CUT.split(blank(question, names, 0, named.start)) if part][::-1]
         behind = re.sub(r"^['’]s?\b", "", blank(question, names, named.end, len(question))).strip(" ?.!")
         self.hops = hops_of(before)
@@ -51,11 +51,11 @@ class Clauses:
         new = [number for number in remainders if number not in self._tables]
         if not new:
             return
-        alike = self.alike.texts(self.texts, [remainders[number] for number in new])
+        similarities = self.similarity.texts(self.texts, [remainders[number] for number in new])
         for column, number in enumerate(new):
             table = self._tables[number] = np.full((self.size, self.size), NONE)
             for state, following, text in self.steps:
-                table[state, following] = alike[text, column]
+                table[state, following] = similarities[text, column]
 
     def begin(self) -> np.ndarray:
         """The worth of each state before the first statement, [S]."""

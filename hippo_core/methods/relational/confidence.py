@@ -25,14 +25,18 @@ def fitted(reader: str) -> dict[bool, Confidence]:
     path = root() / FILE
     try:
         of = read_sealed(path, ANEW)["fitted"][reader]
-        return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False) if regime(one) in of}
+        return {
+            by_patterns: Confidence(of[regime(by_patterns)]["weights"], of[regime(by_patterns)]["bias"])
+            for by_patterns in (True, False)
+            if regime(by_patterns) in of
+        }
     except (KeyError, TypeError):
         raise LabError(f"{path} has no confidence of paths with the reader {reader}; fit it again: `{FIT}`") from None
 
 
 @cache
 def same_matter(use: str = MATTER) -> Confidence:
-    """How likely two statements of one name are of the same matter (`PathSearch.rivals`). LabError where nothing was fitted."""
+    """How likely two statements of one name are of the same matter (`PathSearch.competing_steps`). LabError where nothing was fitted."""
     path = root() / FILE
     try:
         of = read_sealed(path, ANEW)["fitted"][use][use]

@@ -58,7 +58,7 @@ def folded(word: str) -> str:
     return (
         word.lower()
         if word.isascii()
-        else "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one)).casefold()
+        else "".join(character for character in unicodedata.normalize("NFKD", word) if not unicodedata.combining(character)).casefold()
     )
 
 
@@ -94,8 +94,8 @@ class PassageGraph:
         if number in self.texts:
             self.remove(number)
         self.texts[number], self.titles[number] = text, tuple(WORD.findall(title))
-        whole, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
-        self._names[number] = [(self._about, whole)] * bool(whole) + [(self._short, short)] * bool(short and short != whole)
+        full, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
+        self._names[number] = [(self._about, full)] * bool(full) + [(self._short, short)] * bool(short and short != full)
         for kept, name in self._names[number]:
             kept[name].add(number)
             branches = self._begun
@@ -120,35 +120,35 @@ class PassageGraph:
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
-        words, names, found, end = WORD.findall(text), _names(text), set[int](), 0
-        for place in [place for place, name in enumerate(names) if name in self._begun]:
-            if place < end:  # within a name that is found
+        words, names, matches, end = WORD.findall(text), _names(text), set[int](), 0
+        for index in [index for index, name in enumerate(names) if name in self._begun]:
+            if index < end:  # within a name that is found
                 continue
-            for behind in self._ends(names, place):
-                name = tuple(names[place:behind])
+            for behind in self._ends(names, index):
+                name = tuple(names[index:behind])
                 passages = self._about.get(name) or self._short.get(name, ())
-                if passages and (meant := self._meant(passages, tuple(words[place:behind]), text, place)):
-                    found |= meant
+                if passages and (meant := self._meant(passages, tuple(words[index:behind]), text, index)):
+                    matches |= meant
                     end = behind
                     break
-        return found
+        return matches
 
-    def _ends(self, names: Sequence[str], place: int) -> list[int]:
+    def _ends(self, names: Sequence[str], index: int) -> list[int]:
         """Behind which words the names end that begin at a place, the furthest first."""
         ends, branches = list[int](), self._begun
-        while place < len(names) and (branches := branches.get(names[place])):
-            place += 1
+        while index < len(names) and (branches := branches.get(names[index])):
+            index += 1
             if END in branches:
-                ends.append(place)
+                ends.append(index)
         return ends[::-1]
 
-    def _meant(self, passages: Iterable[int], written: tuple[str, ...], text: str, place: int) -> set[int]:
+    def _meant(self, passages: Iterable[int], written: tuple[str, ...], text: str, index: int) -> set[int]:
         """Of passages whose titles have these words, in whatever case and accents, those that are named by them, as a text's from its word
-        number `place` on."""
+        number `index` on."""
         if len(written) > 1 and not all(word.islower() for word in written):
             return {*passages}
         if len(written) == 1 and folded(written[0]) in COMMON:
-            [first] = islice(WORD.finditer(text), place, place + 1)
+            [first] = islice(WORD.finditer(text), index, index + 1)
             if begins(text, first.start()):
                 return set()
         return {number for number in passages if self.titles[number][: len(written)] == written}
@@ -161,11 +161,11 @@ class PassageGraph:
 
     def _holders(self, number: int, among: Collection[int] | None = None) -> set[int]:
         """The passages whose texts have all words of one of a passage's names."""
-        found = set[int]()
+        holders = set[int]()
         for _, name in self._names[number]:
             holding = [self._holding.get(word, frozenset()) for word in name] + ([] if among is None else [among])
-            found |= {other for other in min(holding, key=len) if all(other in one for one in holding)}
-        return found
+            holders |= {other for other in min(holding, key=len) if all(other in passages for passages in holding)}
+        return holders
 
     def links(self, number: int) -> set[int]:
         """The other passages that a passage names."""
@@ -219,8 +219,8 @@ class Passages:
         """Put in what is new among these, and take out what is not among them, so that the graph is that of these; a number that becomes
         free is given again."""
         given = {(trace.source, title_of(trace), trace.text): trace.source for trace in traces}
-        for gone in self._kept.keys() - given.keys():
-            self.graph.remove(self._kept.pop(gone))
+        for removed in self._kept.keys() - given.keys():
+            self.graph.remove(self._kept.pop(removed))
         free = iter(sorted({*range(len(given))} - {*self._kept.values()}))
         for key in given:
             if key not in self._kept:
@@ -266,17 +266,17 @@ class LinkedPassages(Rag):
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
         weights, known = self.settings.passages, self._known(index)
-        graph, places = known.graph, [known.numbers[source] for source in query.taught]
+        graph, numbers = known.graph, [known.numbers[source] for source in query.taught]
         if self.settings.encoder:
-            alike = dense_scores(index, query.taught, query.text, self.settings.encoder)
+            similarity = dense_scores(index, query.taught, query.text, self.settings.encoder)
         else:
-            alike = bm25_scores(index, query.taught, query.text, grams)
+            similarity = bm25_scores(index, query.taught, query.text, grams)
         score = np.full(graph.size, -np.inf)  # of what was not taught for this question
         if weights.words:
-            alike = standardised(alike) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
-        score[places] = standardised(alike)
+            similarity = standardised(similarity) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
+        score[numbers] = standardised(similarity)
         asked = {number for number in graph.named(query.text) if np.isfinite(score[number])} if weights.named else set()
-        likest = {places[position] for position in ranked(alike)[: weights.seeds]}
+        likest = {numbers[position] for position in ranked(similarity)[: weights.seeds]}
         score[[*asked]] += weights.named
         seeds = sorted(likest | asked, key=lambda number: (-score[number], number))
         if (weights.linked or weights.naming) and seeds:
@@ -284,7 +284,7 @@ class LinkedPassages(Rag):
                 score += self._walked(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
             else:
                 score += self._linked(graph, seeds, len(score))
-        return score[places]
+        return score[numbers]
 
     def _linked(self, graph: PassageGraph, seeds: Sequence[int], size: int) -> np.ndarray:
         weights, lift = self.settings.passages, np.zeros(size)

@@ -116,7 +116,7 @@ class PlaceReader:
         for first in range(0, len(new), BATCH):
             part = self.marker.unmarked(new[first : first + BATCH])
             for text, one, logits in zip(new[first : first + BATCH], part, self.model.name(part), strict=True):
-                self.tagged[text] = dict(zip(one.places, logits.log_softmax(-1).numpy(), strict=True))
+                self.tagged[text] = dict(zip(one.starts, logits.log_softmax(-1).numpy(), strict=True))
         return [self.tagged[text] for text in texts]
 
     @torch.inference_mode()
@@ -129,7 +129,7 @@ class PlaceReader:
             marked = self.marker([(text, [(start, end, number) for start, end, number, _ in spans]) for text, spans in part])
             words = [[(hit.start(), hit[1].lower()) for hit in DIRECTION.finditer(text)] for text, _ in part]
             at = [
-                [(one.places.index(start), word) for start, word in own if start in one.places]
+                [(one.starts.index(start), word) for start, word in own if start in one.starts]
                 for one, own in zip(marked, words, strict=True)
             ]
             read = self.model(marked, [[place for place, _ in own] for own in at])

@@ -5,7 +5,7 @@ import pytest
 
 from hippo_core.methods.relational.clauses import Clauses, hops_of
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.likeness import TextSimilarity
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.paths import Search
 from tests.methods.relational.test_graph import traces
@@ -25,7 +25,7 @@ TOLD = (
 QUESTION = "Which river runs by the place where the team of Ulla trains?"
 
 
-class Told(Likeness):
+class SharedMeanings(TextSimilarity):
     """Texts are alike by the share of meanings that both have."""
 
     def texts(self, asked, known):
@@ -36,7 +36,7 @@ class Told(Likeness):
 
 
 def path(question, *told, **more):
-    search = Search(Graph.of(traces(*told)), Told(), **more)
+    search = Search(Graph.of(traces(*told)), SharedMeanings(), **more)
     best = search.best(question)
     return [told[number] for number in best[0].statements] if best else None
 
@@ -71,7 +71,7 @@ def test_it_has_as_many_statements_as_the_parts_ask_for():
 )
 def test_how_many_statements_a_question_asks_for(question, hops):
     [name] = mentions(question)
-    assert Clauses(question, name, [name], Told()).hops == hops
+    assert Clauses(question, name, [name], SharedMeanings()).hops == hops
     assert hops_of([]) == 1
 
 
@@ -89,7 +89,7 @@ def test_how_many_statements_a_question_asks_for(question, hops):
 def test_who_speaks_in_words_of_no_pattern(text, teller, core):
     [trace] = traces(text)
     told = read(trace)
-    assert (told.teller, told.said.core) == (teller, core)
+    assert (told.teller, told.attribution.core) == (teller, core)
 
 
 DISPUTE = (

@@ -28,7 +28,7 @@ def traces(*texts, **more):
 def holds(*texts):
     """Where the mill is, as the graph settles it."""
     graph = Graph.of(traces(*(text.replace("mill", "Mill works") for text in texts)))
-    return graph.told[graph.holds(0)].tail
+    return graph.statements[graph.current_statement(0)].tail
 
 
 def said(*pairs):
@@ -66,7 +66,7 @@ def test_a_rumor_does_not_win_in_any_order():
 def asked(question, *told, **more):
     search = Search(Graph.of(traces(*told)), **more)
     paths = search.best(question)
-    return [search.graph.told[number].trace.text for number in paths[0].statements] if paths else None
+    return [search.graph.statements[number].trace.text for number in paths[0].statements] if paths else None
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,4 @@ def test_a_statement_that_is_told_of_another_time_changes_what_held(question="In
 def test_a_date_of_what_was_done_is_no_time_that_is_asked_about():
     told = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
     assert asked("In which city did Omar buy a vase in July?", *told) == [told[1], MOVES[1]]
-    assert Graph.of(traces(*told)).told[0].said.since is None
+    assert Graph.of(traces(*told)).statements[0].attribution.since is None

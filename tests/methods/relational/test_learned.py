@@ -8,7 +8,7 @@ from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
-from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, decided
+from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, claim_in_force
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from tests.methods.asking import needs_minilm
@@ -219,6 +219,6 @@ def claims(*said):
     ],
 )
 def test_what_holds_of_what_was_told(said, now, before):
-    assert decided(claims(*said)).step.end == now
-    former = decided(claims(*said), before=True)
+    assert claim_in_force(claims(*said)).step.end == now
+    former = claim_in_force(claims(*said), before=True)
     assert (former and former.step.end) == before

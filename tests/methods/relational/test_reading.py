@@ -7,7 +7,7 @@ import pytest
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.attribution import Attribution, parse_attribution
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import Likeness, spelling
+from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import NEAR, NameIndex, mentions
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.relations import FORMS
@@ -108,7 +108,7 @@ def test_the_index_finds_what_a_look_at_all_finds(seed):
 def test_a_question_looks_at_no_word_of_statements_that_it_does_not_meet():
     met = set()
 
-    class Met(Likeness):
+    class Met(TextSimilarity):
         def words(self, asked, known):
             met.update(known)
             return super().words(asked, known)
