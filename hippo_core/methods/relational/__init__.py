@@ -2,9 +2,8 @@
 
     listen -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
 
-What is not sure enough waits among the episodic traces, until a replay promotes it (writing.py). Where no path is found the likest
-statements are shown, as a rag does. Passages that open with their titles are no statements: these are ranked by passages.py, and the k best
-are one block.
+Edges of low confidence are kept as pending episodic traces, until a replay promotes them (writing.py). Where no path is found the most
+similar statements are shown, as a rag does. Passages that open with their titles are ranked by passages.py, and the k best are one block.
 """
 
 import re
@@ -67,7 +66,7 @@ class SgcRss(Memory):
         return self._written(store).write(observation)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
-        """Weigh again what waits, and promote what passes by now, which `recalled` says; no question is seen, and nothing trained."""
+        """Weigh pending edges again, and promote those that pass now, which `recalled` says; no question is seen, nothing trained."""
         return self._written(store).replay(world, self.settings.replay)
 
     def _written(self, store: "TraceStore") -> "EdgeWriter":
@@ -86,7 +85,7 @@ class SgcRss(Memory):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        stored = {trace.source for trace in traces}  # not what was told again, which is a telling of its edge
+        stored = {trace.source for trace in traces}  # not repeated statements, which are attestations of an edge
 
         def kept(query: Query) -> Query:
             return replace(query, taught=tuple(source for source in query.taught if source in stored))
@@ -126,7 +125,7 @@ class SgcRss(Memory):
 
     @cached_property
     def similarity(self) -> "TextSimilarity":
-        """How alike words are, with the vectors of those that were met."""
+        """The similarity of words, with the vectors computed so far."""
         from hippo_core.methods.relational.likeness import Meaning, TextSimilarity
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else TextSimilarity()
@@ -186,8 +185,8 @@ class SgcRss(Memory):
         return in_order([ranking[position] for position in order[: self.settings.k]])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
-        """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
-        when they held, so that a question about a time is told the name where the path ends."""
+        """A path in the words that `relational.wording` asks for; "" where its statements are shown as they are. These do not say until
+        when they held, so a question about a time gets the name where the path ends."""
         wording = self.settings.relational.wording
         if best is None or wording == "own" or (wording == "either" and search.known(question) and not search.timed(question)[1]):
             return ""
@@ -203,7 +202,7 @@ class SgcRss(Memory):
 
     @cached_property
     def _linked(self) -> "LinkedPassages":
-        """What ranks passages, with what it has read of those that it met."""
+        """What ranks passages, with what it has read of them so far."""
         from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings
 
         encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings

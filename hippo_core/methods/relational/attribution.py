@@ -16,7 +16,7 @@ from hippo_core.retrieval.lexicon import words
 
 CERTAIN, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
 NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
-VERBS = {  # how surely one who speaks so says it; None: plainly
+VERBS = {  # the confidence that a verb expresses; None: plain
     None: "says|said|tells us|told us|told me|tells me|claims|claimed|reports|reported|states|stated|writes|wrote|notes|noted|mentioned",
     CERTAIN: "knows|knew|swears|swore|insists|insisted|is sure|was sure|is certain|is convinced|has no doubt",
     LIKELY: "thinks|thought|believes|believed|supposes|expects|reckons|assumes",
@@ -50,8 +50,8 @@ MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`core`: what is said; `teller`: who says so, "" where the text just tells it; `confidence`: how surely, from 0 to 1, None where
-    it is told plainly; `replaces`: whether it is said to have become so; `since`: the date that it is told of."""
+    """`core`: the statement; `teller`: who says so, "" where nobody does; `confidence`: from 0 to 1, None for a plain statement;
+    `replaces`: whether it says that something changed; `since`: its date."""
 
     core: str
     teller: str = ""
@@ -61,7 +61,7 @@ class Attribution:
 
 
 def parse_attribution(sentence: str) -> Attribution:
-    """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
+    """Parse a sentence. One of none of these forms is a plain statement by nobody."""
     text = sentence.strip()
     for pattern in NOBODY:
         if match := re.match(pattern, text):
@@ -84,7 +84,7 @@ def plainly(sentence: str) -> str:
 
 
 def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
-    """Without the adverbs in front that say how surely, or that something changed."""
+    """Cut the adverbs in front that express a confidence or a change."""
     if perhaps := PERHAPS.match(core):
         core, confidence = core[perhaps.end() :], LIKELY if confidence is None else confidence
     change = CHANGE.match(core)
@@ -93,8 +93,8 @@ def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
 
 
 def infer_speaker(attribution: Attribution, names: Sequence[Mention]) -> Attribution:
-    """What is said, with the name that stands apart as the one who says it: of three or more the first or the last one, where a comma or
-    "that" parts it from the others, and words beside it that are no mere place."""
+    """Take a name that stands apart as the speaker: of three or more names the first or the last, parted from the others by a comma or
+    "that", with words beside it that do not only locate it."""
     if attribution.teller or len(names) < 3:
         return attribution
     core, first, last = attribution.core, names[0], names[-1]
@@ -115,6 +115,6 @@ def lowered(text: str) -> str:
 
 
 def _speaks(before: str, behind: str) -> bool:
-    """Whether the words around a name may be those of somebody who says something."""
+    """Whether the words around a name may introduce a speaker."""
     around = [*words(before), *words(behind)]
     return any(word not in COMMON for word in around) and around[0] not in PREPOSITIONS

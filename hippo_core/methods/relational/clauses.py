@@ -21,7 +21,7 @@ NONE = -1e9
 
 
 class Clauses:
-    """How well the parts of a question, from one of its names outward, say what statements say.
+    """How well the parts of a question, from one of its names outward, match statements.
 
     A state is how many parts before the name are used up, and whether what stands behind it is; `end` is the one where all is. `hops`: how
     many statements the parts ask for. `named`: the name where it begins, one of `names`.
@@ -47,7 +47,7 @@ class Clauses:
         self._tables: dict[int, np.ndarray] = {}
 
     def meet(self, remainders: Mapping[int, str]) -> None:
-        """Work out together how well the parts say what these statements say, by number; `remainders`: what they say without names."""
+        """Compare the parts with these statements in one batch; `remainders`: the statements' texts without names, by number."""
         new = [number for number in remainders if number not in self._tables]
         if not new:
             return
@@ -62,7 +62,7 @@ class Clauses:
         return np.array([0.0, *[NONE] * (self.size - 1)])
 
     def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
-        """The worth of each state after one more statement that was met, [S]."""
+        """The worth of each state after one more statement, compared before, [S]."""
         return (worth[:, None] + self._tables[statement]).max(0)
 
     def shares(self, statements: Sequence[int]) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ class Clauses:
         return [*zip(states[:0:-1], states[-2::-1], strict=True)]
 
     def says(self, statement: int, share: tuple[int, int]) -> float:
-        """How well these parts say what a statement says that was met."""
+        """How well these parts match a statement, compared before."""
         return float(self._tables[statement][share])
 
 

@@ -1,5 +1,5 @@
-"""How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds
-(recipes/path_confidence.py), another one for each encoder, and where patterns tell of what is asked for."""
+"""The confidence that a path leads to the answer: a logistic function of its evidence (`Search`), fitted on validation worlds
+(recipes/path_confidence.py), one for each encoder, and one for questions of a kind that patterns know."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ def regime(by_patterns: bool) -> str:
 
 @cache
 def fitted(reader: str) -> dict[bool, Confidence]:
-    """The functions of a reader (settings.py) by whether patterns tell of what is asked for, which they never do for a learned one.
+    """The functions of a reader (settings.py), by whether patterns know what is asked for; they never do for a learned reader.
     LabError where there are none, or the file is damaged."""
     path = root() / FILE
     try:

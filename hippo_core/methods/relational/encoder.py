@@ -28,7 +28,7 @@ HOPS, NAMES, MOST = 3, 8, 96  # hops of a question; names of a text that are tol
 WORD = 128  # of a word's vector
 BATCH = 12  # texts that the body runs at a time
 CAPITAL = -1  # the mark of a piece with a capital, in a text whose names are not marked
-KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # how a statement is told
+KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # of statements
 ROLES = ("party", "teller", "old", "other")  # what a name is in a statement; old: of what is no longer so, or never was
 INTENTS = ("now", "before")
 NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a text whose names are not marked
@@ -145,7 +145,7 @@ class Marker:
         return [Marked(marked.ids, tuple(own), marked.starts) for marked, own in zip(made, marks, strict=True)]
 
     def __call__(self, texts: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]) -> list[Marked]:
-        """Each text with its names (start, end, number from 1 on, in order of place)."""
+        """Each text with its names (start, end, number from 1 on, in order of position)."""
         between = [piece for text, names in texts for piece in _between(text, names)]
         if not between:
             return []
@@ -208,12 +208,12 @@ class StatementEncoder(nn.Module):
         return torch.stack([states[row] for row in range(len(texts))]), mask, marks
 
     def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
-        """What is added to the placeholder of a name for what it is called [B, T, D]; marks [B, T]."""
+        """What a name's spelling adds to its placeholder [B, T, D]; marks [B, T]."""
         return self.capital.new_zeros(1, 1, 1)
 
 
 class Tagger(StatementEncoder):
-    """What tells which pieces of a text whose names are not marked are names, what each is in it, and how it is told."""
+    """Finds names in a text whose names are not marked, the role of each, and the kind of statement."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -226,7 +226,7 @@ class Tagger(StatementEncoder):
 
 
 class Cutter(StatementEncoder):
-    """What tells which hop each piece of a question belongs to, and what time it is about."""
+    """Assigns each piece of a question to a hop, and says which time it asks about."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -239,7 +239,7 @@ class Cutter(StatementEncoder):
 
 
 class PathEncoder(StatementEncoder):
-    """What tells what statements say of each two of their names, how, and what single hops of a question ask."""
+    """Encodes what statements say of each two of their names, and what single hops of a question ask."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -254,8 +254,7 @@ class PathEncoder(StatementEncoder):
         self.scale, self.fine = nn.Parameter(torch.tensor(10.0)), nn.Parameter(torch.tensor(5.0))
 
     def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
-        """The mean of its pieces as they are before they are read, projected: it tells a person from a ship. In training a third is left
-        out."""
+        """The mean of the name's input embeddings, projected: it tells a person from a ship. Training drops a third of them."""
         rows = [(row, number, ids) for row, text in enumerate(texts) for number, ids in enumerate(text.named, 1) if ids]
         if self.training:
             rows = [text for text, kept in zip(rows, (torch.rand(len(rows)) > 1 / 3).tolist(), strict=True) if kept]
@@ -293,7 +292,7 @@ class PathEncoder(StatementEncoder):
         return [own[[index for index, mark in enumerate(text.marks) if mark <= 0]] for own, text in zip(vectors, texts, strict=True)]
 
     def similarity(self, asked: Sequence[Tensor], statements: Sequence[Tensor]) -> Tensor:
-        """How well the words of each hop are met in each statement: the mean over the hop's of the likest one's cosine, scaled [B, S]."""
+        """How well each statement covers each hop's words: the mean over these of the largest cosine, scaled [B, S]."""
         known = pad_sequence(list(statements), batch_first=True)
         there = (
             torch.arange(known.shape[1], device=known.device)

@@ -24,7 +24,7 @@ from hippo_core.methods.relational.statement_reader import CONFIDENCE_BY_KIND, R
 from hippo_core.methods.relational.times import When
 from hippo_core.store.trace import Trace
 
-SAME_RELATION = 0.7  # the cosine from which on two statements tell one relation: .97 of such pairs do on validation relations
+SAME_RELATION = 0.7  # the cosine from which on two statements are of one relation: .97 of such pairs are on validation relations
 
 AnyPath = ScoredPath | PatternPath
 
@@ -55,7 +55,7 @@ class Listener:
         return StatementEdge(trace, attribution, mentions, relation, key)
 
     def _relation(self, lead: Tensor, back: Tensor) -> tuple[int, bool]:
-        """The relation that is told, a new one where none is alike, and whether from the second name to the first."""
+        """The relation of the statement, a new one where none is similar, and whether it leads from the second name to the first."""
         if self.relations:
             known = torch.stack(self.relations)
             likes = torch.stack([known @ lead, known @ back])
@@ -67,7 +67,7 @@ class Listener:
 
 
 def _pair(read: ReadStatement) -> tuple[int, int] | None:
-    """Places of the two names that an assertion is about, in order; None where there are none, or nothing is asserted."""
+    """Indices of the two names that an assertion is about, in order; None where there are none, or nothing is asserted."""
     if read.kind not in CONFIDENCE_BY_KIND or len(read.names) < 2:
         return None
     standing = read.standing.triu(1) + torch.full_like(read.standing, -torch.inf).tril()
@@ -105,19 +105,19 @@ class LearnedSearch(PathSearch):
         return self
 
     def confidence(self, question: str, path: ScoredPath) -> float:
-        """How sure it is that a path leads to the answer."""
+        """That a path leads to the answer."""
         return fitted("learned")[False].of(path.evidence)
 
 
 class EitherSearch:
-    """Search by patterns and by the fitted reader over one graph: the surer one answers, each by what was fitted of it (confidence.py)."""
+    """Search by patterns and by the fitted reader over one graph: the one of higher fitted confidence answers (confidence.py)."""
 
     def __init__(self, patterns: Search, learned: LearnedSearch) -> None:
         self.patterns, self.learned, self.graph = patterns, learned, patterns.graph
         self.names = {**learned.names, **patterns.names}
 
     def best(self, question: str, allowed: "set[int] | None" = None) -> Sequence[AnyPath]:
-        """The paths of the surer search, best first; none where neither has any."""
+        """The paths of the more confident search, best first; none where neither has any."""
         results = [paths for search in (self.patterns, self.learned) if (paths := search.best(question, allowed))]
         return max(results, key=lambda paths: self.of(paths[0]).confidence(question, paths[0]), default=[])
 
@@ -126,5 +126,5 @@ class EitherSearch:
         return self.learned if isinstance(path, ScoredPath) else self.patterns
 
     def against(self, path: AnyPath) -> list[list[int]]:
-        """Of each statement of a path those that say otherwise and do not hold."""
+        """Of each statement of a path those that it overruled."""
         return self.of(path).against(path)

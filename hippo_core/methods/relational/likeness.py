@@ -1,4 +1,4 @@
-"""How alike words are, and texts: by their spelling, and where there is an encoder by what they mean."""
+"""The similarity of words and of texts: by spelling, and with an encoder by meaning."""
 
 from collections.abc import Sequence
 
@@ -21,11 +21,11 @@ class TextSimilarity:
     """By spelling alone."""
 
     def words(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
-        """How alike each asked word is to each known one, 0 to 1, [Q, W]."""
+        """The similarity of each asked word to each known one, 0 to 1, [Q, W]."""
         return np.array([[spelling(word, other) for other in known] for word in asked]).reshape(len(asked), len(known))
 
     def texts(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
-        """How alike each asked text is to each known one, up to 1, [Q, N]."""
+        """The similarity of each asked text to each known one, up to 1, [Q, N]."""
         return self.words(asked, known)
 
 

@@ -40,7 +40,7 @@ ROUNDS = 50  # of a walk; with damping .5 what is left by then is below 1e-15
 
 
 def title_of(trace: Trace) -> str:
-    """The title of a passage without its bracketed parts; "" where the text does not open with what its teller knew of the occasion."""
+    """The title of a passage without its bracketed parts; "" where the text does not open with its `context_key`."""
     title = trace.context_key
     if not (title and trace.text.startswith(title)):
         return ""
@@ -72,7 +72,7 @@ class PassageGraph:
         self._about: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._short: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._names: dict[int, list[tuple[dict[tuple[str, ...], set[int]], tuple[str, ...]]]] = {}  # where each one's are kept
-        self._begun: Branches = {}  # every name that was ever put in, word by word
+        self._begun: Branches = {}  # every name ever added, word by word
         self._holding: dict[str, set[int]] = defaultdict(set)  # the passages with a word
         self._links: dict[int, set[int]] = {}  # as they were read, but for those that a change may have touched
 
@@ -90,7 +90,7 @@ class PassageGraph:
         return max(self.texts, default=-1) + 1
 
     def add(self, number: int, title: str, text: str) -> None:
-        """Put a passage in, in the place of one that has its number."""
+        """Add a passage, replacing one that has its number."""
         if number in self.texts:
             self.remove(number)
         self.texts[number], self.titles[number] = text, tuple(WORD.findall(title))
@@ -134,7 +134,7 @@ class PassageGraph:
         return matches
 
     def _ends(self, names: Sequence[str], index: int) -> list[int]:
-        """Behind which words the names end that begin at a place, the furthest first."""
+        """Where the names end that begin at an index, the longest first."""
         ends, branches = list[int](), self._begun
         while index < len(names) and (branches := branches.get(names[index])):
             index += 1
@@ -216,8 +216,7 @@ class Passages:
         return Vectors()
 
     def follow(self, traces: Iterable[Trace]) -> None:
-        """Put in what is new among these, and take out what is not among them, so that the graph is that of these; a number that becomes
-        free is given again."""
+        """Add what is new among these, and remove what is not among them, so that the graph is that of these; free numbers are reused."""
         given = {(trace.source, title_of(trace), trace.text): trace.source for trace in traces}
         for removed in self._kept.keys() - given.keys():
             self.graph.remove(self._kept.pop(removed))

@@ -124,7 +124,7 @@ class PathSearch:
         return known
 
     def against(self, path: ScoredPath) -> list[list[int]]:
-        """Of each statement of a path those that say otherwise and do not hold."""
+        """Of each statement of a path those that it overruled."""
         return [[number for number in path.lost if step.start in self.read[number].names] for step in path.steps]
 
     def named(self, question: str) -> list[NameSpan]:

@@ -17,7 +17,7 @@ from hippo_core.methods.relational.relations import TYPES
 from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
-SAYS = 0.5  # how alike a statement's word is to one that is asked, at least, to say it
+SAYS = 0.5  # least similarity of a statement's word to an asked one, to count as the same
 KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
@@ -63,7 +63,7 @@ class StatementPath:
 
 
 class Search:
-    """Search over one graph; its settings are those of `RelationalSection`. `encoder`: what says how alike words are."""
+    """Search over one graph; its settings are those of `RelationalSection`. `encoder`: by which words are compared."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Search:
         }
 
     def against(self, path: StatementPath) -> list[list[int]]:
-        """Of each statement of a path those that say otherwise and do not hold."""
+        """Of each statement of a path those that it overruled."""
         graph, losers = self.graph, []
         for node, number in zip(path.nodes, path.statements, strict=False):
             competing = [other for other in path.lost if other in graph.at[node]]
@@ -212,7 +212,7 @@ class Search:
         return losers
 
     def known(self, question: str) -> bool:
-        """Whether a question asks for something of a kind that patterns tell of names here."""
+        """Whether a question asks for something of a kind that patterns know of names here."""
         return wanted(question) in KINDS & self.graph.kinds
 
     def of(self, path: StatementPath) -> "Search":
@@ -220,23 +220,23 @@ class Search:
         return self
 
     def confidence(self, question: str, path: StatementPath) -> float:
-        """How sure it is that a path leads to the answer."""
+        """That a path leads to the answer."""
         return fitted(self.encoder)[self.known(question)].of(path.evidence)
 
     def timed(self, question: str) -> tuple[str, When | None]:
-        """A question without the time that it asks about, and that time; as it is where nothing is told of such times."""
+        """A question without the time that it asks about, and that time; unchanged where no statement has such a date."""
         plain, when = asked_of(question)
         return (plain, when) if when and (when.date is None or when.date.kind in self.graph.dates) else (question, None)
 
     def _standing(self, number: int, when: When | None) -> int | None:
-        """The statement that holds, or held, in the place of one that others contest in the words of the same relation."""
+        """The statement that holds, or held, in place of one that others of the same relation contest."""
         if self.resolve and when:
             return self.graph.statement_at(number, when)
         return self.graph.current_statement(number) if self.resolve and self.graph.contested(number) else number
 
     def _settled(self, paths: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
-        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds; and
-        what lost.
+        """The best path, or where people disagree in other words the best that shares its beginning and goes on by what holds; and the
+        statements that lost.
 
         Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
         """
@@ -263,7 +263,7 @@ class Search:
         return best, tuple(lost)
 
     def _claims(self, number: int, name: str) -> list[ConflictClaim]:
-        """All that is said by a statement of a name and one other, where somebody says it."""
+        """The claims of a statement about a name and one other, where somebody says it."""
         statement = self.graph.statements[number]
         others = [*{mention.key for mention in statement.mentions} - {name}]
         return (
@@ -274,7 +274,7 @@ class Search:
 
 
 class Rows:
-    """How alike each word that is asked is to the likest word of a statement, worked out for those that are met; `words`: of each."""
+    """The similarity of each asked word to a statement's most similar word, computed on demand; `words`: of each statement."""
 
     def __init__(self, similarity: TextSimilarity, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
         self.similarity, self.asked, self.words = similarity, asked, words
@@ -282,7 +282,7 @@ class Rows:
         self._rows: dict[int, np.ndarray] = {}
 
     def meet(self, statements: Iterable[int]) -> None:
-        """Work these out together."""
+        """Compute these in one batch."""
         new = [number for number in dict.fromkeys(statements) if number not in self._rows]
         unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
         self._words.update(zip(unknown, self.similarity.words(self.asked, unknown).T, strict=True))
@@ -308,10 +308,10 @@ def _among(word: str, words: Set[str]) -> float:
 
 
 def _text(statement: StatementEdge) -> str:
-    """What a statement says, and the relation that it tells."""
+    """A statement's core, and its relation."""
     return f"{statement.attribution.core} {statement.relation.name}" if statement.relation else statement.attribution.core
 
 
 def _remainder(statement: StatementEdge) -> str:
-    """What a statement says, without its names and without who says it."""
+    """A statement's core without its names."""
     return blank(statement.attribution.core, statement.mentions, 0, len(statement.attribution.core), SOMETHING)

@@ -57,14 +57,14 @@ TYPES: Mapping[str, tuple[str, str]] = {  # what heads and tails of a relation a
     "studies at": ("person", "college"),
     "bought": ("person", "shop"),
 }
-WORDS = {  # words with which a relation is told, in any of its forms
+WORDS = {  # words of a relation, in any of its forms
     name: frozenset(word for form in forms for word in re.findall(r"[a-z]{3,}", re.sub(r"\?P<\w+>\S+", "", form))) - COMMON
     for name, forms in FORMS.items()
 }
 
 
 class Relation(NamedTuple):
-    """What a sentence says of two of its names: places of head and tail among its mentions, and what they are said to be."""
+    """What a sentence says of two of its names: indices of head and tail among its mentions, and what they are said to be."""
 
     name: str
     head: int
@@ -74,7 +74,7 @@ class Relation(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        """Those with which it is told in any form that is known; none where its form is not."""
+        """Those of all its known forms; none where its form is not known."""
         return next((words for name, words in WORDS.items() if f"{self.name} ".startswith(f"{name} ")), frozenset())
 
 

@@ -1,5 +1,5 @@
-"""The schema index: of each relation, of how many heads it was told, of what kinds its heads and tails were, and whether a head has one
-tail or several at the same time."""
+"""The schema index: of each relation how many heads it has, of what kinds heads and tails are, and whether a head has one tail or several
+at the same time."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Slots(NamedTuple):
 
 @dataclass
 class Schema:
-    """A relation as it was told so far. `heads`: the kinds of each head's first edge."""
+    """A relation as far as it is known. `heads`: the kinds of each head's first edge."""
 
     heads: dict[str, Slots] = field(default_factory=dict)
     head_kinds: Counter[str] = field(default_factory=Counter)

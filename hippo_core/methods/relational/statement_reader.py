@@ -34,7 +34,7 @@ CONFIDENCE_BY_KIND = {
     "guess": 0.1,
     "plain": None,
     "update": None,
-}  # by how a statement is told; None: plainly
+}  # by the kind of a statement; None: plain
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
 
@@ -48,7 +48,7 @@ def fitted_reader(device: str = "cpu") -> "StatementReader":
 
 
 class Tagged(NamedTuple):
-    """Where a text has names, how likely each is what in it (logarithms of `ROLES`), and how it is told."""
+    """Where a text has names, the log-likelihoods of their `ROLES`, and the kind of statement."""
 
     spans: list[tuple[int, int]]
     roles: dict[tuple[int, int], Tensor]
@@ -58,7 +58,7 @@ class Tagged(NamedTuple):
 @dataclass
 class ReadStatement:
     """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how
-    likely that stands [M, M]; its words [T, D]; how it is told, and what each name is in it."""
+    likely that stands [M, M]; its words [T, D]; its kind, and the role of each name."""
 
     names: dict[str, str]
     leads: Tensor

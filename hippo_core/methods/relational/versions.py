@@ -27,7 +27,7 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
         count: how many of the best are exchanged for what replaced them.
 
     Returns:
-        The places of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
+        The indices of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
     """
     among = range(min(AMONG, len(ranking)))
     best = _versions([ranking[index].text for index in among], count)
@@ -65,7 +65,7 @@ def _by_words(question: str, texts: Sequence[str], number: int) -> tuple[int, tu
 
 
 def _versions(texts: Sequence[str], count: int) -> list[int]:
-    """The places of statements that may be versions of one of the first `count`, and of these; none where there are no others."""
+    """The indices of statements that may be versions of one of the first `count`, and of these; none where there are no others."""
     words_of = {index: set(words(text)) for index, text in enumerate(texts) if len(sentences(text)) == 1}
     counts = Counter(word for own in words_of.values() for word in own)
     own = {index: {word for word in own_words if counts[word] <= max(2, len(words_of) / 2)} for index, own_words in words_of.items()}
