@@ -15,12 +15,12 @@ def told(tellings, threshold=1.2):
     """The edges after what was told of links, each "ab" a link of a and b."""
     edges = Edges(gate=BlockSettings(enabled=threshold is not None, block_threshold=threshold or 1.2))
     for number, (link, is_open) in enumerate(tellings):
-        edges.hear(frozenset(link), number, is_open)
+        edges.observe(frozenset(link), number, is_open)
     return edges
 
 
 def held(tellings, threshold=1.2):
-    return {"".join(sorted(link)) for link in told(tellings, threshold).held}
+    return {"".join(sorted(link)) for link in told(tellings, threshold).stored}
 
 
 def test_each_threshold_makes_another_map():
@@ -37,10 +37,10 @@ def test_each_threshold_makes_another_map():
 
 def test_what_is_blocked_adds_to_its_evidence_and_passes_once_it_is_told_again():
     edges = told([("ab", CLOSED), ("ab", OPEN)])
-    assert (edges.held, edges.decisions) == (set(), {"block": 1})
-    assert edges.evidence[frozenset("ab")].told == [0, 1]
-    edges.hear(frozenset("ab"), 2, OPEN)
-    edges.hear(frozenset("ab"), 3, OPEN)
+    assert (edges.stored, edges.decisions) == (set(), {"block": 1})
+    assert edges.evidence[frozenset("ab")].statements == [0, 1]
+    edges.observe(frozenset("ab"), 2, OPEN)
+    edges.observe(frozenset("ab"), 3, OPEN)
     assert edges.decisions == {"block": 1, "insert": 1, "aggregate": 1}
     assert edges.open[frozenset("ab")].open == 1.625  # all four count, the latest most
 
@@ -48,8 +48,8 @@ def test_what_is_blocked_adds_to_its_evidence_and_passes_once_it_is_told_again()
 def test_an_edge_that_is_held_to_be_closed_is_dropped_and_without_a_gate_it_stays_but_is_not_gone():
     tellings = [("ab", OPEN), ("ab", CLOSED)]
     dropped, kept = told(tellings), told(tellings, None)
-    assert (dropped.held, dropped.degrees["a"]) == (set(), 0)
-    assert kept.held == {frozenset("ab")}
+    assert (dropped.stored, dropped.degrees["a"]) == (set(), 0)
+    assert kept.stored == {frozenset("ab")}
     assert kept.open == {}
 
 
@@ -71,7 +71,7 @@ def test_an_explorers_map_keeps_its_ways_and_loses_edges_that_are_not_there(inte
     texts = [fact.text for fact in world.facts]
     gated = MapAnswerer(texts, SpatialSection(path_integration=integrated)).map
     plain = MapAnswerer(texts, SpatialSection(path_integration=integrated, gate=BlockSettings(enabled=False))).map
-    assert gated.edges.held < plain.edges.held
+    assert gated.edges.stored < plain.edges.stored
     assert gated.edges.decisions["aggregate"] > 0
     if integrated:
         assert gated.steps == plain.steps

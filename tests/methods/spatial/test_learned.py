@@ -10,7 +10,7 @@ from hippo_core.methods.spatial.learned import PlaceReading, fitted_places, layo
 from hippo_core.methods.spatial.localise import localise
 from hippo_core.methods.spatial.place_map import build_map
 from hippo_core.methods.spatial.reading import Link, VisitStatement, place_nouns, read
-from hippo_core.methods.spatial.spans import Found
+from hippo_core.methods.spatial.spans import PlaceNames
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from tests.methods.asking import bound, needs_minilm
@@ -29,7 +29,7 @@ class Planted:
         return [self.reading(text) for text in texts]
 
     def names(self, texts):
-        return Found({}, frozenset(noun for text in texts for noun, _ in place_nouns(text)))
+        return PlaceNames({}, frozenset(noun for text in texts for noun, _ in place_nouns(text)))
 
     def reading(self, text):
         nouns = tuple(dict.fromkeys(noun for noun, _ in place_nouns(text)))
@@ -146,9 +146,9 @@ TOLD = (
 @needs_minilm
 def test_ways_in_words_that_no_pattern_reads():
     atlas = MapAnswerer(TOLD, reader=fitted_places())
-    way = atlas.say("I am at the abbey and need to be at the ford. Where do I go along?")
+    way = atlas.answer("I am at the abbey and need to be at the ford. Where do I go along?")
     assert way and way.answer == "kiln, ford"
-    assert atlas.say("Which is uglier, the ford or the abbey?") is None
+    assert atlas.answer("Which is uglier, the ford or the abbey?") is None
 
 
 LANES = (
@@ -174,7 +174,7 @@ LANES = (
 )
 def test_a_question_is_what_the_reader_says_that_it_asks(asks, question, answer):
     atlas = MapAnswerer(LANES, reader=Planted(asks, lane=("link", 5.0, 1.0), barred=("closed", 5.0, 1.0)))
-    said = atlas.say(question)
+    said = atlas.answer(question)
     assert (said.answer if said else None) == answer
 
 
@@ -193,7 +193,7 @@ def test_a_walk_is_read_whatever_numbers_its_steps(markers):
     texts = [text.format(form.format(first + number)) for number, text in enumerate(WALK)]
     atlas = MapAnswerer([text[0].upper() + text[1:] for text in texts], reader=fitted_places())
     assert [visit.place for _, visit in atlas.visits] == ["kiln", "abbey", "ford", "barn"]
-    said = atlas.say("Which directions lead from the kiln to the barn?")
+    said = atlas.answer("Which directions lead from the kiln to the barn?")
     assert said and said.answer == "east"
 
 

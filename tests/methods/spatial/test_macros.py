@@ -8,7 +8,7 @@ from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.macros import Macro, examples, mined, of_route, plan, replayed, table_of
-from hippo_core.methods.spatial.policy import HabitsCodec, MacroPolicy, learn
+from hippo_core.methods.spatial.policy import MacroPolicy, MacroPolicyCodec, learn
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
@@ -23,7 +23,7 @@ WAY = "Which directions lead from the mill to the quay?"
 
 def trajectories(*texts):
     atlas = MapAnswerer([*LINE, *LOOP, *texts])
-    return atlas, [replayed(one, atlas.planner) for _, one in atlas.told if isinstance(one, Route)]
+    return atlas, [replayed(one, atlas.planner) for _, one in atlas.observations if isinstance(one, Route)]
 
 
 class Always:
@@ -61,7 +61,7 @@ def test_a_route_succeeds_where_it_leads_to_its_end_and_no_way_is_shorter():
 def test_failures_count_against_a_macro():
     _, told = trajectories(ALONG, ALONG)
     failed = [MapAnswerer([*LINE, ALONG, "The lane between the dune and the abbey is closed."])]
-    broken = [replayed(one, atlas.planner) for atlas in failed for _, one in atlas.told if isinstance(one, Route)]
+    broken = [replayed(one, atlas.planner) for atlas in failed for _, one in atlas.observations if isinstance(one, Route)]
     assert {one.start: one.rank for one in mined([*told, *broken])} == {"mill": 3 / 5, "cabin": 3 / 5}
     assert mined([*told, *broken * 3]) == []
 
@@ -94,10 +94,10 @@ def test_the_same_routes_and_seed_give_the_same_bytes_and_these_come_back():
     habits = learn(told)
     assert habits.to_bytes() == learn(told).to_bytes()
     assert habits.to_bytes() != learn(told, seed=1).to_bytes()
-    back = HabitsCodec().from_json(HabitsCodec().to_json(habits))
+    back = MacroPolicyCodec().from_json(MacroPolicyCodec().to_json(habits))
     assert (back.macros, back.places, back.routes, back.to_bytes()) == (habits.macros, habits.places, habits.routes, habits.to_bytes())
     assert learn([]).to_bytes() == MacroPolicy.from_bytes(learn([]).to_bytes()).to_bytes()
-    codec = HabitsCodec()
+    codec = MacroPolicyCodec()
     assert codec.decode(codec.encode(None)) is None
     for wrong in (b"weights", habits.to_bytes()[:-8]):
         with pytest.raises(LabError, match="safetensors"):

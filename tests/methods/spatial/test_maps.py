@@ -23,7 +23,7 @@ WAY = "Which directions lead from the mill to the barn?"
 
 
 def answer(told, question, **settings):
-    said = MapAnswerer(told, SpatialSection(**settings)).say(question)
+    said = MapAnswerer(told, SpatialSection(**settings)).answer(question)
     return said.answer if said else None
 
 
@@ -40,8 +40,8 @@ def test_what_is_said_rests_on_the_statement_that_holds():
     closed = "The lane between the mill and the well is closed."
     atlas = MapAnswerer([closed, *SQUARE[:3], "Lea starts at the mill.", "Lea walks north."])
     for question in (WAY, "What does the mill have in the north?", "Where is Lea now, having left the mill?"):
-        said = atlas.say(question)
-        assert said and 1 in said.told and 0 not in said.told, question
+        said = atlas.answer(question)
+        assert said and 1 in said.statements and 0 not in said.statements, question
 
 
 def test_what_was_told_more_often_loses_to_what_is_told_last():
@@ -74,7 +74,7 @@ def test_ways_are_as_long_as_those_of_networkx(seed):
                 graph.add_edge(told[-1].origin, told[-1].goal)
     planner = Planner(build_map(enumerate(told)))
     for a, b in [random.sample(sorted(graph), 2) for _ in range(40)]:
-        way = planner.way(a, b)
+        way = planner.route(a, b)
         if way is None:
             assert not nx.has_path(graph, a, b)
         else:
@@ -128,13 +128,13 @@ def test_the_map_of_a_walk_answers_all_its_questions(walked):
     texts, world = walked
     atlas = MapAnswerer(texts)
     for item in world.items:
-        assert atlas.say(item.question).answer.replace(" and ", ", ") in [
+        assert atlas.answer(item.question).answer.replace(" and ", ", ") in [
             one.replace(" and ", ", ") for one in item.answers
         ] or item.kind.endswith("path")
 
 
 def test_what_is_at_a_place_stands_for_it():
     told = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
-    said = MapAnswerer(told).say("Which directions lead from the mill to the Marlow company?")
-    assert said is not None and said.answer == "north, east" and set(said.told) == {0, 1, 2}
-    assert MapAnswerer(told[:2]).say("Which directions lead from the mill to the Marlow company?") is None
+    said = MapAnswerer(told).answer("Which directions lead from the mill to the Marlow company?")
+    assert said is not None and said.answer == "north, east" and set(said.statements) == {0, 1, 2}
+    assert MapAnswerer(told[:2]).answer("Which directions lead from the mill to the Marlow company?") is None

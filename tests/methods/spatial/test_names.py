@@ -31,7 +31,7 @@ def test_names_are_several_words_or_proper_and_no_people():
 
 
 def test_a_way_goes_over_such_names_and_around_a_closed_door():
-    said = MapAnswerer(TOLD).say("Which places lie on the way from the old quay to the barn?")
+    said = MapAnswerer(TOLD).answer("Which places lie on the way from the old quay to the barn?")
     assert said and said.answer == "Saint Bride's, barn"
 
 
@@ -66,5 +66,5 @@ def test_every_link_of_the_validation_worlds_is_read():
         worlds.setdefault(fact["world"], []).append(fact["text"])
     atlases = {world: MapAnswerer(texts) for world, texts in worlds.items()}
     for item in rows(WAYS / "val" / "items.jsonl"):
-        said = atlases[item["world"]].say(item["question"])
+        said = atlases[item["world"]].answer(item["question"])
         assert said and said.answer.lower() in [answer.lower() for answer in item["answers"]], item["question"]

@@ -27,22 +27,22 @@ CLOSED = "The lane between the mill and the well is closed."
     ],
 )
 def test_what_cannot_be_planned_is_said(question, answer):
-    said = MapAnswerer([*SQUARE, "The fen is north of the dune."]).say(question)
+    said = MapAnswerer([*SQUARE, "The fen is north of the dune."]).answer(question)
     assert (said.answer if said else None) == answer
-    assert said is None or said.told  # it rests on statements
+    assert said is None or said.statements  # it rests on statements
 
 
 def test_a_way_that_was_told_and_is_closed_is_none():
     told = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
-    assert MapAnswerer(told).say("Which directions lead from the mill to the fen?").answer == "none"
+    assert MapAnswerer(told).answer("Which directions lead from the mill to the fen?").answer == "none"
     assert SpatialTool(told).plan("mill", "fen") == "The fen walk goes from the mill: none."
     assert SpatialTool([*SQUARE, "The fen is north of the dune."]).plan("the mill", "fen") == "No way from the mill to the fen was told."
 
 
 def test_a_one_way_step_is_gone_one_way():
     atlas = MapAnswerer([SQUARE[0], "A hedge blocks the way south of the well."])
-    assert atlas.say("Which directions lead from the mill to the well?").answer == "north"
-    assert atlas.say("Which directions lead from the well to the mill?").answer == "none"
+    assert atlas.answer("Which directions lead from the mill to the well?").answer == "north"
+    assert atlas.answer("Which directions lead from the well to the mill?").answer == "none"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
@@ -91,7 +91,7 @@ def test_a_written_statement_is_as_if_it_had_been_told():
         atlas.write(text)
         anew = MapAnswerer(told[:number])
         assert atlas.map.steps == anew.map.steps
-        assert atlas.say(WAY) == anew.say(WAY)
+        assert atlas.answer(WAY) == anew.answer(WAY)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -105,9 +105,9 @@ def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
         closed = graph.has_edge(a, b) and random.random() < 0.6
         (graph.remove_edge if closed else graph.add_edge)(a, b)
         for _ in range(2):  # told twice, so that what was told before loses
-            planner.update(*told.hear(number, Link(f"p{a}", f"p{b}", closed=closed)))
+            planner.update(*told.observe(number, Link(f"p{a}", f"p{b}", closed=closed)))
         start, goal = random.sample(sorted(graph), 2)
-        way = planner.way(f"p{start}", f"p{goal}")
+        way = planner.route(f"p{start}", f"p{goal}")
         assert (way is None) == (not nx.has_path(graph, start, goal))
         if way:
             assert len(way.words) == nx.shortest_path_length(graph, start, goal)
@@ -124,7 +124,7 @@ def test_costs_are_as_networkx_counts_them():
         graph.add_edge(f"{a}", f"{b}", weight=found.costs[f"{a}", f"{b}"])
     planner = Planner(found)
     for a, b in [random.sample(sorted(graph), 2) for _ in range(60)]:
-        way = planner.way(a, b)
+        way = planner.route(a, b)
         assert (way is None) == (not nx.has_path(graph, a, b))
         if way:
             assert sum(found.costs[pair] for pair in pairwise(way.places)) == nx.shortest_path_length(graph, a, b, weight="weight")

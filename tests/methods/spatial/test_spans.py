@@ -74,7 +74,7 @@ TOLD = [
 def test_a_way_over_names_of_several_words_that_no_pattern_knows():
     atlas = MapAnswerer(TOLD, reader=fitted_places())
     assert atlas.map.labels.keys() == {"ushers_box", "mirror_maze", "wig_cellar", "prop_store"}
-    said = atlas.say("Which places does one pass on the way from mirror maze to the prop-store?")
+    said = atlas.answer("Which places does one pass on the way from mirror maze to the prop-store?")
     assert said and said.answer == "usher's box, wig cellar, prop-store"
 
 
