@@ -155,7 +155,7 @@ class HeiNWSettings(EncodedSettings):
         return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "HeiNWSettings":
+    def _check_sections(self) -> "HeiNWSettings":
         if lacking := sorted({"minilm", "pieces"} & set(self.channels)) if self.encoder != "minilm" else []:
             raise ValueError(f"the channel {lacking[0]} needs encoder=minilm")
         if "pieces" in self.channels and self.episodic.recall.fusion != "sum":

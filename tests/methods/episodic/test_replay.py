@@ -121,7 +121,7 @@ def test_a_like_trace_is_put_off_and_comes_later():
     falling = np.array([4.0, 3.0, 2.0, 1.0])
     assert [item.trace for item in in_order(items, falling, 4)] == [1, 3, 2, 4]
     assert [item.trace for item in in_order(items, falling, 2)] == [1, 3]
-    assert [item.trace for item in in_order(items, falling, 4, alike=1.1)] == [1, 2, 3, 4]
+    assert [item.trace for item in in_order(items, falling, 4, similar=1.1)] == [1, 2, 3, 4]
 
 
 def test_ties_go_to_the_older_trace():
