@@ -52,7 +52,7 @@ class OpenWorld:
         world = self.traces[0].world if self.traces else ""
         item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
         with private():
-            return self._retrieve(item, Query(question, self.sources, max_tokens=room)).retrieved
+            return self._retrieve(item, Query(question, self.sources, room=room)).retrieved
 
 
 def as_part(traces: Sequence[Trace], name: str) -> list[Trace]:

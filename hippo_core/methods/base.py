@@ -43,13 +43,13 @@ class Query:
         text: the question.
         taught: sources of the passages that were taught for it, in order of telling.
         window: sources of those that stand right before it; empty in another session.
-        max_tokens: new tokens of an answer, at most.
+        room: new tokens of an answer, at most.
     """
 
     text: str
     taught: tuple[str, ...]
     window: tuple[str, ...] = ()
-    max_tokens: int = OWN_ANSWER_TOKENS
+    room: int = OWN_ANSWER_TOKENS
 
 
 class Read(NamedTuple):
@@ -178,8 +178,8 @@ class Observation:
         """The trace of its statement; `more` are further fields of the trace, or other values of these."""
         statement = self.statement
         known = {name: getattr(self, name) for name in ("teller", "confidence", "provenance", "context_key")}
-        told = {"pinned": self.pin, "time": statement.time, **known}
-        return Trace(statement.world, statement.source, statement.text, **{**told, **more})
+        fields = {"pinned": self.pin, "time": statement.time, **known}
+        return Trace(statement.world, statement.source, statement.text, **{**fields, **more})
 
 
 class SettingsModel(BaseModel):

@@ -88,7 +88,7 @@ def read(delivery: "Delivery", query: Query, retrieved: Retrieved) -> StepAnswer
     from hippo_core.models.abstention import NEVER
 
     asked = Question(retrieved.rephrased or query.text, retrieved.delivered, NEVER, retrieved.together)
-    [answer] = delivery.ask([asked], query.max_tokens)
+    [answer] = delivery.ask([asked], query.room)
     tokens = retrieved.computed_tokens + answer.computed_tokens + answer.generated_tokens
     seen = (*read_of(query.text, retrieved, answer, False), Read(answer.text.strip(), "model"))
     cost = replace(retrieved, completion_ms=retrieved.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)

@@ -23,7 +23,9 @@ def tokenizer() -> PreTrainedTokenizerFast:
     """Lower-case word pieces of the handmade texts, opened by [CLS] and closed by [SEP]; like MiniLM's it says to pad and cut at 128."""
     words = Tokenizer(WordPiece(unk_token="[UNK]"))
     words.normalizer, words.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    texts = [text for told in TOLD.values() for text in told] + [question for asked in ASKED.values() for question, *_ in asked]
+    texts = [text for texts_of_one in TOLD.values() for text in texts_of_one] + [
+        question for asked in ASKED.values() for question, *_ in asked
+    ]
     words.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=200, special_tokens=SPECIAL, show_progress=False))
     words.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     words.enable_truncation(128)
@@ -34,14 +36,14 @@ def tokenizer() -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="session")
 def random_encoder(tmp_path_factory) -> Path:
     """A root with the lab's settings and a random encoder of MiniLM's kind where MiniLM would lie."""
-    place, words = tmp_path_factory.mktemp("root"), tokenizer()
-    (place / "params").symlink_to(REPOSITORY / "params")
+    folder, words = tmp_path_factory.mktemp("root"), tokenizer()
+    (folder / "params").symlink_to(REPOSITORY / "params")
     shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "initializer_range": 0.4}
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(place / encoder.FOLDER)
-    words.save_pretrained(place / encoder.FOLDER)
-    return place
+        BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(folder / encoder.FOLDER)
+    words.save_pretrained(folder / encoder.FOLDER)
+    return folder
 
 
 @pytest.fixture

@@ -61,6 +61,6 @@ def test_items_of_one_world_that_were_taught_different_facts_do_not_share_an_ind
     lm = loaded["qwen2"]
     items = [replace(ITEM, taught=taught, window=()) for taught in (ITEM.taught, ITEM.taught[2:7], ITEM.taught[:5])]
     shared = asker(f"baselines/{name}", lm, WORLD, recency=recency)
-    together = [shared(item).ranking for item in items]
-    assert together == [choose(f"baselines/{name}", lm, WORLD, item, recency=recency).ranking for item in items]
-    assert [set(ranking) for ranking in together] == [set(item.taught) for item in items]
+    rankings = [shared(item).ranking for item in items]
+    assert rankings == [choose(f"baselines/{name}", lm, WORLD, item, recency=recency).ranking for item in items]
+    assert [set(ranking) for ranking in rankings] == [set(item.taught) for item in items]

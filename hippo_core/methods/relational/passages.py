@@ -280,7 +280,7 @@ class LinkedPassages(Rag):
         seeds = sorted(likest | asked, key=lambda number: (-score[number], number))
         if (weights.linked or weights.naming) and seeds:
             if weights.search == "pagerank":
-                score += self._walked(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
+                score += self._walk_scores(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
             else:
                 score += self._linked(graph, seeds, len(score))
         return score[numbers]
@@ -293,7 +293,7 @@ class LinkedPassages(Rag):
                     lift[links] = np.maximum(lift[links], weight / (1 + weights.fade * rank) / (1 + len(links)) ** weights.hub)
         return lift
 
-    def _walked(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
+    def _walk_scores(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
         weights, start = self.settings.passages, np.zeros(size)
         start[[*seeds]] = 1 / (1 + weights.fade * np.arange(len(seeds)))
         rank = pagerank(steps, start / start.sum(), weights.damping)

@@ -266,8 +266,8 @@ class PathSearch:
         if not best:
             return []
         words = [self.read[number].words for number in best]
-        met_here = (self.reader.model.similarity([own_statement.words], words)[0] / self.reader.model.fine).tolist()
-        meets = (self.reader.model.similarity(words, [own_statement.words])[:, 0] / self.reader.model.fine).tolist()
+        step_coverage = (self.reader.model.similarity([own_statement.words], words)[0] / self.reader.model.fine).tolist()
+        other_coverage = (self.reader.model.similarity(words, [own_statement.words])[:, 0] / self.reader.model.fine).tolist()
         table, _ = self._pairs
         similarities = (table[[pairs[number, end] for number, (_, end) in best.items()]] @ table[own]).tolist()
         return [
@@ -276,8 +276,8 @@ class PathSearch:
                 {
                     "worse": max(-FAR, min(FAR, float(likely[own]) - worth)),
                     "alike": similarities[row],
-                    "met": met_here[row],
-                    "meets": meets[row],
+                    "met": step_coverage[row],
+                    "meets": other_coverage[row],
                     "update": float(self.read[number].kind == "update"),
                     "names": float(step.end in self.read[number].names and step.end != end),
                 },

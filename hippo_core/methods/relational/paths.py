@@ -181,7 +181,7 @@ class Search:
         known = [statement.relation.words if statement.relation else frozenset[str]() for statement in statements]
         similarities = np.maximum(rows.of(best.statements), [[_among(word, words) for word in rows.asked] for words in known])
         competing = [path.score for path in paths if path.end != best.end]
-        names_met = {key for number in best.statements for key in self.statement_names[number]}
+        path_names = {key for number in best.statements for key in self.statement_names[number]}
         saying = set(similarities.argmax(0)[similarities.max(0) >= SAYS].tolist()) if idf.size else set[int]()
         kinds = (statements[-1].relation.head_type, statements[-1].relation.tail_type) if statements[-1].relation else ()
         return {
@@ -189,7 +189,7 @@ class Search:
             "least": float(similarities.max(0).min()) if idf.size else 1.0,
             "most": float(similarities.max()) if idf.size else 1.0,
             "forms": sum(map(bool, known)) / len(known),
-            "met": sum(self.graph.nodes.nearest(mention.key) in names_met for mention in names) / len(names),
+            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),
             "lead": min(1.0, best.score - max(competing)) if competing else 1.0,
             "typed": float(kind in kinds),
             "fits": float(kind in self.graph.types.get(best.end, ())),

@@ -37,10 +37,10 @@ class MacroPolicy:
 
     def __post_init__(self) -> None:
         shapes = {"here": (len(self.places), HIDDEN), "goal": (len(self.places), HIDDEN), "out": (HIDDEN, len(self.macros) + 1)}
-        shapes_found = {name: array.shape for name, array in self.weights.items()}
-        if shapes_found != (shapes if self.macros else {}):
+        actual = {name: array.shape for name, array in self.weights.items()}
+        if actual != (shapes if self.macros else {}):
             raise LabError(
-                f"a policy of {len(self.macros)} macros and {len(self.places)} places has weights {shapes}, got {shapes_found}; sleep anew"
+                f"a policy of {len(self.macros)} macros and {len(self.places)} places has weights {shapes}, got {actual}; sleep anew"
             )
 
     @cached_property

@@ -15,7 +15,7 @@ from tests.store.made import key_of, keys, saliences, trace
 
 A, B, C, BETWEEN, AGAINST = (key_of(entries) for entries in ({0: 1}, {1: 1}, {2: 1}, {0: 1, 1: 1}, {0: -1}))
 arriving = st.lists(st.tuples(keys, saliences), max_size=12).map(
-    lambda found: [Arrival(number + 1, key, S, number) for number, (key, S) in enumerate(found)]
+    lambda pairs: [Arrival(number + 1, key, S, number) for number, (key, S) in enumerate(pairs)]
 )
 
 
@@ -25,20 +25,20 @@ def queued(*some, capacity=1024):
 
 
 def test_diversity_by_hand():
-    found = [item.diversity for item in queued(A, A, B, BETWEEN, AGAINST).items]
+    diversities = [item.diversity for item in queued(A, A, B, BETWEEN, AGAINST).items]
     half = 1 - np.sqrt(0.5)
-    assert found == pytest.approx([1, 0, 1, half, 1], abs=1e-11)
+    assert diversities == pytest.approx([1, 0, 1, half, 1], abs=1e-11)
 
 
 def by_definition(arrivals, capacity):
     """One by one, cosines from the dense rows."""
-    held, diversities = [], []
+    queued_keys, diversities = [], []
     for arrival in arrivals:
         row = np.array(arrival.key.dense())
-        unit = [np.array(key.dense()) / np.linalg.norm(key.dense()) for key in held]
+        unit = [np.array(key.dense()) / np.linalg.norm(key.dense()) for key in queued_keys]
         unlike = [1 - max(0.0, float(other @ row) / np.linalg.norm(row)) for other in unit]
         diversities.append(np.mean(unlike) if unlike else 1.0)
-        held = [*held, arrival.key][-capacity:]
+        queued_keys = [*queued_keys, arrival.key][-capacity:]
     return diversities[-capacity:]
 
 
@@ -131,12 +131,12 @@ def test_ties_go_to_the_older_trace():
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(keys, st.floats(0, 1)), max_size=12), st.floats(0.3, 1))
-def test_no_trace_follows_a_like_one_while_another_was_left(rows, alike):
+def test_no_trace_follows_a_like_one_while_another_was_left(rows, similar):
     items = items_of(*((key, 0.0, 0, 0.0) for key, _ in rows))
-    order = in_order(items, np.array([priority for _, priority in rows]), len(items), alike)
+    order = in_order(items, np.array([priority for _, priority in rows]), len(items), similar)
     assert sorted(item.trace for item in order) == [item.trace for item in items]
-    for place in range(1, len(order)):
-        near = cosines([order[place - 1].key], [item.key for item in order[place:]])[0] >= alike
+    for position in range(1, len(order)):
+        near = cosines([order[position - 1].key], [item.key for item in order[position:]])[0] >= similar
         assert near.all() or not near[0]
 
 
@@ -204,9 +204,9 @@ def test_ca2_goes_on_in_order_of_arrival_and_its_control_in_another_order_that_i
     def cycles(policy):
         return [trace for cycle in (1, 2, 3, 4) for trace in drawn(policy=policy, rate=0.25, cycle=cycle)]
 
-    told = list(range(1, SIZE + 1))
-    assert cycles("ca2") == told
-    assert sorted(cycles("ca2_shuffled")) == told != cycles("ca2_shuffled")
+    arrived = list(range(1, SIZE + 1))
+    assert cycles("ca2") == arrived
+    assert sorted(cycles("ca2_shuffled")) == arrived != cycles("ca2_shuffled")
     assert (
         drawn(policy="ca2_shuffled", rate=1.0)
         == drawn(policy="ca2_shuffled", rate=1.0, cycle=2)

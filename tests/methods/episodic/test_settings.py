@@ -79,8 +79,8 @@ def test_vectors_are_a_channel_only_of_the_encoder_that_makes_them():
 
 
 def test_what_is_said_of_keys_and_values_is_how_they_are_kept_and_a_rag_keeps_them_alike():
-    told = {"kv": "disk", "kv_precision": "model", "kv_memory_mb": 3, "kv_disk_mb": 4}
-    memory = load_preset("memory/hei_nw", {f"episodic.store.{key}": value for key, value in told.items()}).settings
+    settings_said = {"kv": "disk", "kv_precision": "model", "kv_memory_mb": 3, "kv_disk_mb": 4}
+    memory = load_preset("memory/hei_nw", {f"episodic.store.{key}": value for key, value in settings_said.items()}).settings
     assert memory.kv_storage == KVStorage("disk", "model", 3, 4)
     rag = load_preset("baselines/rag_bm25", {"delivery": "kv"}).settings
     assert rag.kv_storage == load_preset("memory/hei_nw").settings.kv_storage == KVStorage()

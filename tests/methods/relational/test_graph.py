@@ -25,42 +25,42 @@ def traces(*texts, **more):
     return [Trace("w", f"f{number}", text, time=number, id=number, **more) for number, text in enumerate(texts, 1)]
 
 
-def holds(*texts):
+def winning_tail(*texts):
     """Where the mill is, as the graph settles it."""
     graph = Graph.of(traces(*(text.replace("mill", "Mill works") for text in texts)))
     return graph.statements[graph.current_statement(0)].tail
 
 
-def said(*pairs):
+def statements(*pairs):
     return [SAYS[who].format(city) for who, city in pairs]
 
 
 @pytest.mark.parametrize(
     ("told", "so"),
     [
-        (said(("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")), "oslo"),  # the most
+        (statements(("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")), "oslo"),  # the most
         (
-            said(("Lea", "Lima"), ("Lea", "Lima"), ("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")),
+            statements(("Lea", "Lima"), ("Lea", "Lima"), ("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")),
             "oslo",
         ),  # who says it thrice counts once
-        (said(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
+        (statements(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
         (["The mill is in Oslo.", "Rumor has it that the mill is in Lima."], "oslo"),
-        (["The mill is in Lima.", *said(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
+        (["The mill is in Lima.", *statements(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
         (["Lea thinks that the mill is in Lima.", "Tom thinks that the mill is in Lima.", "Ida is sure that the mill is in Oslo."], "oslo"),
         (["The mill is in Oslo.", "Lea has a vague idea that the mill is in Lima."], "oslo"),  # a plain word is no doubt
     ],
 )
 def test_what_holds(told, so):
-    assert holds(*told) == so
+    assert winning_tail(*told) == so
 
 
 def test_a_rumor_does_not_win_in_any_order():
-    told = [
+    texts = [
         "The mill is in Oslo.",
         "Rumor has it that the mill is in Lima.",
         "Someone heard that the mill is in Lima, but nobody confirmed it.",
     ]
-    assert {holds(*order) for order in permutations(told)} == {"oslo"}
+    assert {winning_tail(*order) for order in permutations(texts)} == {"oslo"}
 
 
 def asked(question, *told, **more):

@@ -12,7 +12,7 @@ from hippo_core.methods.spatial.place_map import PlaceMap, build_map
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link
 from hippo_core.methods.spatial.tool import SpatialTool
-from tests.methods.spatial.test_maps import SQUARE, WAY
+from tests.methods.spatial.test_maps import QUESTION, SQUARE
 
 CLOSED = "The lane between the mill and the well is closed."
 
@@ -27,9 +27,9 @@ CLOSED = "The lane between the mill and the well is closed."
     ],
 )
 def test_what_cannot_be_planned_is_said(question, answer):
-    said = MapAnswerer([*SQUARE, "The fen is north of the dune."]).answer(question)
-    assert (said.answer if said else None) == answer
-    assert said is None or said.statements  # it rests on statements
+    reply = MapAnswerer([*SQUARE, "The fen is north of the dune."]).answer(question)
+    assert (reply.answer if reply else None) == answer
+    assert reply is None or reply.statements  # it rests on statements
 
 
 def test_a_way_that_was_told_and_is_closed_is_none():
@@ -91,7 +91,7 @@ def test_a_written_statement_is_as_if_it_had_been_told():
         atlas.write(text)
         anew = MapAnswerer(told[:number])
         assert atlas.map.steps == anew.map.steps
-        assert atlas.answer(WAY) == anew.answer(WAY)
+        assert atlas.answer(QUESTION) == anew.answer(QUESTION)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,24 +107,24 @@ def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
         for _ in range(2):  # told twice, so that what was told before loses
             planner.update(*told.observe(number, Link(f"p{a}", f"p{b}", closed=closed)))
         start, goal = random.sample(sorted(graph), 2)
-        way = planner.route(f"p{start}", f"p{goal}")
-        assert (way is None) == (not nx.has_path(graph, start, goal))
-        if way:
-            assert len(way.words) == nx.shortest_path_length(graph, start, goal)
-            assert all(graph.has_edge(int(one[1:]), int(other[1:])) for one, other in pairwise(way.places))
+        route = planner.route(f"p{start}", f"p{goal}")
+        assert (route is None) == (not nx.has_path(graph, start, goal))
+        if route:
+            assert len(route.words) == nx.shortest_path_length(graph, start, goal)
+            assert all(graph.has_edge(int(one[1:]), int(other[1:])) for one, other in pairwise(route.places))
 
 
 def test_costs_are_as_networkx_counts_them():
-    random, graph, found = Random(1), nx.DiGraph(), PlaceMap()
+    random, graph, changed = Random(1), nx.DiGraph(), PlaceMap()
     for _ in range(200):
         a, b = random.sample(range(40), 2)
-        found.steps.setdefault(f"{a}", {})[f"{b}"] = f"{b}"
-        found.steps.setdefault(f"{b}", {})
-        found.price(f"{a}", f"{b}", random.choice((0, 1, 2.5, 7)))
-        graph.add_edge(f"{a}", f"{b}", weight=found.costs[f"{a}", f"{b}"])
-    planner = Planner(found)
+        changed.steps.setdefault(f"{a}", {})[f"{b}"] = f"{b}"
+        changed.steps.setdefault(f"{b}", {})
+        changed.price(f"{a}", f"{b}", random.choice((0, 1, 2.5, 7)))
+        graph.add_edge(f"{a}", f"{b}", weight=changed.costs[f"{a}", f"{b}"])
+    planner = Planner(changed)
     for a, b in [random.sample(sorted(graph), 2) for _ in range(60)]:
-        way = planner.route(a, b)
-        assert (way is None) == (not nx.has_path(graph, a, b))
-        if way:
-            assert sum(found.costs[pair] for pair in pairwise(way.places)) == nx.shortest_path_length(graph, a, b, weight="weight")
+        route = planner.route(a, b)
+        assert (route is None) == (not nx.has_path(graph, a, b))
+        if route:
+            assert sum(changed.costs[pair] for pair in pairwise(route.places)) == nx.shortest_path_length(graph, a, b, weight="weight")
