@@ -1,6 +1,6 @@
 """SGC-RSS, the relational memory: statements are read as edges between names, and a question is answered by a path.
 
-    listen -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
+    read -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
 
 Edges of low confidence are kept as pending episodic traces, until a replay promotes them (writing.py). Where no path is found the most
 similar statements are shown, as a rag does. Passages that open with their titles are ranked by passages.py, and the k best are one block.
@@ -22,7 +22,7 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.relational.graph import Graph, Listen
+    from hippo_core.methods.relational.graph import Graph, TraceReader
     from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
     from hippo_core.methods.relational.likeness import TextSimilarity
     from hippo_core.methods.relational.passages import LinkedPassages
@@ -74,7 +74,7 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.writing import EdgeWriter
 
         if self._writer is None or self._writer.store is not store:
-            self._writer = EdgeWriter(self.settings.relational, store, self._listening)
+            self._writer = EdgeWriter(self.settings.relational, store, self._make_reader)
         return self._writer
 
     def forget(self) -> None:
@@ -135,7 +135,7 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.graph import Graph
 
         relational, settings = self.settings.relational, self.settings.relational.search
-        self._graph = (self._graph or Graph(listen=self._listening())).follow(traces)
+        self._graph = (self._graph or Graph(read_trace=self._make_reader())).follow(traces)
         patterns = None
         if relational.reading != "learned":
             from hippo_core.methods.relational.paths import Search
@@ -156,15 +156,15 @@ class SgcRss(Memory):
 
         return fitted_reader(str(self.lm.device))
 
-    def _listening(self) -> "Listen":
+    def _make_reader(self) -> "TraceReader":
         """What reads the statements of a graph, anew."""
         if self.settings.relational.reading != "learned":
             from hippo_core.methods.relational.graph import read
 
             return read
-        from hippo_core.methods.relational.learned import Listener
+        from hippo_core.methods.relational.learned import LearnedTraceReader
 
-        return Listener(self._reader)
+        return LearnedTraceReader(self._reader)
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The path that answers a question, with the statements that lost against it."""

@@ -46,7 +46,7 @@ class Clauses:
         self.texts = list(texts)
         self._tables: dict[int, np.ndarray] = {}
 
-    def meet(self, remainders: Mapping[int, str]) -> None:
+    def compare(self, remainders: Mapping[int, str]) -> None:
         """Compare the parts with these statements in one batch; `remainders`: the statements' texts without names, by number."""
         new = [number for number in remainders if number not in self._tables]
         if not new:

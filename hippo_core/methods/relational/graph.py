@@ -93,7 +93,7 @@ def read(trace: Trace) -> StatementEdge:
     return StatementEdge(trace, attribution, names, relation, _key(attribution.core, names, relation))
 
 
-Listen = Callable[[Trace], StatementEdge]
+TraceReader = Callable[[Trace], StatementEdge]
 
 
 def _key(core: str, names: Sequence[Mention], relation: Relation) -> Key:
@@ -175,28 +175,28 @@ class Graph:
     nodes: NameIndex = field(default_factory=NameIndex)
     kinds: set[str] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
-    listen: Listen = read
+    read_trace: TraceReader = read
 
     @classmethod
-    def of(cls, traces: Iterable[Trace], listen: Listen = read) -> "Graph":
+    def of(cls, traces: Iterable[Trace], read_trace: TraceReader = read) -> "Graph":
         """The graph of these traces."""
-        graph = cls(listen=listen)
+        graph = cls(read_trace=read_trace)
         for trace in traces:
-            graph.add(listen(trace))
+            graph.add(read_trace(trace))
         return graph
 
     def follow(self, traces: Sequence[Trace]) -> "Graph":
         """The graph of these traces: this one, grown, where they begin with its own, repeated or promoted since; else a new one."""
         if len(traces) < len(self.statements):
-            return Graph.of(traces, self.listen)
+            return Graph.of(traces, self.read_trace)
         for number, (statement, trace) in enumerate(zip(self.statements, traces, strict=False)):
             if statement.trace == trace:
                 continue
             if not statement.became(trace):
-                return Graph.of(traces, self.listen)
+                return Graph.of(traces, self.read_trace)
             self.renew(number, trace)
         for trace in traces[len(self.statements) :]:
-            self.add(self.listen(trace))
+            self.add(self.read_trace(trace))
         return self
 
     def add(self, statement: StatementEdge) -> None:

@@ -30,7 +30,7 @@ AnyPath = ScoredPath | PatternPath
 
 
 @dataclass
-class Listener:
+class LearnedTraceReader:
     """Reads statements one by one as edges. `relations`: what leads from head to tail in the first statement of each."""
 
     reader: StatementReader

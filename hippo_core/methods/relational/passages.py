@@ -69,11 +69,11 @@ class PassageGraph:
     def __init__(self) -> None:
         self.texts: dict[int, str] = {}
         self.titles: dict[int, tuple[str, ...]] = {}
-        self._about: dict[tuple[str, ...], set[int]] = defaultdict(set)
-        self._short: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._by_title: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._by_short_title: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._names: dict[int, list[tuple[dict[tuple[str, ...], set[int]], tuple[str, ...]]]] = {}  # where each one's are kept
-        self._begun: Branches = {}  # every name ever added, word by word
-        self._holding: dict[str, set[int]] = defaultdict(set)  # the passages with a word
+        self._name_tree: Branches = {}  # every name ever added, word by word
+        self._by_word: dict[str, set[int]] = defaultdict(set)  # the passages with a word
         self._links: dict[int, set[int]] = {}  # as they were read, but for those that a change may have touched
 
     @classmethod
@@ -95,54 +95,54 @@ class PassageGraph:
             self.remove(number)
         self.texts[number], self.titles[number] = text, tuple(WORD.findall(title))
         full, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
-        self._names[number] = [(self._about, full)] * bool(full) + [(self._short, short)] * bool(short and short != full)
+        self._names[number] = [(self._by_title, full)] * bool(full) + [(self._by_short_title, short)] * bool(short and short != full)
         for kept, name in self._names[number]:
             kept[name].add(number)
-            branches = self._begun
+            branches = self._name_tree
             for word in (*name, END):
                 branches = branches.setdefault(word, {})
         for word in {*_names(text)}:
-            self._holding[word].add(number)
-        self._read_again(number)
+            self._by_word[word].add(number)
+        self._forget_links(number)
 
     def remove(self, number: int) -> None:
         """Take a passage out, with every link to it and from it; nothing where it is not there."""
         if (text := self.texts.pop(number, None)) is None:
             return
-        self._read_again(number)
+        self._forget_links(number)
         del self.titles[number]
         for kept, name in self._names.pop(number):
             kept[name].discard(number)
             if not kept[name]:
                 del kept[name]
         for word in {*_names(text)}:
-            self._holding[word].discard(number)
+            self._by_word[word].discard(number)
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
         words, names, matches, end = WORD.findall(text), _names(text), set[int](), 0
-        for index in [index for index, name in enumerate(names) if name in self._begun]:
+        for index in [index for index, name in enumerate(names) if name in self._name_tree]:
             if index < end:  # within a name that is found
                 continue
             for behind in self._ends(names, index):
                 name = tuple(names[index:behind])
-                passages = self._about.get(name) or self._short.get(name, ())
-                if passages and (meant := self._meant(passages, tuple(words[index:behind]), text, index)):
-                    matches |= meant
+                passages = self._by_title.get(name) or self._by_short_title.get(name, ())
+                if passages and (matching := self._matching(passages, tuple(words[index:behind]), text, index)):
+                    matches |= matching
                     end = behind
                     break
         return matches
 
     def _ends(self, names: Sequence[str], index: int) -> list[int]:
         """Where the names end that begin at an index, the longest first."""
-        ends, branches = list[int](), self._begun
+        ends, branches = list[int](), self._name_tree
         while index < len(names) and (branches := branches.get(names[index])):
             index += 1
             if END in branches:
                 ends.append(index)
         return ends[::-1]
 
-    def _meant(self, passages: Iterable[int], written: tuple[str, ...], text: str, index: int) -> set[int]:
+    def _matching(self, passages: Iterable[int], written: tuple[str, ...], text: str, index: int) -> set[int]:
         """Of passages whose titles have these words, in whatever case and accents, those that are named by them, as a text's from its word
         number `index` on."""
         if len(written) > 1 and not all(word.islower() for word in written):
@@ -153,18 +153,18 @@ class PassageGraph:
                 return set()
         return {number for number in passages if self.titles[number][: len(written)] == written}
 
-    def _read_again(self, number: int) -> None:
+    def _forget_links(self, number: int) -> None:
         """Forget the links of a passage, and of those whose texts have the words of its names, the only ones that name it."""
         self._links.pop(number, None)
-        for other in self._holders(number, self._links.keys()):
+        for other in self._with_name_of(number, self._links.keys()):
             del self._links[other]
 
-    def _holders(self, number: int, among: Collection[int] | None = None) -> set[int]:
+    def _with_name_of(self, number: int, among: Collection[int] | None = None) -> set[int]:
         """The passages whose texts have all words of one of a passage's names."""
         holders = set[int]()
         for _, name in self._names[number]:
-            holding = [self._holding.get(word, frozenset()) for word in name] + ([] if among is None else [among])
-            holders |= {other for other in min(holding, key=len) if all(other in passages for passages in holding)}
+            with_words = [self._by_word.get(word, frozenset()) for word in name] + ([] if among is None else [among])
+            holders |= {other for other in min(with_words, key=len) if all(other in passages for passages in with_words)}
         return holders
 
     def links(self, number: int) -> set[int]:
@@ -175,7 +175,7 @@ class PassageGraph:
 
     def naming(self, number: int) -> set[int]:
         """The other passages that name a passage."""
-        return {other for other in self._holders(number) - {number} if number in self.links(other)}
+        return {other for other in self._with_name_of(number) - {number} if number in self.links(other)}
 
 
 def _names(text: str) -> list[str]:

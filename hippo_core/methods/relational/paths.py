@@ -126,7 +126,7 @@ class Search:
         paths: list[StatementPath] = []
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], StatementPath] = {}
-            rows.meet(number for path in beam for number in graph.statements_about(path.end))
+            rows.compare(number for path in beam for number in graph.statements_about(path.end))
             for path in beam:
                 current = dict.fromkeys(self._standing(number, when) for number in graph.statements_about(path.end))
                 numbers = [
@@ -136,7 +136,7 @@ class Search:
                 ]
                 parts = clauses[path.nodes[0]]
                 if not by_patterns:
-                    parts.meet({number: _remainder(graph.statements[number]) for number in numbers})
+                    parts.compare({number: _remainder(graph.statements[number]) for number in numbers})
                 for number in numbers:
                     worth = path.worth if by_patterns else parts.after(path.worth, number)
                     statements = (*path.statements, number)
@@ -281,7 +281,7 @@ class Rows:
         self._words: dict[str, np.ndarray] = {}
         self._rows: dict[int, np.ndarray] = {}
 
-    def meet(self, statements: Iterable[int]) -> None:
+    def compare(self, statements: Iterable[int]) -> None:
         """Compute these in one batch."""
         new = [number for number in dict.fromkeys(statements) if number not in self._rows]
         unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
@@ -292,7 +292,7 @@ class Rows:
 
     def of(self, statements: Sequence[int]) -> np.ndarray:
         """Of each of these, 0 to 1, [statements, asked]."""
-        self.meet(statements)
+        self.compare(statements)
         return np.stack([self._rows[number] for number in statements])
 
 

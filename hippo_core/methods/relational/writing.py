@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hippo_core.methods.base import Observation
 from hippo_core.methods.relational.edge import Edge, EdgeTerms, add_attestation, confidence
-from hippo_core.methods.relational.graph import Graph, Listen, StatementEdge, read
+from hippo_core.methods.relational.graph import Graph, StatementEdge, TraceReader, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
 from hippo_core.store.trace import Action, Decision, Statement, Trace
 
@@ -23,43 +23,43 @@ if TYPE_CHECKING:
 class EdgeWriter:
     """Write statements to a store one by one, and promote pending ones.
 
-    The graph of a world is built from the store when first needed, and again after something else changed the store; `listen` makes the
-    reader of its statements.
+    The graph of a world is built from the store when first needed, and again after something else changed the store; `make_reader` makes
+    the reader of its statements.
     """
 
-    def __init__(self, settings: RelationalSection, store: "TraceStore", listen: Callable[[], Listen] = lambda: read) -> None:
-        self.settings, self.store, self.listen = settings, store, listen
+    def __init__(self, settings: RelationalSection, store: "TraceStore", make_reader: Callable[[], TraceReader] = lambda: read) -> None:
+        self.settings, self.store, self.make_reader = settings, store, make_reader
         self._graphs: dict[str, Graph] = {}
         self._seen = store.changes
 
     def write(self, observation: Observation) -> Decision:
         """Write one statement, in one transaction. Returns the decision about it."""
         graph, statement = self._graph(observation.statement.world), observation.statement
-        read = graph.listen(observation.trace())
-        decision, known = self._decided(graph, read)
+        new_edge = graph.read_trace(observation.trace())
+        decision, known = self._decided(graph, new_edge)
         with self.store.together():
             if known is not None:
-                self._add_attestation(graph, known, read)
+                self._add_attestation(graph, known, new_edge)
                 identifier = graph.statements[known].trace.id
             else:
-                salience = max(0.0, decision.S) if decision.raw else read.trace.salience
-                trace = replace(read.trace, payload=Edge((read.attestation,), decision.action == "route"), salience=salience)
+                salience = max(0.0, decision.S) if decision.raw else new_edge.trace.salience
+                trace = replace(new_edge.trace, payload=Edge((new_edge.attestation,), decision.action == "route"), salience=salience)
                 [identifier] = self.store.append([trace])
-                graph.add(replace(read, trace=replace(trace, id=identifier)))
+                graph.add(replace(new_edge, trace=replace(trace, id=identifier)))
             decision = replace(decision, statement=statement, trace_id=identifier, told=observation.told)
             self.store.log([decision])
         self._seen = self.store.changes
         return decision
 
-    def _decided(self, graph: Graph, read: StatementEdge) -> tuple[Decision, int | None]:
+    def _decided(self, graph: Graph, new_edge: StatementEdge) -> tuple[Decision, int | None]:
         """The decision, and the number of the statement that this one repeats, if any."""
-        gate, key, statement = self.settings.gate, read.key, read.trace
+        gate, key, statement = self.settings.gate, new_edge.key, new_edge.trace
         if not gate.enabled:
             is_pending = key is not None and not self.settings.schema_fasttrack
             return _decision(statement, "route" if is_pending else "insert"), None
         if key is None:
             return _decision(statement, "route"), None
-        terms = graph.terms(read, confidence(read.attestations))
+        terms = graph.terms(new_edge, confidence(new_edge.attestations))
         if (known := graph.edges.get(key)) is not None:
             return _decision(statement, "aggregate", terms), known
         if self.settings.schema_fasttrack and terms.passes(gate.threshold):
@@ -67,9 +67,9 @@ class EdgeWriter:
         known = graph.pending.get(key)
         return _decision(statement, "route" if known is None else "aggregate", terms), known
 
-    def _add_attestation(self, graph: Graph, number: int, read: StatementEdge) -> None:
+    def _add_attestation(self, graph: Graph, number: int, new_edge: StatementEdge) -> None:
         trace = graph.statements[number].trace
-        edge = replace(trace.payload, attestations=add_attestation(trace.payload.attestations, read.attestation))
+        edge = replace(trace.payload, attestations=add_attestation(trace.payload.attestations, new_edge.attestation))
         self.store.retell(trace, edge)
         graph.renew(number, replace(trace, payload=edge, evidence=trace.evidence + 1))
 
@@ -121,7 +121,7 @@ class EdgeWriter:
         if self.store.changes != self._seen:
             self._graphs, self._seen = {}, self.store.changes
         if world not in self._graphs:
-            self._graphs[world] = Graph.of(self.store.traces(world), self.listen())
+            self._graphs[world] = Graph.of(self.store.traces(world), self.make_reader())
         return self._graphs[world]
 
 
