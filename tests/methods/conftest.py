@@ -23,7 +23,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     """Lower-case word pieces of the handmade texts, opened by [CLS] and closed by [SEP]; like MiniLM's it says to pad and cut at 128."""
     words = Tokenizer(WordPiece(unk_token="[UNK]"))
     words.normalizer, words.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    texts = [text for texts_of_one in TOLD.values() for text in texts_of_one] + [
+    texts = [text for world_texts in TOLD.values() for text in world_texts] + [
         question for asked in ASKED.values() for question, *_ in asked
     ]
     words.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=200, special_tokens=SPECIAL, show_progress=False))

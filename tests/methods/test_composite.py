@@ -83,13 +83,13 @@ def test_a_fact_of_two_parts_counts_once():
 
 
 def test_what_a_sure_part_shows_comes_first_the_surest_before_and_the_rest_is_filled_up():
-    unsure, sure = retrieved("a", "f1", "f2", confidence=0.49), retrieved("b", "f9", "f8", "f7", shown=2, confidence=0.5)
-    both = merge_rankings([unsure, sure], 3)
+    doubtful, confident = retrieved("a", "f1", "f2", confidence=0.49), retrieved("b", "f9", "f8", "f7", shown=2, confidence=0.5)
+    both = merge_rankings([doubtful, confident], 3)
     assert names(both.ranking) == ["b.f9", "b.f8", "a.f1", "a.f2", "b.f7"]
     assert set(names(both.shown)) == {"b.f9", "b.f8", "a.f1"} and both.confidence == 0.5
     surer = retrieved("c", "f5", "f9", confidence=0.8)
-    assert names(merge_rankings([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
-    assert len(merge_rankings([unsure, sure, surer], 9).shown) == 6
+    assert names(merge_rankings([doubtful, confident, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
+    assert len(merge_rankings([doubtful, confident, surer], 9).shown) == 6
 
 
 def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
@@ -97,9 +97,9 @@ def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True)
     both = merge_rankings([surer, path], 1)
     assert (names(both.shown), both.together) == (["b.f7", "b.f8"], True)
-    way = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
-    said = merge_rankings([surer, way], 1)
-    assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
+    route = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
+    said = merge_rankings([surer, route], 1)
+    assert [trace.text for trace in said.delivered] == [route.restated] and said.rephrased == route.rephrased
     for less in (merge_rankings([replace(surer, confidence=0.9), path], 1), merge_rankings([surer, replace(path, confidence=0.4)], 1)):
         assert (names(less.shown), less.together) == (["a.f1"], False)
     alone = merge_rankings([replace(surer, confidence=0.2), replace(path, confidence=0.3)], 1)  # nobody is sure: the surest all the same
@@ -267,32 +267,34 @@ def test_a_question_stays_as_it_was_put_where_nobody_is_sure_of_a_step(asked):
 
 
 def test_a_part_is_believed_as_far_as_it_was_right(asked):
-    sure = {"What?": retrieved("first", "f1", confidence=0.9)}
-    assert asked("What?", sure).confidence == 0.9
-    assert asked("What?", sure, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(1 / (1 + math.exp(1.1)))
+    confident = {"What?": retrieved("first", "f1", confidence=0.9)}
+    assert asked("What?", confident).confidence == 0.9
+    assert asked("What?", confident, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(
+        1 / (1 + math.exp(1.1))
+    )
 
 
 def test_what_several_parts_show_is_believed_sooner(asked):
     trust = {"first": {"bias": -2.0, "confidence": 1.0, "agreed": 4.0, "joined": 4.0}}
-    sure = {"What?": retrieved("first", "f1", confidence=0.9)}
-    assert asked("What?", sure, {"What?": retrieved("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(
+    confident = {"What?": retrieved("first", "f1", confidence=0.9)}
+    assert asked("What?", confident, {"What?": retrieved("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(
         0.25, abs=0.01
     )
-    assert asked("What?", sure, {"What?": retrieved("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(
+    assert asked("What?", confident, {"What?": retrieved("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(
         0.95, abs=0.01
     )
     silent = {"What?": retrieved("second", "f1")}  # it does not say how sure it is
-    assert asked("What?", sure, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
+    assert asked("What?", confident, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
     path = replace(retrieved("first", "f1", "f3", shown=2, confidence=0.9), together=True)
     assert asked("What?", {"What?": path}, trust=trust).confidence == pytest.approx(0.95, abs=0.01)
 
 
 def test_of_several_answers_the_surest_counts():
-    unsure, sure, silent = (retrieved(name, confidence=confidence, answer=answer) for name, confidence, answer in (
+    doubtful, confident, silent = (retrieved(name, confidence=confidence, answer=answer) for name, confidence, answer in (
         ("a", 0.2, "Rome"), ("b", 0.4, "Oslo"), ("c", 0.9, "")
     ))  # fmt: skip
-    assert {most_confident_answer(order) for order in permutations((unsure, sure, silent))} == {"Oslo"}
-    assert most_confident_answer([retrieved("a", answer="Rome"), sure]) == "Oslo"  # who says nothing of it is not sure
+    assert {most_confident_answer(order) for order in permutations((doubtful, confident, silent))} == {"Oslo"}
+    assert most_confident_answer([retrieved("a", answer="Rome"), confident]) == "Oslo"  # who says nothing of it is not sure
     assert most_confident_answer([silent]) == ""
 
 

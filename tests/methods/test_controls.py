@@ -154,23 +154,25 @@ def computed(tiny, asked, control, knows=""):
 
 @pytest.mark.parametrize("control", ["shuffled", "oracle", "random"])
 def test_a_control_alters_what_is_opened_and_the_method_computes_on_that(asked, tiny, control):
-    for one, usual in zip(computed(tiny, asked, control), computed(tiny, asked, "none"), strict=True):
-        due = max(trace.text for trace in one.opened)
-        assert (one.retrieved.restated, one.retrieved.answer, one.retrieved.confidence) == (f"It is: {due}", due, 1.0)
-        assert one.read == ((f"It is: {due}", "program"), ("What is it?", "program"))
+    for outcome, usual in zip(computed(tiny, asked, control), computed(tiny, asked, "none"), strict=True):
+        due = max(trace.text for trace in outcome.opened)
+        assert (outcome.retrieved.restated, outcome.retrieved.answer, outcome.retrieved.confidence) == (f"It is: {due}", due, 1.0)
+        assert outcome.read == ((f"It is: {due}", "program"), ("What is it?", "program"))
         assert control == "oracle" or due != usual.retrieved.answer or due in [trace.text for trace in usual.opened]
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_an_answer_from_elsewhere_shows_under_a_control(asked, tiny, control):
     """What a method computed is not taken away: one that has its answer from elsewhere than from what it opened still has it."""
-    assert all(one.retrieved.answer == "Oslo" and "It is: Oslo" in one.answer.prompt for one in computed(tiny, asked, control, "Oslo"))
+    assert all(
+        outcome.retrieved.answer == "Oslo" and "It is: Oslo" in outcome.answer.prompt for outcome in computed(tiny, asked, control, "Oslo")
+    )
 
 
 def test_empty_hides_what_is_computed_and_asks_as_it_was_put(asked, tiny):
     empty, plain = computed(tiny, asked, "empty"), asked("baselines/span_short")
-    assert [one.answer.tokens for one in empty] == [one.answer.tokens for one in plain]
-    assert all(one.read == ((one.item.question, "asker"),) for one in empty)
+    assert [outcome.answer.tokens for outcome in empty] == [outcome.answer.tokens for outcome in plain]
+    assert all(outcome.read == ((outcome.item.question, "asker"),) for outcome in empty)
 
 
 def test_contents_of_another_world_need_another_world(asked):

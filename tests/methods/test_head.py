@@ -189,9 +189,9 @@ def hit_rate(module, source, recipe) -> float:
 
     random, right, count = Random(99), 0, 0
     for _ in range(6):
-        room = states_of(source, draw_room(random, recipe))
+        batch = states_of(source, draw_room(random, recipe))
         texts = [torch.stack([module(state[None].float(), torch.ones(1, len(state), dtype=torch.bool))[0] for state in some])
-                 for some in (room.facts, room.cues)]  # fmt: skip
+                 for some in (batch.facts, batch.cues)]  # fmt: skip
         nearest = (normalize(texts[1], dim=-1) @ normalize(texts[0], dim=-1).T).argmax(1)
-        right, count = right + int((nearest == torch.tensor(room.gold)).sum()), count + len(room.gold)
+        right, count = right + int((nearest == torch.tensor(batch.gold)).sum()), count + len(batch.gold)
     return right / count

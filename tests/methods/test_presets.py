@@ -133,7 +133,10 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
     }
     usual = load_preset("memory/hei_nw").of_step("test")
-    of_their_own = {f"memory/{one}" for one in ("hei_nw", "sgc_rss", "smpd", "all")} | {"controls/altered_sgc_rss", "controls/altered_smpd"}
+    of_their_own = {f"memory/{preset_name}" for preset_name in ("hei_nw", "sgc_rss", "smpd", "all")} | {
+        "controls/altered_sgc_rss",
+        "controls/altered_smpd",
+    }
     for name in (name for name in preset_names() if load_preset(name).taught and load_preset(name).origin == "memory/all"):
         assert name in ("memory/all", "controls/altered_all", f"ablations/all_{load_preset(name).settings.traces}")
         of_their_own.add(name)

@@ -23,12 +23,15 @@ def ordered(lm, recency, order, scores, *texts, question="Where does Lea live?")
 
 
 def test_a_later_fact_takes_a_place_as_far_as_it_holds_what_is_asked_and_is_written_alike():
-    cue, told = {"lea", "live", "where"}, [{"lea", "live", "rome"}, {"lea", "live", "oslo", "now"}, {"tom", "live", "rome"}, {"tom"}]
+    cue, texts_as_words = (
+        {"lea", "live", "where"},
+        [{"lea", "live", "rome"}, {"lea", "live", "oslo", "now"}, {"tom", "live", "rome"}, {"tom"}],
+    )
     by_oslo, by_rome = 1.0 * (2 / 3) ** 2, (1 / 2) ** 8 * (2 / 3) ** 2
     assert by_oslo > by_rome
-    assert superseded(cue, told) == pytest.approx([by_oslo, (1 / 2) ** 8 * (1 / 3) ** 2, 0, 0])
-    assert superseded(cue, told[::-1]) == pytest.approx([0, 1.0 * (2 / 3) ** 2, 1.0 * (2 / 3) ** 2, 0])
-    assert superseded({"who"}, told).tolist() == [0, 0, 0, 0]
+    assert superseded(cue, texts_as_words) == pytest.approx([by_oslo, (1 / 2) ** 8 * (1 / 3) ** 2, 0, 0])
+    assert superseded(cue, texts_as_words[::-1]) == pytest.approx([0, 1.0 * (2 / 3) ** 2, 1.0 * (2 / 3) ** 2, 0])
+    assert superseded({"who"}, texts_as_words).tolist() == [0, 0, 0, 0]
     assert superseded(cue, []).shape == (0,)
 
 

@@ -105,8 +105,8 @@ def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-def test_salience_keeps_the_order_of_S(one, other):
-    low, high = sorted((one, other))
+def test_salience_keeps_the_order_of_S(first, other):
+    low, high = sorted((first, other))
     assert 0 <= salience_of(low) <= salience_of(high) <= 1
 
 

@@ -45,27 +45,27 @@ def by_definition(arrivals, capacity):
 @settings(deadline=None)
 @given(arriving, st.integers(1, 15), st.integers(0, 12))
 def test_at_once_is_one_by_one(arrivals, capacity, cut):
-    whole = push(Queue(capacity), arrivals)
+    at_once = push(Queue(capacity), arrivals)
     parts = push(push(Queue(capacity), arrivals[:cut]), arrivals[cut:])
-    assert [item.trace for item in whole.items] == [arrival.trace for arrival in arrivals[-capacity:]]
-    assert whole.dropped == parts.dropped == max(0, len(arrivals) - capacity)
-    assert [item.diversity for item in whole.items] == pytest.approx(by_definition(arrivals, capacity), abs=1e-10)
-    assert [item.diversity for item in parts.items] == pytest.approx([item.diversity for item in whole.items], abs=1e-12)
+    assert [item.trace for item in at_once.items] == [arrival.trace for arrival in arrivals[-capacity:]]
+    assert at_once.dropped == parts.dropped == max(0, len(arrivals) - capacity)
+    assert [item.diversity for item in at_once.items] == pytest.approx(by_definition(arrivals, capacity), abs=1e-10)
+    assert [item.diversity for item in parts.items] == pytest.approx([item.diversity for item in at_once.items], abs=1e-12)
 
 
 def test_more_than_are_compared_at_a_time():
     generator = np.random.default_rng(0)
-    some = [key_of({int(place): 1 for place in generator.choice(32, 3, replace=False)}) for _ in range(700)]
-    whole, parts = queued(*some, capacity=300), Queue(300)
+    some = [key_of({int(unit_number): 1 for unit_number in generator.choice(32, 3, replace=False)}) for _ in range(700)]
+    at_once, parts = queued(*some, capacity=300), Queue(300)
     for number, key in enumerate(some):
         parts = push(parts, [Arrival(number + 1, key, 1.0, number)])
-    assert [item.trace for item in whole.items] == [item.trace for item in parts.items]
-    assert [item.diversity for item in whole.items] == pytest.approx([item.diversity for item in parts.items], abs=1e-12)
+    assert [item.trace for item in at_once.items] == [item.trace for item in parts.items]
+    assert [item.diversity for item in at_once.items] == pytest.approx([item.diversity for item in parts.items], abs=1e-12)
 
 
 def test_traces_arrive_in_the_order_of_their_ids():
-    found = arrivals_of([trace(id=9, salience=0.5), trace(id=4, salience=0.25)])
-    assert [(arrival.trace, arrival.S, arrival.step) for arrival in found] == [(4, 0.25, 0), (9, 0.5, 1)]
+    order = arrivals_of([trace(id=9, salience=0.5), trace(id=4, salience=0.25)])
+    assert [(arrival.trace, arrival.S, arrival.step) for arrival in order] == [(4, 0.25, 0), (9, 0.5, 1)]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def items_of(*some):
 
 def test_priority_by_hand():
     items = items_of((A, 2.0, 0, 1.0), (B, 4.0, 1, 0.5), (C, 3.0, 3, 0.0))
-    found = priorities(items, now=3)
-    assert found == pytest.approx([0.3 / 4 + 0.2, 0.5 + 0.3 / 3 + 0.2 * 0.5, 0.25 + 0.3])
+    scores = priorities(items, now=3)
+    assert scores == pytest.approx([0.3 / 4 + 0.2, 0.5 + 0.3 / 3 + 0.2 * 0.5, 0.25 + 0.3])
 
 
 def test_equal_strengths_say_nothing():
@@ -105,10 +105,10 @@ def test_equal_strengths_say_nothing():
 @given(st.lists(st.tuples(keys, st.floats(-1e6, 1e6), st.integers(0, 9), st.floats(0, 1)), min_size=1))
 def test_a_priority_lies_between_0_and_1_and_does_not_know_the_unit_of_S(rows):
     items = items_of(*rows)
-    found = priorities(items, now=9)
-    assert (found >= 0).all() and (found <= 1 + 1e-12).all()
+    scores = priorities(items, now=9)
+    assert (scores >= 0).all() and (scores <= 1 + 1e-12).all()
     doubled = items_of(*((key, 4 * S, step, diversity) for key, S, step, diversity in rows))
-    assert priorities(doubled, now=9) == pytest.approx(found)
+    assert priorities(doubled, now=9) == pytest.approx(scores)
 
 
 def test_a_step_before_the_last_trace_is_an_error():
@@ -147,7 +147,10 @@ POLICIES = get_args(Policy)
 def full(size=SIZE, capacity=1024):
     """A queue of traces with many keys and strengths."""
     generator = np.random.default_rng(2)
-    some = [key_of({int(place): int(generator.integers(1, 9)) for place in generator.choice(32, 3, replace=False)}) for _ in range(size)]
+    some = [
+        key_of({int(unit_number): int(generator.integers(1, 9)) for unit_number in generator.choice(32, 3, replace=False)})
+        for _ in range(size)
+    ]
     return push(Queue(capacity), [Arrival(number + 1, key, float(generator.normal()), number) for number, key in enumerate(some)])
 
 
@@ -161,16 +164,16 @@ def drawn(seed=7, cycle=1, schedule=None, queue=None, **knobs):
 @given(st.sampled_from(POLICIES), st.floats(0, 1), st.floats(0, 2), st.none() | st.integers(0, 50), st.integers(0, 99))
 def test_a_draw_repeats_itself_has_nothing_twice_and_keeps_to_the_limits(policy, rate, noise_level, max_items, seed):
     knobs = {"policy": policy, "rate": rate, "noise_level": noise_level, "max_items": max_items}
-    found = drawn(seed, **knobs)
-    assert drawn(seed, **knobs) == found
-    assert len(set(found)) == len(found) == ReplaySettings(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
-    assert set(found) <= set(range(1, SIZE + 1))
+    chosen = drawn(seed, **knobs)
+    assert drawn(seed, **knobs) == chosen
+    assert len(set(chosen)) == len(chosen) == ReplaySettings(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
+    assert set(chosen) <= set(range(1, SIZE + 1))
 
 
 def test_policies_differ():
     schedule = {trace: Due(cycle=5, interval=4) for trace in drawn(policy="priority")[:5]}
-    found = {policy: drawn(policy=policy, schedule=schedule) for policy in POLICIES}
-    assert len(set(found.values())) == len(POLICIES)
+    orders = {policy: drawn(policy=policy, schedule=schedule) for policy in POLICIES}
+    assert len(set(orders.values())) == len(POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

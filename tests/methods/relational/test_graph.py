@@ -63,8 +63,8 @@ def test_a_rumor_does_not_win_in_any_order():
     assert {winning_tail(*order) for order in permutations(texts)} == {"oslo"}
 
 
-def asked(question, *told, **more):
-    search = Search(Graph.of(traces(*told)), **more)
+def asked(question, *texts, **more):
+    search = Search(Graph.of(traces(*texts)), **more)
     paths = search.best(question)
     return [search.graph.statements[number].trace.text for number in paths[0].statements] if paths else None
 
@@ -84,26 +84,26 @@ def test_a_path_leads_from_the_names_to_what_is_asked_for(question, path):
 
 
 def test_a_detour_that_says_a_little_more_does_not_win():
-    told = ("At the Finch shop, Omar bought a brass lamp.", "The Finch shop is in Lima.", "The Finch shop is a dealer of the Marlow shop.")
+    texts = ("At the Finch shop, Omar bought a brass lamp.", "The Finch shop is in Lima.", "The Finch shop is a dealer of the Marlow shop.")
     question = "In which city did Omar order a brass lamp?"  # "dealer" is a little likelier to "order" than "bought" is
-    assert asked(question, *told, "The Marlow shop is in Oslo.") == [*told[:2]]
-    assert asked(question, told[0], told[2], "The Marlow shop is in Oslo.") == [told[0], told[2], "The Marlow shop is in Oslo."]
+    assert asked(question, *texts, "The Marlow shop is in Oslo.") == [*texts[:2]]
+    assert asked(question, texts[0], texts[2], "The Marlow shop is in Oslo.") == [texts[0], texts[2], "The Marlow shop is in Oslo."]
 
 
 def test_a_word_more_of_the_question_is_worth_a_statement_more():
-    told = (
+    texts = (
         "Lea bought a small old brass lamp at the Finch shop.",
         "The Finch shop is in Lima.",
         "Omar is a friend of Lea.",
         "Omar bought a small old brass lamp at the Marlow shop.",
         "The Marlow shop is in Oslo.",
     )
-    assert asked("In which city did the friend of Lea buy a small old brass lamp?", *told) == [*told[2:]]
+    assert asked("In which city did the friend of Lea buy a small old brass lamp?", *texts) == [*texts[2:]]
 
 
 def test_of_paths_that_say_as_much_the_one_whose_statements_are_told_of_others_likewise_is_best():
-    told = (CHAIN[2], CHAIN[7], CHAIN[4], "Lea bought a vase at the Finch shop.", CHAIN[3])  # letters to Lima are told of first
-    assert asked("In which city did Omar buy a vase?", *told) == [CHAIN[2], CHAIN[4]]
+    texts = (CHAIN[2], CHAIN[7], CHAIN[4], "Lea bought a vase at the Finch shop.", CHAIN[3])  # letters to Lima are told of first
+    assert asked("In which city did Omar buy a vase?", *texts) == [CHAIN[2], CHAIN[4]]
 
 
 def test_the_path_follows_what_is_stored():
@@ -114,10 +114,10 @@ def test_the_path_follows_what_is_stored():
 
 
 def test_a_contested_statement_is_replaced_by_the_one_that_holds_unless_that_is_switched_off():
-    told = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
-    assert asked("In which city did Omar buy a lamp?", *told)[-1] == told[-1]
-    both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (told, [told[-1], *told[:-1]])}
-    assert both != {told[-1]}
+    texts = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
+    assert asked("In which city did Omar buy a lamp?", *texts)[-1] == texts[-1]
+    both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (texts, [texts[-1], *texts[:-1]])}
+    assert both != {texts[-1]}
 
 
 @pytest.mark.parametrize("name", ["Oman", "Omah", "Vancouver", "Marlene", "Leander"])
@@ -171,6 +171,6 @@ def test_a_statement_that_is_told_of_another_time_changes_what_held(question="In
 
 
 def test_a_date_of_what_was_done_is_no_time_that_is_asked_about():
-    told = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
-    assert asked("In which city did Omar buy a vase in July?", *told) == [told[1], MOVES[1]]
-    assert Graph.of(traces(*told)).statements[0].attribution.since is None
+    texts = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
+    assert asked("In which city did Omar buy a vase in July?", *texts) == [texts[1], MOVES[1]]
+    assert Graph.of(traces(*texts)).statements[0].attribution.since is None

@@ -94,9 +94,9 @@ def test_a_common_word_is_no_name():
 
 @needs_minilm
 def test_a_noun_of_a_question_that_nobody_told_of_is_a_word_of_it(search, monkeypatch):
-    found = search(*WORLD)
-    monkeypatch.setattr(found.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
-    assert found.named("Which old sea has Kraken?") == [(18, 24, "kraken")]
+    world_search = search(*WORLD)
+    monkeypatch.setattr(world_search.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
+    assert world_search.named("Which old sea has Kraken?") == [(18, 24, "kraken")]
 
 
 def test_what_a_name_is_called_does_not_depend_on_how_it_is_written():

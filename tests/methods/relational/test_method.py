@@ -52,7 +52,7 @@ def test_a_path_around_what_was_never_told_is_unsure_and_unknown(tiny, told, ins
     method, full = retrieve(tiny, CHAIN)
     _, retrieved = retrieve(tiny, [instead if text == told else text for text in CHAIN])
     assert full.confidence > 0.5 > retrieved.confidence
-    assert [penalty_of(method, one) for one in (full, retrieved)] == [NEVER, ALWAYS]
+    assert [penalty_of(method, result) for result in (full, retrieved)] == [NEVER, ALWAYS]
 
 
 def test_a_name_that_the_path_does_not_meet_makes_it_less_sure(tiny):
@@ -75,8 +75,8 @@ def test_it_says_nothing_where_it_is_switched_off_or_was_told_nothing(tiny):
 
 
 def test_the_drawing_shows_the_path_and_what_lost(tiny):
-    told = traces(*CHAIN, "Later the Finch shop moved to Oslo.", "Rumor has it that the Finch shop is in Bath & Bow.")
-    [picture] = bound("memory/sgc_rss", tiny, encoder="own").pictures(LAMP, None, told)
+    texts = traces(*CHAIN, "Later the Finch shop moved to Oslo.", "Rumor has it that the Finch shop is in Bath & Bow.")
+    [picture] = bound("memory/sgc_rss", tiny, encoder="own").pictures(LAMP, None, texts)
     assert "Later the Finch shop moved to Oslo." in picture.svg
     assert 'text-decoration="line-through">The Finch shop is in Lima.' in picture.svg
     assert "Bath &amp; Bow" in picture.svg
@@ -110,23 +110,23 @@ def test_a_path_that_patterns_know_is_told_by_its_statements(tiny):
 
 
 def test_a_path_can_be_told_without_its_tellers(tiny):
-    told = (CHAIN[1], CHAIN[3].replace("The", "Lea says that the", 1), *CHAIN[4:])
-    retrieved = retrieve(tiny, told, **{"relational.wording": "plain"})[1].delivered
+    texts = (CHAIN[1], CHAIN[3].replace("The", "Lea says that the", 1), *CHAIN[4:])
+    retrieved = retrieve(tiny, texts, **{"relational.wording": "plain"})[1].delivered
     assert [trace.text for trace in retrieved] == [f"{CHAIN[1]} {CHAIN[3]}"]
 
 
 def test_what_held_at_the_time_that_is_asked_about_is_told_in_the_questions_words(tiny):
-    told = (
+    texts = (
         "The Finch shop is in Lima.",
         "The Marlow shop is in Bath.",
         "In March the Finch shop moved to Oslo.",
         "Later the Marlow shop moved to Riga.",
     )
     question = "In which city was the Finch shop in February?"
-    assert [trace.text for trace in retrieve(tiny, told, question)[1].delivered] == ["In which city was the Finch shop in February: Lima."]
-    altered = [text.replace("March", "January") for text in told]
+    assert [trace.text for trace in retrieve(tiny, texts, question)[1].delivered] == ["In which city was the Finch shop in February: Lima."]
+    altered = [text.replace("March", "January") for text in texts]
     assert [trace.text for trace in retrieve(tiny, altered, question)[1].delivered] == [
         "In which city was the Finch shop in February: Oslo."
     ]
     now = "In which city is the Finch shop?"
-    assert [trace.text for trace in retrieve(tiny, told, now)[1].delivered] == [told[2]]
+    assert [trace.text for trace in retrieve(tiny, texts, now)[1].delivered] == [texts[2]]

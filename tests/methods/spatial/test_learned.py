@@ -106,24 +106,24 @@ def test_links_are_turned_until_they_fit_on_a_grid():
             word = next(word for word in ("north", "east", "south") if word in text)
             return PlaceReading(*[getattr(made, name) for name in ("nouns", "says", "stands", "roles")], ((word, "gone"),), 0.0, made.asks)
 
-    found = read_world(texts, [None] * 4, Turns(**planted))
-    assert [own[0] for own in found] == true
+    read_links = read_world(texts, [None] * 4, Turns(**planted))
+    assert [own[0] for own in read_links] == true
 
 
 @pytest.mark.parametrize("one_way", [True, False])
 def test_a_link_of_one_direction_is_walked_that_way_alone(one_way):
     links = [Link("fen", "inn", one_way=one_way), Link("inn", "mill"), Link("mill", "fen")]
-    told = build_map(enumerate(links))
-    assert ("fen" in told.steps["inn"].values()) is not one_way
-    assert "inn" in told.steps["fen"].values()
+    link_map = build_map(enumerate(links))
+    assert ("fen" in link_map.steps["inn"].values()) is not one_way
+    assert "inn" in link_map.steps["fen"].values()
     assert "fen" in build_map(enumerate([*links, Link("inn", "fen")])).steps["inn"].values()  # it was told later that one gets back
 
 
 @pytest.mark.parametrize("sure_first", [True, False])
 def test_of_two_places_told_to_one_side_the_surer_keeps_the_direction(sure_first):
     links = [Link("mill", "inn", "north"), Link("mill", "fen", "north", doubt=0.3)]
-    told = build_map(enumerate(links if sure_first else links[::-1]))
-    assert told.steps["mill"]["north"] == "inn"
+    link_map = build_map(enumerate(links if sure_first else links[::-1]))
+    assert link_map.steps["mill"]["north"] == "inn"
 
 
 def test_a_step_that_says_nothing_of_its_sides_closes_none():
@@ -208,7 +208,7 @@ def test_a_question_asks_from_where_one_stands():
 @needs_minilm
 @pytest.mark.parametrize(("reading", "answer"), [("auto", "kiln, ford"), ("patterns", "none")])
 def test_the_memory_reads_by_the_fitted_reader_unless_it_is_told_not_to(reading, answer):
-    told = traces(*TEXTS)
+    texts = traces(*TEXTS)
     method = bound("memory/smpd", load(load_spec("hippo-tiny"), threads=1), **{"encoder": "minilm", "spatial.reading": reading})
     question = "Which places does one pass on the way from the abbey to the ford?"
-    assert method.open(told)(Query(question, tuple(trace.source for trace in told))).answer == answer
+    assert method.open(texts)(Query(question, tuple(trace.source for trace in texts))).answer == answer

@@ -22,8 +22,8 @@ SQUARE = [
 QUESTION = "Which directions lead from the mill to the barn?"
 
 
-def answer(told, question, **settings):
-    reply = MapAnswerer(told, SpatialSection(**settings)).answer(question)
+def answer(texts, question, **settings):
+    reply = MapAnswerer(texts, SpatialSection(**settings)).answer(question)
     return reply.answer if reply else None
 
 
@@ -45,9 +45,9 @@ def test_what_is_said_rests_on_the_statement_that_holds():
 
 
 def test_what_was_told_more_often_loses_to_what_is_told_last():
-    told = [SQUARE[0], *SQUARE, "The lane between the mill and the well is closed."]
-    assert answer(told, QUESTION) == "east, north"
-    assert answer(told, QUESTION, keep=1.0) in ("north, east", "east, north")  # here all count alike, and it was told twice
+    texts = [SQUARE[0], *SQUARE, "The lane between the mill and the well is closed."]
+    assert answer(texts, QUESTION) == "east, north"
+    assert answer(texts, QUESTION, keep=1.0) in ("north, east", "east, north")  # here all count alike, and it was told twice
 
 
 def test_a_barrier_bars_one_side():
@@ -57,9 +57,9 @@ def test_a_barrier_bars_one_side():
 
 
 def test_a_walker_is_where_the_steps_lead():
-    told = [*SQUARE, "Lea starts at the mill.", "Lea walks north.", "Lea strolls east."]
-    assert answer(told, "Where is Lea now, having left the mill?") == "barn"
-    assert answer([*told, "Lea runs south."], "Where is Lea now, having left the mill?") == "pier"
+    texts = [*SQUARE, "Lea starts at the mill.", "Lea walks north.", "Lea strolls east."]
+    assert answer(texts, "Where is Lea now, having left the mill?") == "barn"
+    assert answer([*texts, "Lea runs south."], "Where is Lea now, having left the mill?") == "pier"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,7 +134,7 @@ def test_the_map_of_a_walk_answers_all_its_questions(walk):
 
 
 def test_what_is_at_a_place_stands_for_it():
-    told = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
-    reply = MapAnswerer(told).answer("Which directions lead from the mill to the Marlow company?")
+    texts = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
+    reply = MapAnswerer(texts).answer("Which directions lead from the mill to the Marlow company?")
     assert reply is not None and reply.answer == "north, east" and set(reply.statements) == {0, 1, 2}
-    assert MapAnswerer(told[:2]).answer("Which directions lead from the mill to the Marlow company?") is None
+    assert MapAnswerer(texts[:2]).answer("Which directions lead from the mill to the Marlow company?") is None

@@ -75,9 +75,9 @@ def test_what_the_map_is_asked_for_and_does_not_hold_is_unknown(tiny, question):
     method, retrieved = retrieve(tiny, [*TEXTS, "The fen is north of the dune."], question)
     assert retrieved.confidence == 0
     assert penalty_of(method, retrieved) == ALWAYS
-    told = ("The lodge is east of the barn.", "The fen is east of the barn.", "The cave is west of the mill.", "The pier holds a ring.")
+    more = ("The lodge is east of the barn.", "The fen is east of the barn.", "The cave is west of the mill.", "The pier holds a ring.")
     walk = ("The bread round goes from the mill: east.", "Nora sets out from the mill.", "Nora walks east.")
-    assert retrieve(tiny, [*TEXTS, *told, *walk], question)[1].confidence == 1
+    assert retrieve(tiny, [*TEXTS, *more, *walk], question)[1].confidence == 1
 
 
 def test_where_no_link_was_told_the_map_is_not_asked(tiny):
@@ -97,10 +97,10 @@ def test_statements_are_shown_as_they_are_where_the_map_has_nothing_to_say(tiny)
 @pytest.mark.parametrize("question", ["What is there at the mill?", "What did someone leave at the mill?", "Which thing lies at the mill?"])
 @pytest.mark.parametrize(("thing", "said"), [("a lamp", "lamp"), ("an axe", "axe")])
 def test_a_thing_is_looked_up_in_the_words_of_one_sentence_whatever_the_question_s(tiny, question, thing, said):
-    told = [*SQUARE[:2], f"Someone left {thing} at the mill."]
-    _, retrieved = retrieve(tiny, told, question)
+    texts = [*SQUARE[:2], f"Someone left {thing} at the mill."]
+    _, retrieved = retrieve(tiny, texts, question)
     assert (retrieved.restated, retrieved.rephrased, retrieved.answer) == (f"The mill holds {thing}.", "What does the mill hold?", said)
-    assert [trace.text for trace in retrieved.shown] == told[2:] and retrieved.confidence == 1.0
+    assert [trace.text for trace in retrieved.shown] == texts[2:] and retrieved.confidence == 1.0
 
 
 @pytest.mark.parametrize("told", ["Rain fell at the mill.", "The mill holds a lamp and a broom.", "Ann left an old lamp at the mill."])

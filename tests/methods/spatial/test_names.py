@@ -49,7 +49,7 @@ def test_each_question_has_one_shortest_way_over_its_gold_facts(folder):
         graph = graphs[item["world"]]
         ends = {fact: edge for *edge, fact in graph.edges(data="fact")}
         path = nx.Graph([ends[fact] for fact in item["gold_facts"]])
-        start, goal = (place for place, degree in path.degree if degree == 1)
+        start, goal = (label for label, degree in path.degree if degree == 1)
         assert len(list(nx.all_shortest_paths(graph, start, goal))) == 1
         assert nx.shortest_path_length(graph, start, goal) == len(item["gold_facts"]) == item["hops"]
 

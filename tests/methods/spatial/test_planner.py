@@ -33,9 +33,9 @@ def test_what_cannot_be_planned_is_said(question, answer):
 
 
 def test_a_way_that_was_told_and_is_closed_is_none():
-    told = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
-    assert MapAnswerer(told).answer("Which directions lead from the mill to the fen?").answer == "none"
-    assert SpatialTool(told).plan("mill", "fen") == "The fen walk goes from the mill: none."
+    texts = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
+    assert MapAnswerer(texts).answer("Which directions lead from the mill to the fen?").answer == "none"
+    assert SpatialTool(texts).plan("mill", "fen") == "The fen walk goes from the mill: none."
     assert SpatialTool([*SQUARE, "The fen is north of the dune."]).plan("the mill", "fen") == "No way from the mill to the fen was told."
 
 
@@ -58,8 +58,8 @@ def test_a_cost_that_is_none_is_refused(cost):
 def test_a_dear_step_is_gone_round():
     spatial = SpatialTool([SQUARE[0]])
     assert spatial.plan("mill", "well") == "The well walk goes from the mill: north."
-    for told in SQUARE[1:]:
-        spatial.write(told)
+    for text in SQUARE[1:]:
+        spatial.write(text)
     spatial.write(SQUARE[0], cost=4)
     assert spatial.plan("mill", "well") == "The well walk goes from the mill: east, north, west."
     spatial.write(SQUARE[0], cost=0)
@@ -78,7 +78,7 @@ def test_a_tool_plans_reads_and_writes():
 
 
 def test_a_written_statement_is_as_if_it_had_been_told():
-    told = [
+    texts = [
         *SQUARE,
         CLOSED,
         "A hedge blocks the way north of the pier.",
@@ -87,9 +87,9 @@ def test_a_written_statement_is_as_if_it_had_been_told():
         "There is a lamp at the fen.",
     ]
     atlas = MapAnswerer(SQUARE[:2])
-    for number, text in enumerate(told[2:], 3):
+    for number, text in enumerate(texts[2:], 3):
         atlas.write(text)
-        anew = MapAnswerer(told[:number])
+        anew = MapAnswerer(texts[:number])
         assert atlas.map.steps == anew.map.steps
         assert atlas.answer(QUESTION) == anew.answer(QUESTION)
 
@@ -97,21 +97,21 @@ def test_a_written_statement_is_as_if_it_had_been_told():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
     """Links of a random graph, hubs and new places among them, are opened and closed one by one."""
-    random, graph, told = Random(seed), nx.Graph(), build_map(())
-    planner = Planner(told)
+    random, graph, link_map = Random(seed), nx.Graph(), build_map(())
+    planner = Planner(link_map)
     for number in range(250):
         a, b = random.sample(range(2 + number // 4), 2)
         a = 0 if random.random() < 0.2 and b else a
         closed = graph.has_edge(a, b) and random.random() < 0.6
         (graph.remove_edge if closed else graph.add_edge)(a, b)
         for _ in range(2):  # told twice, so that what was told before loses
-            planner.update(*told.observe(number, Link(f"p{a}", f"p{b}", closed=closed)))
+            planner.update(*link_map.observe(number, Link(f"p{a}", f"p{b}", closed=closed)))
         start, goal = random.sample(sorted(graph), 2)
         route = planner.route(f"p{start}", f"p{goal}")
         assert (route is None) == (not nx.has_path(graph, start, goal))
         if route:
             assert len(route.words) == nx.shortest_path_length(graph, start, goal)
-            assert all(graph.has_edge(int(one[1:]), int(other[1:])) for one, other in pairwise(route.places))
+            assert all(graph.has_edge(int(place[1:]), int(other[1:])) for place, other in pairwise(route.places))
 
 
 def test_costs_are_as_networkx_counts_them():

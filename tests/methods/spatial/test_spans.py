@@ -13,13 +13,13 @@ from tests.methods.asking import needs_minilm
 def scored(text, *names):
     """Scores that say of these words of a text that they are names."""
     own = tokens(text)
-    found = np.tile([1.0, -1.0, -1.0], (len(own), 1))
+    scores = np.tile([1.0, -1.0, -1.0], (len(own), 1))
     for name in names:
         words = [token.word for token in tokens(name)]
         at = next(at for at in range(len(own)) if [token.word for token in own[at : at + len(words)]] == words)
-        found[at : at + len(words)] = [-1.0, -1.0, 1.0]
-        found[at] = [-1.0, 1.0, -1.0]
-    return own, found
+        scores[at : at + len(words)] = [-1.0, -1.0, 1.0]
+        scores[at] = [-1.0, 1.0, -1.0]
+    return own, scores
 
 
 def world(*texts):
@@ -29,11 +29,11 @@ def world(*texts):
 
 
 def test_a_name_is_its_best_words_and_none_over_a_mark():
-    own, found = scored("At the captain's cabin, turn east.", "captain's cabin")
-    assert [" ".join(token.word for token in own[start:end]) for start, end in best_spans(own, found)] == ["captain 's cabin"]
-    own, found = scored("Past the mill, turn.", "mill")
-    found[3] = [-1.0, -1.0, 2.0]  # the comma
-    assert [own[start].word for start, end in best_spans(own, found) if end == start + 1] == ["mill"]
+    own, scores = scored("At the captain's cabin, turn east.", "captain's cabin")
+    assert [" ".join(token.word for token in own[start:end]) for start, end in best_spans(own, scores)] == ["captain 's cabin"]
+    own, scores = scored("Past the mill, turn.", "mill")
+    scores[3] = [-1.0, -1.0, 2.0]  # the comma
+    assert [own[start].word for start, end in best_spans(own, scores) if end == start + 1] == ["mill"]
 
 
 def test_what_one_statement_adds_to_a_name_is_no_part_of_it():
@@ -54,11 +54,11 @@ def test_what_is_mostly_no_name_is_none():
 
 
 def test_names_are_marked_with_an_article_or_none_in_letters_of_either_size():
-    found = world(
+    result = world(
         ("Lighthouse is by Platform 12.", "Lighthouse", "Platform 12"), ("The x-ray room is by lighthouse.", "x-ray room", "lighthouse")
     )
-    assert found.names == {"platform_one_two": "Platform 12", "x_ray_room": "x-ray room", "lighthouse": "lighthouse"}
-    marked = [mark(text, found.names) for text in ("Lighthouse, then X-ray room.", "A lighthouse has lamps.", "from the Platform 12")]
+    assert result.names == {"platform_one_two": "Platform 12", "x_ray_room": "x-ray room", "lighthouse": "lighthouse"}
+    marked = [mark(text, result.names) for text in ("Lighthouse, then X-ray room.", "A lighthouse has lamps.", "from the Platform 12")]
     assert marked == ["the lighthouse, then the x_ray_room.", "A lighthouse has lamps.", "from the platform_one_two"]
 
 
@@ -93,6 +93,6 @@ def test_what_is_always_gone_along_or_over_is_no_place():
         ("Through the inn one gets by the ferry to the fort.", "inn", "ferry", "fort"),
     ]
     known = WordStatistics([text for text, *_ in texts])
-    found = consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in texts])
-    assert found.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
-    assert without_means(found, known).places == {"inn", "mill", "den", "fort"}
+    result = consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in texts])
+    assert result.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
+    assert without_means(result, known).places == {"inn", "mill", "den", "fort"}
