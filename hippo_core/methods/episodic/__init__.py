@@ -141,7 +141,7 @@ class HeiNW(Memory):
         return pictures(self.components, question, best, traces) if self.settings.traces == "episodic" else ()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
-        """Those of the codes of what was told, which are made when it is told."""
+        """The tokens of the statements' codes, which are made at teaching."""
         from hippo_core.retrieval.text_encoder import cost
 
         return cost(self.components.encoder, [trace.text for trace in traces]) if self.settings.traces == "episodic" else 0.0

@@ -23,7 +23,7 @@ MAX_EXPONENT = 700.0  # exp would overflow for a larger |S|
 
 @dataclass(frozen=True, slots=True)
 class GateFeatures:
-    """What is known of a statement when it is told: its surprise (nats per token of the frozen model), its novelty (0 to 1), whether it
+    """The features of a statement at teaching: its surprise (nats per token of the frozen model), its novelty (0 to 1), whether it
     came with a reward, and whether its teller asked to keep it. LabError where a number is not finite."""
 
     surprise: float

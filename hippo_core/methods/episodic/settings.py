@@ -168,12 +168,12 @@ class HeiNWSettings(EncodedSettings):
 
     @property
     def completes_in_doubt(self) -> bool:
-        """Whether completion looks at a cue only where the recall is not sure."""
+        """Whether completion is used only where the recall's confidence is low."""
         return self.episodic.use_completion == "predictive" and self.episodic.predictive.below < 1
 
     @property
     def says_confidence(self) -> bool:
-        """Whether its recall can say how sure it is."""
+        """Whether its recall gives a confidence."""
         return self.episodic.recall.fusion == "sum" and self.episodic.use_completion == "off"
 
     @property

@@ -87,7 +87,7 @@ class FittedRag(Rag):
 
     @property
     def confidence(self) -> "Confidence | None":
-        """How sure it is of its best passage; None where nothing was fitted for that."""
+        """The confidence in its best passage; None where none was fitted."""
         return None
 
     @property

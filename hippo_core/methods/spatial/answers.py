@@ -139,7 +139,7 @@ class MapAnswerer:
         return self._route(MapQuery("way", PlaceRef(start), PlaceRef(goal)), origin, end) if origin and end else None
 
     def _landmarks(self) -> Iterator[tuple[str, tuple[str, int]]]:
-        """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
+        """Named things at places, no places themselves: the name, the place, and the number of the statement."""
         for number, text in enumerate(self.texts):
             if (hit := LANDMARK.search(text)) and read(text) is None:
                 there = read(text.replace(hit[0], "it"))
@@ -203,7 +203,7 @@ class MapAnswerer:
         return likely_question(plain, set(self.map.labels.values()), self.walks.keys(), self.reader, known)
 
     def _is_known(self, wanted: MapQuery) -> bool:
-        """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""
+        """Whether both places of a question are on the map, and where it asks what the link leads over, that too."""
         ends = [self._place(place) for place in (wanted.start, wanted.goal) if place]
         link = self.map.links.get(frozenset(end for end in ends if end))
         return None not in ends and (wanted.kind != "by" or bool(link and link.by))
@@ -304,5 +304,5 @@ class MapAnswerer:
 
 
 def route_sentence(name: str, start: str, spoken: str) -> tuple[str, str]:
-    """A sentence in the wording of a told route, and its question."""
+    """A sentence in the wording of a stated route, and its question."""
     return f"The {name} walk goes from the {start}: {spoken}.", f"How does the {name} walk go from the {start}?"

@@ -82,7 +82,7 @@ class Edges:
                 self.stored.add(link)
 
     def terms(self, link: Link) -> LinkTerms:
-        """What is known of a link that was told to be open."""
+        """The terms of a link that a statement calls open."""
         evidence = self.evidence[link]
         closed = (evidence.weight - evidence.open) / (2 * evidence.weight)
         return LinkTerms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), USUAL_DEGREE))

@@ -373,7 +373,7 @@ def _begins_walks(name: str, world: WordStatistics) -> bool:
 
 
 def _walkers(texts: Sequence[str], patterns: Sequence[Observation | None], readings: Sequence[PlaceReading]) -> dict[int, Walk]:
-    """Where those who walk on a map that is told are, and where they go, by the number of the statement."""
+    """Where the walkers on a stated map are, and where they go, by the number of the statement."""
     world = WordStatistics(texts)
     spans = []
     for own, reading in zip(world.tokens, readings, strict=True):

@@ -71,7 +71,7 @@ def localise(visits: Sequence[VisitStatement], particles: int = 16) -> Localised
 
 
 def integrate(visits: Sequence[VisitStatement]) -> LocalisedWalk:
-    """The walk by its told moves alone, without recognising a place: path integration that is never put right."""
+    """The walk by its stated moves alone, without recognising a place: path integration that is never corrected."""
     cells: list[Cell] = []
     shown: dict[Cell, Counter[str]] = {}
     for visit in visits:

@@ -100,7 +100,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """Something else that is told of a place, such as what is there: the `thing` with its article, if there is one alone."""
+    """Any other statement about a place, such as what is there: the `thing` with its article, if there is one alone."""
 
     place: str
     thing: str = ""
