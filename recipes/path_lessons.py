@@ -222,7 +222,7 @@ def tags_of(text: Marked, spans: str) -> tuple[int, ...]:
     """The hop that each piece of a question belongs to, from 1 on; 0: none. `spans`: where each hop is asked (suites/relations)."""
     within = [tuple(map(int, span.split("-"))) for span in spans.split()]
     return tuple(
-        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.places
+        next((hop for hop, (start, end) in enumerate(within, 1) if start <= place < end), 0) if place >= 0 else 0 for place in text.starts
     )
 
 
