@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from hippo_core.files import read_sealed, require_checkout, root, write_sealed
-from hippo_core.methods.composite import SURE
+from hippo_core.methods.composite import CONFIDENCE_THRESHOLD
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, VERSIONS, regime
@@ -117,7 +117,7 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     rows = pd.DataFrame([{"kind": path.kind, "answerable": path.answerable, "right": path.right} for path in of])
     confidences = pd.Series([function.of(path.evidence) for path in of])
     rows = rows.assign(
-        kept=rows["right"] & (confidences >= UNKNOWN_BELOW), sure=rows["right"] & (confidences >= SURE), unknown=confidences < UNKNOWN_BELOW
+        kept=rows["right"] & (confidences >= UNKNOWN_BELOW), sure=rows["right"] & (confidences >= CONFIDENCE_THRESHOLD), unknown=confidences < UNKNOWN_BELOW
     )
     grouped: Frame = rows.groupby(["kind", "answerable"], sort=False)
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
@@ -157,7 +157,7 @@ def events(n_questions: int = 120) -> Iterator[JudgedPath]:
 def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
     """A step's statement with each other one of its name; those are of one matter that have the same in these slots."""
     own = world.facts[step.number].slots
-    for other, evidence in search.rivals(step, likely):
+    for other, evidence in search.competing_steps(step, likely):
         slots = world.facts[other.number].slots
         yield JudgedPath(kind, evidence, all(slots[name] == own[name] for name in matter), True)
 

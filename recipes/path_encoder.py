@@ -85,7 +85,7 @@ def contrasted(model: PathEncoder, of: Contrast) -> tuple[Tensor, Tensor, Tensor
     """How like each hop is to each statement, read from its first name to its second and back [H, S, 2]; and of each hop the number of its
     own statement, and 1 where it leads back over it."""
     encoded, (vectors, words) = model.read(of.statements), model.ask(of.hops)
-    similarity = model.alike(words, [statement.words for statement in encoded])
+    similarity = model.similarity(words, [statement.words for statement in encoded])
     leads = [statement.leads() for statement in encoded]
     directions = torch.stack([torch.stack([lead[0, 1], lead[1, 0]]) for lead in leads])
     likes = torch.einsum("hw,sdw->hsd", vectors, directions) + similarity[..., None]
@@ -106,7 +106,7 @@ def likes(model: PathEncoder, lesson: Lesson, encoded: Sequence[EncodedStatement
     standing = torch.tensor([FALLEN * (role_of(name, fact) in NOT_STANDING) for fact, names in named_facts for name in names])
     standing = torch.cat([(of[:, None] + of[None]).flatten() for of in standing.split(sizes)])
     vectors, words = model.ask([hop for question in lesson.questions for hop in question.hops])
-    similarity = model.alike(words, [statement.words for statement in encoded])
+    similarity = model.similarity(words, [statement.words for statement in encoded])
     of = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size**2)])
     logits = (vectors @ table.T + similarity[:, of] + standing).split([len(question.hops) for question in lesson.questions])
     return logits, [0, *accumulate(size**2 for size in sizes)], sizes

@@ -173,8 +173,8 @@ def plain(marker: Marker, random: Random) -> Raw:
 def _raw(text: str, spans: Spans, roles: Mapping[str, int], status: str | None, marker: Marker, random: Random) -> Raw:
     """A text with its names (from, to, which), what each is, and how it is told; a tenth are written without capitals."""
     [marked] = marker.unmarked([text.lower() if random.random() < 0.1 and len(text.lower()) == len(text) else text])
-    inside = [next(((start, name) for start, end, name in spans if start <= position < end), None) for position in marked.places]
-    labels = tuple(0 if span is None else 1 if position == span[0] else 2 for position, span in zip(marked.places, inside, strict=True))
+    inside = [next(((start, name) for start, end, name in spans if start <= position < end), None) for position in marked.starts]
+    labels = tuple(0 if span is None else 1 if position == span[0] else 2 for position, span in zip(marked.starts, inside, strict=True))
     of = tuple(-100 if span is None or status is None else roles[span[1]] for span in inside)
     return Raw(marked, labels, of, -100 if status is None else KINDS.index(status))
 
@@ -225,7 +225,7 @@ def tags_of(text: Marked, spans: str) -> tuple[int, ...]:
     within = [tuple(map(int, span.split("-"))) for span in spans.split()]
     return tuple(
         next((hop for hop, (start, end) in enumerate(within, 1) if start <= position < end), 0) if position >= 0 else 0
-        for position in text.places
+        for position in text.starts
     )
 
 

@@ -33,15 +33,15 @@ def marked(texts: Sequence[Text], marker: Marker) -> tuple[list[Marked], list[li
         spans.append((text.text, [(start, end, numbers[place]) for start, end, place in text.marks]))
     made = marker(spans)
     return made, [
-        [pieces.places.index(start) for start, _ in text.turns if start in pieces.places] for text, pieces in zip(texts, made, strict=True)
+        [pieces.starts.index(start) for start, _ in text.turns if start in pieces.starts] for text, pieces in zip(texts, made, strict=True)
     ]
 
 
 def named(text: Text, pieces: Marked) -> list[int]:
     """Whether each piece of a text whose names are not marked begins the name of a place (1), is of one (2), or of none (0)."""
-    of = [next(((start, end) for start, end, _ in text.spans if start <= position < end), None) for position in pieces.places]
+    of = [next(((start, end) for start, end, _ in text.spans if start <= position < end), None) for position in pieces.starts]
     return [
-        0 if span is None or position < 0 else 1 if position == span[0] else 2 for position, span in zip(pieces.places, of, strict=True)
+        0 if span is None or position < 0 else 1 if position == span[0] else 2 for position, span in zip(pieces.starts, of, strict=True)
     ]
 
 

@@ -28,7 +28,7 @@ from hippo_core.files import write_bytes
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial import Smpd
-from hippo_core.methods.spatial.answers import MapAnswerer, route
+from hippo_core.methods.spatial.answers import MapAnswerer, route_sentence
 from hippo_core.methods.spatial.macros import Example, Guide, Macro, Proposer, examples, replayed, table_of
 from hippo_core.methods.spatial.policy import MacroPolicy
 from hippo_core.methods.spatial.reading import Route
@@ -78,7 +78,7 @@ def drawn(world: World, true: Map, episodes: int) -> Journey | None:
     recurring = random.sample(pairs, RECURRING)
     planner, closed, now = MapAnswerer([fact.text for fact in world.facts]).planner, list[frozenset[str]](), true
     for start, goal in recurring:
-        way = planner.way(start, goal)
+        way = planner.route(start, goal)
         if way is None:
             return None
         link = frozenset(list(pairwise(way.places))[len(way.words) // 2])
@@ -112,7 +112,7 @@ class Traveller:
         self.memory.teach([Observation(one) for one in statements], self.store)
         self.told += len(texts)
         self.atlas = self.memory.atlas(self.store.traces(self.world))
-        self.habits = {"macros": self.atlas.habits, "table": self.habits}.get(self.arm)
+        self.habits = {"macros": self.atlas.policy, "table": self.habits}.get(self.arm)
 
     def sleep(self) -> None:
         begin = time.perf_counter()
@@ -123,7 +123,7 @@ class Traveller:
             self.habits = Table(table_of(self._examples(learnt), learnt.macros))
 
     def _examples(self, learnt: MacroPolicy) -> Mapping[Example, int]:
-        told = (replayed(one, self.atlas.planner) for _, one in self.atlas.told if isinstance(one, Route))
+        told = (replayed(one, self.atlas.planner) for _, one in self.atlas.observations if isinstance(one, Route))
         return examples([one for one in told if one], learnt.macros)
 
     def travel(self, true: Map, start: str, goal: str) -> dict[str, float]:
@@ -138,20 +138,20 @@ class Traveller:
             if self.arm == "whole plan":
                 words = (*words, *(guide.rest.words if guide.rest else ()))
             counts["decisions"] += 1
-            counts["tokens"] += sum(map(self.tokens, (*route(goal, here, ", ".join(words)), ", ".join(words))))
+            counts["tokens"] += sum(map(self.tokens, (*route_sentence(goal, here, ", ".join(words)), ", ".join(words))))
             for word in words:
                 counts["moves"] += 1
                 near = true.steps[here].get(word)
                 if near is None:
                     counts["in_vain"] += 1
                     self.tell(f"The lane between the {here} and the {self.atlas.map.steps[here][word]} is closed.")
-                    guide = Guide(self.atlas.planner, goal, self.habits, guide.taken)
+                    guide = Guide(self.atlas.planner, goal, self.habits, guide.used)
                     break
                 counts["macro_moves"] += is_macro
                 here = near
                 gone.append(word)
         if here == goal:
-            self.tell(route(goal, start, ", ".join(gone))[0])
+            self.tell(route_sentence(goal, start, ", ".join(gone))[0])
         return {**counts, "success": float(here == goal), "fewest": best, "steps": counts["moves"] + counts["decisions"]}
 
 

@@ -220,7 +220,7 @@ def main() -> None:
                 places, told_steps = places + len(cells), told_steps + len(told.texts)
                 asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in told.questions]
                 for (what, a, b, fewest), question in zip(told.questions, asks, strict=True):
-                    said = atlas.say(question)
+                    said = atlas.answer(question)
                     right, ratio = score(told, a, b, fewest, said.answer if said else "")
                     rows[what].append(right)
                     all_scores[size].append(right)

@@ -43,7 +43,7 @@ def tell_what_is_true(reader: StatementReader, world: World, given: set[str]) ->
         [tagged] = reader.tag([text])
         if "names" in given:
             [marked] = reader.marker.unmarked([text])
-            at = {place: row for row, place in enumerate(marked.places)}
+            at = {place: row for row, place in enumerate(marked.starts)}
             roles = reader.tagger([marked])[1][0]
             of = {span: roles[at[span[0]]].log_softmax(-1) for span in true if span[0] in at}
             tagged = Tagged([*true], of, tagged.kind)
@@ -85,8 +85,8 @@ def rows(reader: StatementReader, worlds: list[World], given: set[str], resolve:
     reader.kept.clear()
     for world in worlds:
         tell_what_is_true(reader, world, given)
-        tellings = [(Attestation(fact.teller, number),) for number, fact in enumerate(world.facts)]
-        search = PathSearch(reader, [fact.text for fact in world.facts], tellings, resolve=resolve)
+        attestations = [(Attestation(fact.teller, number),) for number, fact in enumerate(world.facts)]
+        search = PathSearch(reader, [fact.text for fact in world.facts], attestations, resolve=resolve)
         place = {fact.id: number for number, fact in enumerate(world.facts)}
         for item in world.items:
             with cut_as(reader, item, "cut" in given):

@@ -114,8 +114,8 @@ def ways(reader: PlaceReader, told: Sequence[Told]) -> tuple[float, int]:
     for one in told:
         atlas = MapAnswerer(one.texts, reader=reader)
         for item in one.items:
-            said = atlas.say(item["question"])
-            answer = ", ".join(said.way.words) if said and said.way and item["kind"] == "directions" else said.answer if said else ""
+            said = atlas.answer(item["question"])
+            answer = ", ".join(said.route.words) if said and said.route and item["kind"] == "directions" else said.answer if said else ""
             right += answer.lower() in [accepted.lower().replace("the ", "") for accepted in item["answers"]]
             count += 1
     return right / count, count
@@ -148,7 +148,7 @@ def doors(reader: PlaceReader, told: Sequence[Told], words: Mapping[str, Sequenc
 
 
 def _said(atlas: MapAnswerer, question: str) -> str:
-    said = atlas.say(question)
+    said = atlas.answer(question)
     return said.answer.lower() if said else ""
 
 
@@ -167,7 +167,7 @@ def costs(reader: PlaceReader, words: Mapping[str, Sequence[str]]) -> tuple[floa
         a, b = random.sample(names, 2)
         question = fill(random.choice(words["asked_directions"]), a=a, b=b)
         begin = time.perf_counter()
-        atlas.say(question)
+        atlas.answer(question)
         asked.append(time.perf_counter() - begin)
     return 1000 * taught, 1000 * median(asked)
 

@@ -25,7 +25,7 @@ import rustworkx
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
-from hippo_core.methods.spatial.place_map import ToldMap
+from hippo_core.methods.spatial.place_map import LinkMap
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link
 
@@ -44,11 +44,11 @@ def maze(size: int, random: Random) -> list[tuple[int, int]]:
     return [side for side in sides if side in tree or random.random() < LOOPS]
 
 
-def remembered(size: int, links: Sequence[tuple[int, int]]) -> ToldMap:
+def remembered(size: int, links: Sequence[tuple[int, int]]) -> LinkMap:
     """The map of these links, each told once."""
-    found = ToldMap()
+    found = LinkMap()
     for number, (a, b) in enumerate(links):
-        found.hear(number, Link(str(a), str(b), "east" if b == a + 1 else "south"))
+        found.observe(number, Link(str(a), str(b), "east" if b == a + 1 else "south"))
     return found
 
 
@@ -60,13 +60,13 @@ def back(before: np.ndarray, start: int, goal: int) -> list[int]:
     return passed
 
 
-def sides(size: int, links: Sequence[tuple[int, int]], place_map: ToldMap, names: Sequence[str]) -> dict[str, Callable[[], Ask]]:
+def sides(size: int, links: Sequence[tuple[int, int]], place_map: LinkMap, names: Sequence[str]) -> dict[str, Callable[[], Ask]]:
     """What makes each side's graph, and from it what finds a way."""
     both = [*links, *((b, a) for a, b in links)]
 
     def ours() -> Ask:
         planner = Planner(place_map)
-        return lambda a, b: planner.way(names[a], names[b]).words
+        return lambda a, b: planner.route(names[a], names[b]).words
 
     def by_scipy(search: str) -> Ask:
         a, b = np.array(both, np.int32).T
@@ -162,7 +162,7 @@ def compare(size: int) -> None:
     changes(place_map, pairs["anywhere"], names)
 
 
-def said(place_map: ToldMap, names: Sequence[str], ask: Ask, a: int, b: int) -> Sequence[str]:
+def said(place_map: LinkMap, names: Sequence[str], ask: Ask, a: int, b: int) -> Sequence[str]:
     """The steps of a way in words."""
     found = ask(a, b)
     if isinstance(found[0], str):  # ours says them itself
@@ -171,21 +171,21 @@ def said(place_map: ToldMap, names: Sequence[str], ask: Ask, a: int, b: int) -> 
     return [next(word for word, near in place_map.steps[one].items() if near == other) for one, other in pairwise(places)]
 
 
-def changes(place_map: ToldMap, pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
+def changes(place_map: LinkMap, pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
     """A row of what changes cost."""
     planner, heard, anew = Planner(place_map), [], []
     for number, (a, b) in enumerate(pairs):
-        way = planner.way(names[a], names[b])
+        way = planner.route(names[a], names[b])
         step = len(way.words) // 2
         ends, word = way.places[step : step + 2], way.words[step]
         closed, opened = Link(*ends, word, closed=True), Link(*ends, word)
 
         def hear(one: Link, number: int = number) -> None:
-            planner.update(*place_map.hear(number, one))
+            planner.update(*place_map.observe(number, one))
 
         for one in (closed, closed):
             heard.append(once(partial(hear, one)))
-        anew.append(once(partial(planner.way, names[a], names[b])))
+        anew.append(once(partial(planner.route, names[a], names[b])))
         for one in (opened, opened, opened):
             hear(one)
     told = f"a link heard of {median(heard):.3f} ms; planned anew after a step failed {median(anew):.3f} ms"

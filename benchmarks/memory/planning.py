@@ -38,7 +38,7 @@ def is_read(fact: Fact, told: Sequence[Observation], names: dict[str, str]) -> b
 def links_read(world: World, atlas: MapAnswerer) -> dict[str, bool]:
     """Of each statement, whether it is read as what it is."""
     told = defaultdict[int, list[Observation]](list)
-    for number, one in atlas.told:
+    for number, one in atlas.observations:
         told[number].append(one)
     return {fact.id: is_read(fact, told[number], atlas.names) for number, fact in enumerate(world.facts)}
 
@@ -64,7 +64,7 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection, reader
         read = links_read(world, atlas)
         links.update(("links" if "a" in fact.slots else "no links", read[fact.id]) for fact in world.facts)
         for item in world.items:
-            one = atlas.say(item.question)
+            one = atlas.answer(item.question)
             if not score_item(get_suite(suite), world, item, one.answer if one else "")["score"]:
                 causes[cause(world, item, atlas)] += 1
     print("| what | all | right |\n|---|--:|--:|")
@@ -80,13 +80,13 @@ def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, 
     for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
         atlas = MapAnswerer([fact.text for fact in world.facts], settings, reader=reader)
-        said = {item.id: atlas.say(item.question) for item in world.items}
+        said = {item.id: atlas.answer(item.question) for item in world.items}
         seconds += time.perf_counter() - begin
         for item in world.items:
             one = said[item.id]
             if one and not one.answer:  # statements, for a model to read
                 scores[f"{item.kind}, the right statement"].append(
-                    float({world.facts[told].id for told in one.told} >= set(item.gold_facts))
+                    float({world.facts[told].id for told in one.statements} >= set(item.gold_facts))
                 )
                 answered[f"{item.kind}, the right statement"] += 1
                 continue

@@ -104,7 +104,7 @@ def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000],
         asked = [f"Person{number * (count // 2) // QUESTIONS}" for number in range(QUESTIONS)]
         search = Search(graph)
         ms = median_ms(lambda who, search=search: search.best(f"In which city does {who} work?"), asked)
-        other, other_s = peer(graph.told)
+        other, other_s = peer(graph.statements)
         other_ms = median_ms(
             lambda who, other=other: list(nx.all_simple_edge_paths(other, who.lower(), lexicon.CITIES[0].lower(), 2)), asked
         )
@@ -172,14 +172,16 @@ def noticed(world: World) -> Iterator[tuple[bool, bool, bool]]:
 
 def otherwise(graph: Graph, number: int, until: int) -> bool:
     """Whether a statement is contested by one that was told before it."""
-    tail = graph.told[number].tail
-    return graph.contested(number) and any(graph.told[one].tail != tail for one in graph.rivals(number) if one < until)
+    tail = graph.statements[number].tail
+    return graph.contested(number) and any(
+        graph.statements[other].tail != tail for other in graph.competing_statements(number) if other < until
+    )
 
 
 def found(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
     """Of each question whether the best path is the right facts, all of them and no other."""
     for world, graph in zip(worlds, graphs or [Graph.of(passages_of(world)) for world in worlds], strict=True):
-        traces, search = [told.trace for told in graph.told], Search(graph)
+        traces, search = [statement.trace for statement in graph.statements], Search(graph)
         for item in world.items:
             if wrongly:
                 flip(search.graph, Random(item.id))
@@ -195,8 +197,8 @@ def flip(graph: Graph, random: Random) -> None:
     groups = [group for group in graph.groups.values() if graph.contested(group.numbers[0])]
     if groups:
         group = random.choice(groups)
-        held = graph.told[graph.holds(group.numbers[0])].tail
-        group.winner = random.choice([number for number in group.numbers if graph.told[number].tail != held])
+        current_tail = graph.statements[graph.current_statement(group.numbers[0])].tail
+        group.winner = random.choice([number for number in group.numbers if graph.statements[number].tail != current_tail])
 
 
 SETTINGS = {
@@ -222,7 +224,7 @@ def gate() -> None:
             ms = statistics.median(one[name][2] for one in rounds)
             count = sum(actions.values())
             nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
-            edges = [told for graph in graphs for told in graph.told if told.relation and not told.waits]
+            edges = [edge for graph in graphs for edge in graph.statements if edge.relation and not edge.is_pending]
             largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
             repeated = statistics.mean(graph.repeated for graph in graphs)
             right = sum(found(worlds, graphs=graphs)) / ITEMS
@@ -249,7 +251,7 @@ def hubs() -> None:
         for name, section in sections.items():
             graph, _ = pooled(texts[:count], section)
             sizes = sorted(map(len, graph.at.values()), reverse=True)
-            edges = sum(bool(told.relation) and not told.waits for told in graph.told)
+            edges = sum(bool(edge.relation) and not edge.is_pending for edge in graph.statements)
             few = sizes[: max(1, len(sizes) // 100)]
             print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
     rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]

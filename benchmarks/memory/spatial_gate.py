@@ -37,20 +37,20 @@ def measure(told: list[World], settings: SpatialSection) -> dict[str, float]:
         sums.update(edges.decisions)
         way = next(item for item in world.items if item.truth)
         true, _, _ = true_path(world, way)
-        counts = {"edges": len(edges.held), "open": len(atlas.map.links), "told": len(atlas.told)}
+        counts = {"edges": len(edges.stored), "open": len(atlas.map.links), "told": len(atlas.observations)}
         sums.update(counts | {"true": len({frozenset((a, b)) for a, near in true.steps.items() for b in near.values()})})
         for item in world.items:
-            said = atlas.say(item.question)
+            said = atlas.answer(item.question)
             row = score_item(suite, world, item, said.answer if said else "")
             all_scores.append(row["score"])
             if item.kind in WAYS:
                 ways.append(row["success"])
             if item.kind in WAYS and row["success"]:
                 subs.append(row["suboptimality"])
-            if said and said.way:
+            if said and said.route:
                 for _ in range(REPEATS):
                     begin = time.perf_counter()
-                    atlas.planner.way(said.way.places[0], said.way.places[-1])
+                    atlas.planner.route(said.route.places[0], said.route.places[-1])
                     micros.append((time.perf_counter() - begin) * 1e6)
     mean = {"right": sum(all_scores) / len(all_scores), "success": sum(ways) / len(ways), "sub": sum(subs) / max(1, len(subs))}
     return {**sums, **mean, "plan_us": median(micros), "per_1k": 1e3 * sums["edges"] / sums["told"]}

@@ -178,8 +178,8 @@ class Observation:
         """The trace of its statement; `more` are further fields of the trace, or other values of these."""
         statement = self.statement
         known = {name: getattr(self, name) for name in ("teller", "confidence", "provenance", "context_key")}
-        told = {"pinned": self.pin, "time": statement.time, **known}
-        return Trace(statement.world, statement.source, statement.text, **{**told, **more})
+        fields = {"pinned": self.pin, "time": statement.time, **known}
+        return Trace(statement.world, statement.source, statement.text, **{**fields, **more})
 
 
 class SettingsModel(BaseModel):
@@ -390,11 +390,11 @@ class Memory(Method):
     ) -> list[Decision]:
         """Tell the statements of one world, in order, in one transaction. Returns what was decided about each."""
         with store.together():
-            return [self.write(one, store, calibration) for one in observations]
+            return [self.write(observation, store, calibration) for observation in observations]
 
     def entangles(self, decisions: Sequence[Decision]) -> bool:
         """Whether what is kept of a world rests on more than one statement at a time, so that it must be taught again without one."""
-        return any(one.raw or one.action != "insert" for one in decisions)
+        return any(decision.raw or decision.action != "insert" for decision in decisions)
 
     def delete(
         self,
@@ -416,29 +416,31 @@ class Memory(Method):
         going = {number: there[number] for number in set(ids) & there.keys()}
         if missing := sorted(set(ids) - going.keys()):
             raise LabError(f"{store.path} has no trace {missing[0]}; give ids that `traces` returns")
-        named = [one for one in store.decisions() if source is not None and normal(one.told.get("provenance", "")) == source]
-        told = [*named, *(one for one in store.decisions() if one.trace_id in going and one not in named)]
-        worlds = dict.fromkeys(one.statement.world for one in told)
-        statements = {one.statement for one in told}
+        named = [decision for decision in store.decisions() if source is not None and normal(decision.told.get("provenance", "")) == source]
+        affected = [*named, *(decision for decision in store.decisions() if decision.trace_id in going and decision not in named)]
+        worlds = dict.fromkeys(decision.statement.world for decision in affected)
+        statements = {decision.statement for decision in affected}
         before = sum(store.told(world) for world in worlds)
         with store.together():
             for world in worlds:
                 decisions = store.decisions(world)
                 if self.entangles(decisions):
                     store.erase_world(world)
-                    rest = [Observation(one.statement, **one.told) for one in decisions if one.statement not in statements]
+                    rest = [
+                        Observation(decision.statement, **decision.told) for decision in decisions if decision.statement not in statements
+                    ]
                     self.teach(rest, store, calibration)
                 else:
-                    chosen = [one for one in decisions if one.statement in statements and one.trace_id is not None]
-                    for one in chosen:
-                        if one.trace_id in there and there[one.trace_id].source != one.statement.source:
-                            raise store.file.damaged(f"trace {one.trace_id} is not of the statement {one.statement.source!r}")
-                    store.erase([one.trace_id for one in chosen if one.trace_id is not None])
-            if (removed := before - sum(store.told(world) for world in worlds)) != len(told):
-                raise store.file.damaged(f"of {len(told)} statements {removed} could be removed")
+                    chosen = [decision for decision in decisions if decision.statement in statements and decision.trace_id is not None]
+                    for decision in chosen:
+                        if decision.trace_id in there and there[decision.trace_id].source != decision.statement.source:
+                            raise store.file.damaged(f"trace {decision.trace_id} is not of the statement {decision.statement.source!r}")
+                    store.erase([decision.trace_id for decision in chosen if decision.trace_id is not None])
+            if (removed := before - sum(store.told(world) for world in worlds)) != len(affected):
+                raise store.file.damaged(f"of {len(affected)} statements {removed} could be removed")
         if not store.file.in_transaction:
             store.compact()
-        return len(told)
+        return len(affected)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
         """Rehearse the traces of one world, and change the store. Yields a row for each trace and cycle."""

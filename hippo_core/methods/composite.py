@@ -1,7 +1,7 @@
-"""A memory of several memories: each recalls from the store that it was taught itself, and what they bring is put together.
+"""A memory of several memories: each recalls from a store of its own, and their rankings are merged.
 
-A question with another in it is asked step by step (self_ask.py): who did something the model reads in what the memories bring, what
-somebody has is what a memory takes for the answer itself. The last step is asked of which a memory is sure.
+A question with another in it is asked step by step (self_ask.py). The model reads who did something in the recalled facts; what somebody
+has is the answer of a memory. The last step that a memory is confident of is the one that is asked.
 """
 
 import math
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from hippo_core.store import Identity
 
 Name = Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")]
-SURE = 0.5  # a confidence from which on a part comes first
+CONFIDENCE_THRESHOLD = 0.5  # from which confidence on a part comes first
 
 
 class ConfidenceCalibration(SettingsModel):
-    """How far a part's confidence is believed: the logistic function of what speaks for what it brought (`evidence`), fitted on validation
-    worlds (recipes/fit_part_calibration.py)."""
+    """The calibration of a part's confidence: a logistic function of the `evidence` for what it retrieved, fitted on validation worlds
+    (recipes/fit_part_calibration.py)."""
 
     bias: float
     confidence: float
@@ -41,22 +41,22 @@ class ConfidenceCalibration(SettingsModel):
         return 1 / (1 + math.exp(-self.bias - math.fsum(getattr(self, name) * value for name, value in evidence.items())))
 
 
-def evidence(one: Retrieved, others: Iterable[Retrieved]) -> dict[str, float]:
-    """What speaks for what a part brought: how sure it is; whether it says it in words of its own (`restated`), from several statements
-    (`joined`); and whether another part that says how sure it is shows one of the same facts (`agreed`)."""
-    own = {trace.source for trace in one.shown}
-    also = {trace.source for other in others if other.confidence is not None for trace in other.shown}
+def evidence(retrieved: Retrieved, others: Iterable[Retrieved]) -> dict[str, float]:
+    """The evidence for what a part retrieved: its confidence; whether it answers in its own words (`restated`), from several statements
+    (`joined`); and whether another part with a confidence shows one of the same facts (`agreed`)."""
+    own = {trace.source for trace in retrieved.shown}
+    others_sources = {trace.source for other in others if other.confidence is not None for trace in other.shown}
     return {
-        "confidence": one.confidence or 0.0,
-        "restated": float(bool(one.restated)),
-        "joined": float(one.together and len(one.shown) > 1),
-        "agreed": float(not own.isdisjoint(also)),
+        "confidence": retrieved.confidence or 0.0,
+        "restated": float(bool(retrieved.restated)),
+        "joined": float(retrieved.together and len(retrieved.shown) > 1),
+        "agreed": float(not own.isdisjoint(others_sources)),
     }
 
 
 class CompositeSettings(MethodSettings):
     """`parts`: the presets of its memories by name, in the order in which their rankings are interleaved; how they are delivered is said
-    here. `trust`: how far each is believed; as sure as it says, where nothing is said. `traces`: whose are recalled, all, those of one part
+    here. `trust`: the calibration of each one's confidence; none: as it says. `traces`: whose are recalled, all, those of one part
     by its name, or off: all is wired and nothing is recalled. `k`: how many traces are shown for a question."""
 
     parts: Annotated[dict[Name, str], Field(min_length=1)]
@@ -81,7 +81,7 @@ class CompositeSettings(MethodSettings):
         return parts
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Self:
+    def _check_parts(self) -> Self:
         if self.traces not in (legal := ("all", "off", *self.parts)):
             raise ValueError(f"traces is {self.traces!r}; expected {', '.join(legal)}")
         if strange := sorted(self.trust.keys() - self.parts):
@@ -93,7 +93,7 @@ class CompositeSettings(MethodSettings):
             if part.settings.decoding != self.decoding:
                 raise ValueError(f"part {name} has decoding={part.settings.decoding}; one prompt needs one, here {self.decoding}")
         settings: list[Any] = [part.settings for _, part in memories]
-        if len({one.memory.runtime.alter_answers for one in settings}) > 1:
+        if len({part_settings.memory.runtime.alter_answers for part_settings in settings}) > 1:
             raise ValueError("some parts are told other answers and some are not, so that none is the store's; alter all of them or none")
         return self
 
@@ -104,7 +104,7 @@ class CompositeSettings(MethodSettings):
 
     @property
     def kv_storage(self) -> KVStorage:
-        """That of the part which keeps keys and values longest."""
+        """The setting of the part that keeps keys and values longest."""
         kept = [part.settings.kv_storage for part in self.memories.values()]
         return max(kept, key=lambda storage: get_args(StoreKV).index(storage.store))
 
@@ -165,36 +165,36 @@ class Composite(Memory):
             return lambda query: Retrieved((), ())
         retrieves = {name: part.open(_of(name, traces), questions) for name, part in self.parts.items()}
 
-        def bring(query: Query) -> dict[str, Retrieved]:
-            return self._believed({name: part(query) for name, part in retrieves.items()})
+        def ask_parts(query: Query) -> dict[str, Retrieved]:
+            return self._calibrated({name: part(query) for name, part in retrieves.items()})
 
-        def put(query: Query) -> Retrieved:
-            brought = bring(query)
-            measured = {name: self.parts[name].own_columns("test", one.columns) for name, one in brought.items()}
-            columns = {f"{name}_{column}": value for name, own in measured.items() for column, value in own.items()}
-            return merge_rankings(list(brought.values()), self.settings.k, columns)
+        def merged(query: Query) -> Retrieved:
+            retrieved = ask_parts(query)
+            columns_by_part = {name: self.parts[name].own_columns("test", result.columns) for name, result in retrieved.items()}
+            columns = {f"{name}_{column}": value for name, own in columns_by_part.items() for column, value in own.items()}
+            return merge_rankings(list(retrieved.values()), self.settings.k, columns)
 
         def answered(query: Query, from_text: bool) -> StepAnswer:
-            brought = list(bring(query).values())
-            found = merge_rankings(brought, 1)
-            return read(self.delivery, query, found) if from_text else StepAnswer(most_confident_answer(brought), found)
+            retrieved = list(ask_parts(query).values())
+            best = merge_rankings(retrieved, 1)
+            return read(self.delivery, query, best) if from_text else StepAnswer(most_confident_answer(retrieved), best)
 
         def retrieve(query: Query) -> Retrieved:
-            steps = by_steps(query, put, answered)
-            best = max((number for number, one in enumerate(steps.retrieved) if (one.confidence or 0.0) >= SURE), default=0)
+            steps = by_steps(query, merged, answered)
+            best = max((index for index, step in enumerate(steps.retrieved) if (step.confidence or 0.0) >= CONFIDENCE_THRESHOLD), default=0)
             asked = steps.at(best)
             return replace(asked, columns={**asked.columns, "inner_questions": float(best)})
 
         return retrieve
 
-    def _believed(self, brought: Mapping[str, Retrieved]) -> dict[str, Retrieved]:
-        """What the parts brought, each as sure as it is believed to be."""
-        believed = dict(brought)
+    def _calibrated(self, retrieved: Mapping[str, Retrieved]) -> dict[str, Retrieved]:
+        """What the parts retrieved, with calibrated confidences."""
+        calibrated = dict(retrieved)
         for name, trust in self.settings.trust.items():
-            if (one := brought.get(name)) and one.confidence is not None:
-                others = [other for other in brought.values() if other is not one]
-                believed[name] = replace(one, confidence=trust.of(evidence(one, others)))
-        return believed
+            if (own := retrieved.get(name)) and own.confidence is not None:
+                others = [other for other in retrieved.values() if other is not own]
+                calibrated[name] = replace(own, confidence=trust.of(evidence(own, others)))
+        return calibrated
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
         return math.fsum(part.index_tokens(_of(name, traces)) for name, part in self.parts.items())
@@ -209,43 +209,47 @@ class Composite(Memory):
             part.forget()
 
 
-def merge_rankings(brought: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
-    """What several memories brought for one question, as one; a fact of several (`source`) counts once.
+def merge_rankings(retrieved: Sequence[Retrieved], k: int, columns: Mapping[str, float] | None = None) -> Retrieved:
+    """Merge what several memories retrieved for one question; a fact of several (`source`) counts once.
 
-    First comes what memories show that are sure (a confidence of .5 or more), the surest first, or the surest alone where none is; then the
-    rankings of all, the first of each, the second of each, and so on. Of these at most `k` are shown. But a path or a way of the surest
-    memory is shown whole and alone. Costs add up; the confidence is the largest that one says.
+    First come the traces that confident memories show (.5 or more), the most confident first, or those of the most confident alone where
+    none is; then the rankings of all, interleaved. At most `k` are shown. But a path or a route of the most confident memory is shown whole
+    and alone. Costs add up; the confidence is the largest.
     """
-    by_trust = sorted((one for one in brought if one.confidence is not None), key=lambda one: one.confidence or 0.0, reverse=True)
-    sure = [one for one in by_trust if (one.confidence or 0.0) >= SURE] or by_trust[:1]
-    first = [trace for one in sure for trace in _ranked(one) if trace in one.shown]
-    interleaved = [trace for places in zip_longest(*map(_ranked, brought)) for trace in places if trace is not None]
+    by_confidence = sorted(
+        (result for result in retrieved if result.confidence is not None), key=lambda result: result.confidence or 0.0, reverse=True
+    )
+    confident = [result for result in by_confidence if (result.confidence or 0.0) >= CONFIDENCE_THRESHOLD] or by_confidence[:1]
+    first = [trace for result in confident for trace in _ranked(result) if trace in result.shown]
+    interleaved = [trace for same_rank in zip_longest(*map(_ranked, retrieved)) for trace in same_rank if trace is not None]
     ranking = tuple(_facts([*first, *interleaved]))
-    said = [one.confidence for one in brought if one.confidence is not None]
-    whole = next((one for one in sure[:1] if one.restated or one.rephrased or (one.together and len(one.shown) > 1)), None)
+    confidences = [result.confidence for result in retrieved if result.confidence is not None]
+    alone = next(
+        (result for result in confident[:1] if result.restated or result.rephrased or (result.together and len(result.shown) > 1)), None
+    )
     return Retrieved(
-        whole.shown if whole else in_order(ranking[:k]),
+        alone.shown if alone else in_order(ranking[:k]),
         ranking,
-        **costs(brought),
+        **costs(retrieved),
         columns=columns or {},
-        confidence=max(said, default=None),
-        together=whole.together if whole else False,
-        restated=whole.restated if whole else "",
-        reworded=whole.reworded if whole else False,
-        rephrased=whole.rephrased if whole else "",
-        replaced=tuple(_facts(trace for one in ([whole] if whole else brought) for trace in one.replaced)),
+        confidence=max(confidences, default=None),
+        together=alone.together if alone else False,
+        restated=alone.restated if alone else "",
+        reworded=alone.reworded if alone else False,
+        rephrased=alone.rephrased if alone else "",
+        replaced=tuple(_facts(trace for result in ([alone] if alone else retrieved) for trace in result.replaced)),
     )
 
 
-def most_confident_answer(brought: Iterable[Retrieved]) -> str:
-    """The answer of the surest memory of those that have one of their own; "" where none has."""
-    own = [one for one in brought if one.answer]
-    return max(own, key=lambda one: one.confidence or 0.0).answer if own else ""
+def most_confident_answer(retrieved: Iterable[Retrieved]) -> str:
+    """The answer of the most confident memory that has one of its own; "" where none has."""
+    own = [result for result in retrieved if result.answer]
+    return max(own, key=lambda result: result.confidence or 0.0).answer if own else ""
 
 
-def _ranked(one: Retrieved) -> tuple[Trace, ...]:
-    """All that a memory brought, best first; what it shows without a rank comes last."""
-    return (*(one.ranking or ()), *one.shown)
+def _ranked(result: Retrieved) -> tuple[Trace, ...]:
+    """All that a memory retrieved, best first; what it shows without a rank comes last."""
+    return (*(result.ranking or ()), *result.shown)
 
 
 def _facts(traces: Iterable[Trace]) -> list[Trace]:

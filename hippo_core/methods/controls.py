@@ -1,13 +1,13 @@
-"""Controls: other traces in the place of those that a method opens, or nothing of what it brings. The method computes as ever on what it
-gets: its search, its paths, its planner, the words and the question that it puts in the place of others.
+"""Controls: a method opens other traces than its own, or what it retrieves is hidden. It computes on them as always: its search, its paths,
+its planner, and the words and the question that it substitutes.
 
-empty      what it brings is run and hidden, and the question is asked as it was put: the answers must be those of the model alone
-shuffled   it opens what another world holds; nothing that it computes may be true of the right one
+empty      what it retrieves is run and hidden, and the question is asked unchanged: the answers must be those of the model alone
+shuffled   it opens the traces of another world; nothing that it computes may be true of the right one
 oracle     it opens the gold traces alone: the ceiling
 random     it opens traces that are not gold, as many as it shows (`k`; where it has none, as many as there are gold ones): the floor
 
-What oracle and random choose is shown whole where the method says nothing of its own of it; then, and with empty, the model decides. A
-control reads the labels of an item; a method never does.
+What oracle and random choose is all shown where the method adds no words of its own; then, and with empty, the model decides. A control
+reads the labels of an item; a method never does.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,18 +63,18 @@ def _of_chosen(method: Method, chosen: Sequence[Trace], query: Query) -> Control
     if not (retrieved.restates or retrieved.rephrased or retrieved.together):
         first: dict[str, Trace] = {}
         for trace in chosen:
-            first.setdefault(trace.source, trace)  # of what several memories hold, as the first of them does
+            first.setdefault(trace.source, trace)  # of several memories, that of the first
         retrieved = replace(retrieved, shown=in_order(first.values()), confidence=None)
     return Controlled(retrieved, chosen)
 
 
 def _taught(item: Item, own: Sequence[Trace]) -> list[Trace]:
-    """Those of what was taught for the item."""
+    """The traces that were taught for the item."""
     return [trace for trace in own if trace.source in item.taught]
 
 
 def _gold(item: Item, own: Sequence[Trace]) -> list[Trace]:
-    """The gold traces of each memory; of one that a memory has added to another telling of the same, the first that tells it."""
+    """The gold traces of each memory; where a memory has merged one into an earlier repetition, that one."""
     first: dict[tuple[str, str], Trace] = {}
     taught = _taught(item, own)
     for trace in taught:
@@ -83,11 +83,11 @@ def _gold(item: Item, own: Sequence[Trace]) -> list[Trace]:
     for trace in taught:
         if (gold := item.retold.get(trace.source)) in item.gold_facts:
             first.setdefault((trace.memory, gold), trace)
-    return [trace for trace in own if any(trace is one for one in first.values())]
+    return [trace for trace in own if any(trace is chosen for chosen in first.values())]
 
 
 def _random(method: Method, item: Item, own: Sequence[Trace]) -> list[Trace]:
-    """Wrong traces, each as all memories hold it that do."""
+    """Wrong traces, each from all memories that have it."""
     wrong: dict[str, list[Trace]] = {}
     for trace in _taught(item, own):
         if trace.source not in item.gold_facts and trace.source not in item.retold:

@@ -18,10 +18,10 @@ ENCODER = "HIPPO_ENCODER"  # the environment variable that says what `encoder: a
 
 def default_encoder() -> Encoder:
     """What `encoder: auto` stands for: minilm where it is on the disk, own elsewhere, or what HIPPO_ENCODER says."""
-    said = os.environ.get(ENCODER, "")
-    if said and said not in get_args(Encoder):
-        raise LabError(f"{ENCODER}={said} is neither own nor minilm; unset it or give one of them")
-    return said or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
+    value = os.environ.get(ENCODER, "")
+    if value and value not in get_args(Encoder):
+        raise LabError(f"{ENCODER}={value} is neither own nor minilm; unset it or give one of them")
+    return value or ("own" if available("minilm") else "minilm")  # type: ignore[return-value]
 
 
 AutoEncoder = Annotated[Encoder, BeforeValidator(lambda encoder: default_encoder() if encoder == "auto" else encoder)]

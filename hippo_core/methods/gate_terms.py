@@ -1,4 +1,4 @@
-"""What a gate of edges weighs of one: terms from 0 to 1, each with a weight, and their sum S."""
+"""The terms by which a gate weighs an edge, each from 0 to 1 with a weight, and their sum S."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ ROUNDING = 1e-9
 
 
 class Weighed:
-    """The base of such terms: a dataclass whose fields `weights` names."""
+    """The base of such terms: a dataclass with a field for each of `weights`."""
 
     __slots__ = ()
     weights: ClassVar[Mapping[str, float]]
@@ -33,5 +33,5 @@ class Weighed:
 
 
 def hub(degree: int, usual: int) -> float:
-    """How far a number of edges is beyond the usual one: 0 up to it, 1 from twice as many on."""
+    """How far a degree exceeds the usual one: 0 up to it, 1 from twice as many on."""
     return min(1.0, max(0, degree - usual) / usual)

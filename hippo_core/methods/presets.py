@@ -50,22 +50,22 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     return Overlaid(merged(below.values, own), below.origin)
 
 
-def looks_of_presets() -> Mapping[str, Mapping[str, Any]]:
-    """What the files of presets say of how these look, in their order: of each its `order`, `label`, `colour`, `marker`, `line` and whether
-    it is `hollow`; of a preset with another encoder as "baselines/rag_dense (minilm)" (`with` in its file)."""
-    return _looks_of_presets(root())
+def styles_of_presets() -> Mapping[str, Mapping[str, Any]]:
+    """The styles of presets in figures, from their files, in order: `order`, `label`, `colour`, `marker`, `line` and `hollow`; a preset
+    with another encoder as "baselines/rag_dense (minilm)" (`with` in its file)."""
+    return _styles_of_presets(root())
 
 
 @cache
-def _looks_of_presets(lab: Path) -> Mapping[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+def _styles_of_presets(lab: Path) -> Mapping[str, Mapping[str, Any]]:
+    styles: dict[str, Mapping[str, Any]] = {}
     for name in preset_names():
         own: dict[str, Any] = {}
-        with suppress(LabError):  # of a file that is no preset, which who runs it is told
+        with suppress(LabError):  # a file that is no preset fails when it is run
             own = dict(read_mapping(lab / "params" / "presets" / f"{name}.yaml").get("look", {}))
         more = own.pop("with", {})
-        found |= ({name: own} if own else {}) | {f"{name} ({mark})": look for mark, look in more.items()}
-    return dict(sorted(found.items(), key=lambda one: one[1].get("order", len(found))))
+        styles |= ({name: own} if own else {}) | {f"{name} ({mark})": style for mark, style in more.items()}
+    return dict(sorted(styles.items(), key=lambda named: named[1].get("order", len(styles))))
 
 
 def extended(name: str) -> list[str]:
@@ -83,11 +83,11 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """`{"replay.rate": 0.5}` as `{"replay": {"rate": 0.5}}`."""
-    whole: dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     for key, value in overrides.items():
         first, dot, rest = key.partition(".")
-        whole = merged(whole, {first: nested({rest: value}) if dot else value})
-    return whole
+        tree = merged(tree, {first: nested({rest: value}) if dot else value})
+    return tree
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Preset:
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of its method and of those that it uses, at any depth."""
-        used = [module for one in self.settings.uses.values() for module in one.modules]
+        used = [module for preset in self.settings.uses.values() for module in preset.modules]
         return tuple(dict.fromkeys((self.path.partition(":")[0], *used)))
 
     def of_step(self, step: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Preset:
         if step == "test" or not issubclass(self.method, Memory):
             return values
         later = self.method.test_settings + (self.method.replay_settings if step == "teach" else ())
-        return {key: value for key, value in values.items() if not f"{key}.".startswith(tuple(f"{one}." for one in later))}
+        return {key: value for key, value in values.items() if not f"{key}.".startswith(tuple(f"{later_key}." for later_key in later))}
 
     def described(self) -> dict[str, Any]:
         """What a record says of it."""

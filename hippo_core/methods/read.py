@@ -14,7 +14,7 @@ ComposedBy = Literal["model", "program, model copies", "program"]
 
 
 def left_of(retrieved: Retrieved, delivered: "Delivered") -> tuple[Trace, ...]:
-    """The traces whose words reached the model, or stood behind the method's own words that did."""
+    """The traces whose words, or the method's own words for them, reached the model."""
     return retrieved.shown[len(retrieved.shown) if retrieved.restates and delivered.dropped else delivered.dropped :]
 
 
@@ -30,5 +30,5 @@ def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: "Delivere
     """Who composed an answer: a program alone, a program whose words the model copies, or the model that read facts."""
     if delivered.decided or not delivered.generated_tokens:
         return "program"
-    by_program = any(one.by == "program" for one in read[:-1])
+    by_program = any(part.by == "program" for part in read[:-1])
     return "program, model copies" if by_program and not retrieved.reworded else "model"

@@ -25,7 +25,7 @@ INNER = (  # what may stand at the end of a question in the place of a name, the
 
 
 class StepAnswer(NamedTuple):
-    """The answer to an inner question, "" where there is none, and what it took."""
+    """The answer to an inner question, "" where there is none, and its cost."""
 
     answer: str
     cost: Retrieved
@@ -42,15 +42,15 @@ class Costs(TypedDict):
 
 
 def costs(searches: Iterable[Retrieved]) -> Costs:
-    """What several searches took together; `recall_ms` is NaN where none of them searched."""
-    found = list(searches)
-    searched = [one.recall_ms for one in found if not math.isnan(one.recall_ms)]
+    """The total cost of several searches; `recall_ms` is NaN where none of them searched."""
+    results = list(searches)
+    searched = [result.recall_ms for result in results if not math.isnan(result.recall_ms)]
     return {
         "recall_ms": math.fsum(searched) if searched else math.nan,
-        "completion_ms": math.fsum(one.completion_ms for one in found),
-        "encode_ms": math.fsum(one.encode_ms for one in found),
-        "computed_tokens": math.fsum(one.computed_tokens for one in found),
-        "once_tokens": math.fsum(one.once_tokens for one in found),
+        "completion_ms": math.fsum(result.completion_ms for result in results),
+        "encode_ms": math.fsum(result.encode_ms for result in results),
+        "computed_tokens": math.fsum(result.computed_tokens for result in results),
+        "once_tokens": math.fsum(result.once_tokens for result in results),
     }
 
 
@@ -68,29 +68,28 @@ class Steps(NamedTuple):
 
 
 def by_steps(query: Query, retrieve: Callable[[Query], Retrieved], answered: Callable[[Query, bool], StepAnswer]) -> Steps:
-    """Retrieve for a question and for what it becomes as its inner questions are answered. `answered` is asked these, and told whether only
-    a text answers them."""
+    """Retrieve for a question and for what it becomes as its inner questions are answered by `answered`, which also gets whether only a
+    text answers them."""
     steps, asked, inner_costs = [retrieve(query)], query.text, list[Retrieved]()
     for form, words, from_text in INNER:
         if (hit := form.search(asked)) and (inner := words.format_map(hit.groupdict())) != asked:
-            said = answered(replace(query, text=inner), from_text)
-            inner_costs.append(said.cost)
-            if said.answer:
-                asked = f"{asked[: hit.start()]}{said.answer}?"
+            inner_answer = answered(replace(query, text=inner), from_text)
+            inner_costs.append(inner_answer.cost)
+            if inner_answer.answer:
+                asked = f"{asked[: hit.start()]}{inner_answer.answer}?"
                 step = retrieve(replace(query, text=asked))
                 steps.append(replace(step, rephrased=step.rephrased or asked))
-    return Steps(steps, costs([*steps, *inner_costs]), tuple(one for cost in inner_costs for one in cost.inner_read))
+    return Steps(steps, costs([*steps, *inner_costs]), tuple(part_read for cost in inner_costs for part_read in cost.inner_read))
 
 
-def read(delivery: "Delivery", query: Query, found: Retrieved) -> StepAnswer:
-    """What the model says to an inner question with what was found for it, in as much room as any answer has; its time is that of a
-    completion."""
+def read(delivery: "Delivery", query: Query, retrieved: Retrieved) -> StepAnswer:
+    """The model's answer to an inner question from what was retrieved, as long as any answer; its time counts as completion."""
     from hippo_core.delivery.types import Question
     from hippo_core.models.abstention import NEVER
 
-    asked = Question(found.rephrased or query.text, found.delivered, NEVER, found.together)
+    asked = Question(retrieved.rephrased or query.text, retrieved.delivered, NEVER, retrieved.together)
     [answer] = delivery.ask([asked], query.room)
-    tokens = found.computed_tokens + answer.computed_tokens + answer.generated_tokens
-    seen = (*read_of(query.text, found, answer, False), Read(answer.text.strip(), "model"))
-    cost = replace(found, completion_ms=found.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
+    tokens = retrieved.computed_tokens + answer.computed_tokens + answer.generated_tokens
+    seen = (*read_of(query.text, retrieved, answer, False), Read(answer.text.strip(), "model"))
+    cost = replace(retrieved, completion_ms=retrieved.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
     return StepAnswer(answer.text.strip(), cost)

@@ -9,7 +9,7 @@ from hippo_core.discovery import ORDER
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.methods.base import Method
-from hippo_core.methods.presets import load_preset, looks_of_presets
+from hippo_core.methods.presets import load_preset, styles_of_presets
 from hippo_core.suites import suite_constants
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
@@ -36,11 +36,11 @@ def named(condition: str) -> str:
     """The condition that gives a variant its style and order: one of its marks, as its encoder, comes before its preset."""
     preset = base(condition)
     names = [condition, *(f"{preset} ({mark})" for mark in _marks(condition)), preset]
-    return next((name for name in names if name in looks_of_presets()), preset)
+    return next((name for name in names if name in styles_of_presets()), preset)
 
 
 def _sort_key(condition: str) -> tuple[int, int, list[float], str]:
-    preset, listed = base(condition), [*looks_of_presets()]
+    preset, listed = base(condition), [*styles_of_presets()]
     family = 2 if is_control(condition) else 0 if preset.startswith(("baselines/", "helped/")) else 1
     numbers = [float(number) for number in re.findall(r"\d+", condition)]  # k=3 before k=10
     return family, listed.index(name) if (name := named(condition)) in listed else len(listed), numbers, condition

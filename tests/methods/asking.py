@@ -15,7 +15,7 @@ needs_minilm = pytest.mark.skipif(bool(available("minilm")), reason="MiniLM is n
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievedIds:
     """What was retrieved, by the ids of facts."""
 
     retrieved: Retrieved
@@ -53,7 +53,7 @@ def asker(name, lm, world, others=(), **overrides):
     retrieve = open_controlled(method, traces, others)
 
     def ask(item, regime="delayed"):
-        return Found(retrieve(item, query_of(item, regime)).retrieved)
+        return RetrievedIds(retrieve(item, query_of(item, regime)).retrieved)
 
     return ask
 

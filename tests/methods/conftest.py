@@ -34,14 +34,14 @@ def tokenizer() -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="session")
 def random_encoder(tmp_path_factory) -> Path:
     """A root with the lab's settings and a random encoder of MiniLM's kind where MiniLM would lie."""
-    place, words = tmp_path_factory.mktemp("root"), tokenizer()
-    (place / "params").symlink_to(REPOSITORY / "params")
+    folder, words = tmp_path_factory.mktemp("root"), tokenizer()
+    (folder / "params").symlink_to(REPOSITORY / "params")
     shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "initializer_range": 0.4}
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(place / encoder.FOLDER)
-    words.save_pretrained(place / encoder.FOLDER)
-    return place
+        BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(folder / encoder.FOLDER)
+    words.save_pretrained(folder / encoder.FOLDER)
+    return folder
 
 
 @pytest.fixture

@@ -29,26 +29,26 @@ ENCODED = ("baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"
 MINILM = [(name, "minilm") for name in ENCODED]
 LEXICAL = [(f"baselines/rag_{name}", None) for name in ("bm25", "grams", "synonyms")]
 RANKING = [*LEXICAL, *((name, "own") for name in ENCODED), *MINILM]
-SIMILAR = [told for told in RANKING if "rerank" not in told[0]]  # what is most like the question is best
+SIMILAR = [named for named in RANKING if "rerank" not in named[0]]  # what is most like the question is best
 EVERY = [*((name, None) for name in UNTAUGHT), *MINILM]
 WORLD, SMALL = worlds()
 ITEM = WORLD.items[0]
 pytestmark = pytest.mark.usefixtures("minilm")
 
 
-def overrides_of(told, **overrides):
+def overrides_of(named, **overrides):
     """The name and the overrides of a (name, encoder); None leaves the encoder as it is."""
-    name, encoder = (told, None) if isinstance(told, str) else told
+    name, encoder = (named, None) if isinstance(named, str) else named
     return name, {**({"encoder": encoder} if encoder else {}), **overrides}
 
 
-def chosen(told, lm, item=ITEM, regime="delayed", world=WORLD, **overrides):
-    name, values = overrides_of(told, **overrides)
+def chosen(named, lm, item=ITEM, regime="delayed", world=WORLD, **overrides):
+    name, values = overrides_of(named, **overrides)
     return choose(name, lm, world, item, regime, **values)
 
 
-def shown(told, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
-    return [fact.partition("/")[2] for fact in chosen(told, lm, item, regime, world, **overrides).shown]
+def shown(named, lm, item=ITEM, regime="delayed", world=WORLD, **overrides) -> list[str]:
+    return [fact.partition("/")[2] for fact in chosen(named, lm, item, regime, world, **overrides).shown]
 
 
 @pytest.mark.parametrize("preset", ["baselines/core", "baselines/span_short"])

@@ -53,7 +53,7 @@ def traces(memory, *sources):
     return tuple(Trace("w", source, f"{source} of {memory}", time=time, id=time, memory=memory) for time, source in enumerate(sources, 1))
 
 
-def brought(memory, *sources, shown=1, **more):
+def retrieved(memory, *sources, shown=1, **more):
     ranking = traces(memory, *sources)
     return Retrieved(tuple(sorted(ranking[:shown], key=lambda one: one.source)), ranking, **more)
 
@@ -62,7 +62,7 @@ def names(some):
     return [f"{trace.memory}.{trace.source}" for trace in some]
 
 
-A, B = brought("a", "f1", "f2", "f3"), brought("b", "f4", "f2", "f5", "f6")
+A, B = retrieved("a", "f1", "f2", "f3"), retrieved("b", "f4", "f2", "f5", "f6")
 
 
 def test_rankings_are_interleaved_in_the_order_of_the_parts():
@@ -78,28 +78,28 @@ def test_at_most_k_are_shown_in_order_of_telling(k):
 
 
 def test_a_fact_of_two_parts_counts_once():
-    same = merge_rankings([brought("a", "f1", "f2"), brought("b", "f1", "f2")], 2)
+    same = merge_rankings([retrieved("a", "f1", "f2"), retrieved("b", "f1", "f2")], 2)
     assert names(same.ranking) == ["a.f1", "a.f2"] == names(same.shown)
 
 
 def test_what_a_sure_part_shows_comes_first_the_surest_before_and_the_rest_is_filled_up():
-    unsure, sure = brought("a", "f1", "f2", confidence=0.49), brought("b", "f9", "f8", "f7", shown=2, confidence=0.5)
-    both = merge_rankings([unsure, sure], 3)
+    doubtful, confident = retrieved("a", "f1", "f2", confidence=0.49), retrieved("b", "f9", "f8", "f7", shown=2, confidence=0.5)
+    both = merge_rankings([doubtful, confident], 3)
     assert names(both.ranking) == ["b.f9", "b.f8", "a.f1", "a.f2", "b.f7"]
     assert set(names(both.shown)) == {"b.f9", "b.f8", "a.f1"} and both.confidence == 0.5
-    surer = brought("c", "f5", "f9", confidence=0.8)
-    assert names(merge_rankings([unsure, sure, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
-    assert len(merge_rankings([unsure, sure, surer], 9).shown) == 6
+    surer = retrieved("c", "f5", "f9", confidence=0.8)
+    assert names(merge_rankings([doubtful, confident, surer], 3).ranking)[:3] == ["c.f5", "b.f9", "b.f8"]
+    assert len(merge_rankings([doubtful, confident, surer], 9).shown) == 6
 
 
 def test_a_path_or_a_way_of_the_surest_part_is_shown_whole_and_alone():
-    surer = brought("a", "f1", "f2", confidence=0.5)
+    surer = retrieved("a", "f1", "f2", confidence=0.5)
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True)
     both = merge_rankings([surer, path], 1)
     assert (names(both.shown), both.together) == (["b.f7", "b.f8"], True)
-    way = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
-    said = merge_rankings([surer, way], 1)
-    assert [trace.text for trace in said.delivered] == [way.restated] and said.rephrased == way.rephrased
+    route = replace(path, together=False, restated="The barn walk goes from the mill: north.", rephrased="How does the barn walk go?")
+    said = merge_rankings([surer, route], 1)
+    assert [trace.text for trace in said.delivered] == [route.restated] and said.rephrased == route.rephrased
     for less in (merge_rankings([replace(surer, confidence=0.9), path], 1), merge_rankings([surer, replace(path, confidence=0.4)], 1)):
         assert (names(less.shown), less.together) == (["a.f1"], False)
     alone = merge_rankings([replace(surer, confidence=0.2), replace(path, confidence=0.3)], 1)  # nobody is sure: the surest all the same
@@ -115,15 +115,15 @@ def test_what_is_shown_without_a_rank_is_not_lost():
 
 
 def test_costs_add_up_and_no_confidence_is_none():
-    both = merge_rankings([brought("a", recall_ms=1.0, completion_ms=2.0, encode_ms=3.0, computed_tokens=4.0, once_tokens=5.0)] * 2, 1)
+    both = merge_rankings([retrieved("a", recall_ms=1.0, completion_ms=2.0, encode_ms=3.0, computed_tokens=4.0, once_tokens=5.0)] * 2, 1)
     assert [both.recall_ms, both.completion_ms, both.encode_ms, both.computed_tokens, both.once_tokens] == [2.0, 4.0, 6.0, 8.0, 10.0]
     assert (both.confidence, both.shown, both.scores) == (None, (), ())
-    assert merge_rankings([A, brought("b", recall_ms=3.0)], 1).recall_ms == 3.0
+    assert merge_rankings([A, retrieved("b", recall_ms=3.0)], 1).recall_ms == 3.0
     path = Retrieved(traces("b", "f7", "f8"), traces("b", "f7", "f8"), confidence=0.6, together=True, recall_ms=3.0)
-    whole = merge_rankings([brought("a", recall_ms=1.0, computed_tokens=5.0), path], 1)
-    assert (whole.together, whole.recall_ms, whole.computed_tokens) == (True, 4.0, 5.0)
+    full = merge_rankings([retrieved("a", recall_ms=1.0, computed_tokens=5.0), path], 1)
+    assert (full.together, full.recall_ms, full.computed_tokens) == (True, 4.0, 5.0)
     assert math.isnan(merge_rankings([A, B], 1).recall_ms)
-    assert merge_rankings([A, brought("b", confidence=0.2)], 1).confidence == 0.2
+    assert merge_rankings([A, retrieved("b", confidence=0.2)], 1).confidence == 0.2
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_what_is_wrong_is_named(presets, parts, says):
     assert "\n" not in str(error.value)
 
 
-WAY = "Which directions lead from the mill to the {goal}?"
+QUESTION = "Which directions lead from the mill to the {goal}?"
 
 
 @pytest.fixture
@@ -221,68 +221,80 @@ def asked(presets, monkeypatch):
         method = preset.method(None, preset.settings)
         nothing = Retrieved((), (), confidence=0.1)
         for name, part in method.parts.items():
-            told = known if name == "first" else others or {}
-            part.open = lambda traces, questions=(), told=told: lambda query: told.get(query.text, nothing)
-        monkeypatch.setattr(composite, "read", lambda delivery, question, found: StepAnswer("Ann" if found.shown else "", found))
+            answers = known if name == "first" else others or {}
+            part.open = lambda traces, questions=(), answers=answers: lambda query: answers.get(query.text, nothing)
+        monkeypatch.setattr(composite, "read", lambda delivery, question, results: StepAnswer("Ann" if results.shown else "", results))
         return method.open([])(Query(question, ("f1",)))
 
     return asking
 
 
 KNOWN = {
-    "Who sold a lamp?": brought("first", "f1", confidence=0.9),
-    "What is the employer of Ann?": brought("first", "f2", confidence=0.2, answer="the Marlow company"),
-    WAY.format(goal="Marlow company"): brought("first", "f3", confidence=0.9, restated="It goes north.", rephrased="How does the walk go?"),
+    "Who sold a lamp?": retrieved("first", "f1", confidence=0.9),
+    "What is the employer of Ann?": retrieved("first", "f2", confidence=0.2, answer="the Marlow company"),
+    QUESTION.format(goal="Marlow company"): retrieved(
+        "first", "f3", confidence=0.9, restated="It goes north.", rephrased="How does the walk go?"
+    ),
 }
 
 
 def test_a_question_in_a_question_is_asked_first_and_its_answer_stands_in_its_place(asked):
-    whole = WAY.format(goal="employer of the one who sold a lamp")
-    shown = asked(whole, KNOWN)
+    full = QUESTION.format(goal="employer of the one who sold a lamp")
+    shown = asked(full, KNOWN)
     assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f3"], "How does the walk go?", 2)
-    path = {WAY.format(goal="employer of Ann"): brought("first", "f4", confidence=0.8)}
-    shown = asked(whole, {name: KNOWN[name] for name in list(KNOWN)[:2]} | path)
-    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], WAY.format(goal="employer of Ann"), 1)
+    path = {QUESTION.format(goal="employer of Ann"): retrieved("first", "f4", confidence=0.8)}
+    shown = asked(full, {name: KNOWN[name] for name in list(KNOWN)[:2]} | path)
+    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (
+        ["first.f4"],
+        QUESTION.format(goal="employer of Ann"),
+        1,
+    )
 
 
 def test_every_step_and_every_inner_question_is_paid_for(asked):
     cost = {"recall_ms": 1.0, "computed_tokens": 10.0}
-    whole = WAY.format(goal="employer of the one who sold a lamp")
+    full = QUESTION.format(goal="employer of the one who sold a lamp")
     once = asked("Who sold a lamp?", {"Who sold a lamp?": replace(KNOWN["Who sold a lamp?"], **cost)})
-    thrice = asked(whole, {name: replace(one, **cost) for name, one in KNOWN.items()})
+    thrice = asked(full, {name: replace(one, **cost) for name, one in KNOWN.items()})
     assert (once.recall_ms, once.computed_tokens) == (1.0, 10.0)
     assert (thrice.recall_ms, thrice.computed_tokens) == (3.0, 30.0)  # both inner questions and the last step; the others found nothing
 
 
 def test_a_question_stays_as_it_was_put_where_nobody_is_sure_of_a_step(asked):
-    whole = WAY.format(goal="employer of the one who sold a lamp")
-    shown = asked(whole, {name: KNOWN[name] for name in list(KNOWN)[:2]} | {whole: brought("first", "f4", confidence=0.3)})
+    full = QUESTION.format(goal="employer of the one who sold a lamp")
+    shown = asked(full, {name: KNOWN[name] for name in list(KNOWN)[:2]} | {full: retrieved("first", "f4", confidence=0.3)})
     assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], "", 0)
 
 
 def test_a_part_is_believed_as_far_as_it_was_right(asked):
-    sure = {"What?": brought("first", "f1", confidence=0.9)}
-    assert asked("What?", sure).confidence == 0.9
-    assert asked("What?", sure, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(1 / (1 + math.exp(1.1)))
+    confident = {"What?": retrieved("first", "f1", confidence=0.9)}
+    assert asked("What?", confident).confidence == 0.9
+    assert asked("What?", confident, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(
+        1 / (1 + math.exp(1.1))
+    )
 
 
 def test_what_several_parts_show_is_believed_sooner(asked):
     trust = {"first": {"bias": -2.0, "confidence": 1.0, "agreed": 4.0, "joined": 4.0}}
-    sure = {"What?": brought("first", "f1", confidence=0.9)}
-    assert asked("What?", sure, {"What?": brought("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
-    assert asked("What?", sure, {"What?": brought("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(0.95, abs=0.01)
-    silent = {"What?": brought("second", "f1")}  # it does not say how sure it is
-    assert asked("What?", sure, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
-    path = replace(brought("first", "f1", "f3", shown=2, confidence=0.9), together=True)
+    confident = {"What?": retrieved("first", "f1", confidence=0.9)}
+    assert asked("What?", confident, {"What?": retrieved("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(
+        0.25, abs=0.01
+    )
+    assert asked("What?", confident, {"What?": retrieved("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(
+        0.95, abs=0.01
+    )
+    silent = {"What?": retrieved("second", "f1")}  # it does not say how sure it is
+    assert asked("What?", confident, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
+    path = replace(retrieved("first", "f1", "f3", shown=2, confidence=0.9), together=True)
     assert asked("What?", {"What?": path}, trust=trust).confidence == pytest.approx(0.95, abs=0.01)
 
 
 def test_of_several_answers_the_surest_counts():
-    unsure, sure, silent = (brought(name, confidence=confidence, answer=answer) for name, confidence, answer in (
+    doubtful, confident, silent = (retrieved(name, confidence=confidence, answer=answer) for name, confidence, answer in (
         ("a", 0.2, "Rome"), ("b", 0.4, "Oslo"), ("c", 0.9, "")
     ))  # fmt: skip
-    assert {most_confident_answer(order) for order in permutations((unsure, sure, silent))} == {"Oslo"}
-    assert most_confident_answer([brought("a", answer="Rome"), sure]) == "Oslo"  # who says nothing of it is not sure
+    assert {most_confident_answer(order) for order in permutations((doubtful, confident, silent))} == {"Oslo"}
+    assert most_confident_answer([retrieved("a", answer="Rome"), confident]) == "Oslo"  # who says nothing of it is not sure
     assert most_confident_answer([silent]) == ""
 
 

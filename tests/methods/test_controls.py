@@ -57,21 +57,24 @@ def asked(tiny, tmp_path_factory):
     return of_both
 
 
-def sources(one):
-    return [trace.source for trace in one.retrieved.shown]
+def sources(outcome):
+    return [trace.source for trace in outcome.retrieved.shown]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_oracle_shows_exactly_the_gold_passages_in_order_of_telling(asked, name):
-    for one in asked(name, control="oracle"):
-        assert sources(one) == [source for source in one.item.taught if source in one.item.gold_facts] and len(sources(one)) == 2
+    for outcome in asked(name, control="oracle"):
+        assert (
+            sources(outcome) == [source for source in outcome.item.taught if source in outcome.item.gold_facts]
+            and len(sources(outcome)) == 2
+        )
 
 
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("name", SEARCHING)
 def test_random_shows_k_passages_none_of_them_gold(asked, name, k):
-    for one in asked(name, control="random", k=k):
-        assert len(sources(one)) == len(set(sources(one))) == k and not set(sources(one)) & set(one.item.gold_facts)
+    for outcome in asked(name, control="random", k=k):
+        assert len(sources(outcome)) == len(set(sources(outcome))) == k and not set(sources(outcome)) & set(outcome.item.gold_facts)
 
 
 def test_random_shows_nothing_that_tells_a_gold_fact_again(tiny):
@@ -94,30 +97,38 @@ def test_random_shows_nothing_that_tells_a_gold_fact_again(tiny):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_shuffled_shows_as_many_passages_of_the_other_world_and_nothing_else(asked, name):
-    for usual, one in zip(asked(name), asked(name, control="shuffled"), strict=True):
-        assert len(one.retrieved.shown) == len(usual.retrieved.shown) and {trace.world for trace in one.opened} != {one.item.world}
-        assert all(trace.world != one.item.world for trace in one.retrieved.shown)
-        assert {trace.text for trace in one.retrieved.shown} <= {fact.text for world in asked.worlds for fact in world.facts}
+    for usual, outcome in zip(asked(name), asked(name, control="shuffled"), strict=True):
+        assert len(outcome.retrieved.shown) == len(usual.retrieved.shown) and {trace.world for trace in outcome.opened} != {
+            outcome.item.world
+        }
+        assert all(trace.world != outcome.item.world for trace in outcome.retrieved.shown)
+        assert {trace.text for trace in outcome.retrieved.shown} <= {fact.text for world in asked.worlds for fact in world.facts}
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv"])
 @pytest.mark.parametrize("name", ["baselines/rag_bm25", "baselines/longctx", "memory/hei_nw"])
 def test_empty_is_no_passages_letter_for_letter_though_all_is_run(asked, name, delivery):
     empty, usual, plain = asked(name, control="empty", delivery=delivery), asked(name, delivery=delivery), asked("baselines/span_short")
-    assert [sources(one) for one in empty] == [sources(one) for one in usual]
-    assert [one.answer.tokens for one in empty] == [one.answer.tokens for one in plain] != [one.answer.tokens for one in usual]
-    assert [one.answer.first_logprob for one in empty] == pytest.approx([one.answer.first_logprob for one in plain], abs=1e-5)
-    assert all(one.answer.trace_tokens > 0 for one in empty) and not any(one.answer.trace_tokens for one in plain)
+    assert [sources(outcome) for outcome in empty] == [sources(outcome) for outcome in usual]
+    assert (
+        [outcome.answer.tokens for outcome in empty]
+        == [outcome.answer.tokens for outcome in plain]
+        != [outcome.answer.tokens for outcome in usual]
+    )
+    assert [outcome.answer.first_logprob for outcome in empty] == pytest.approx(
+        [outcome.answer.first_logprob for outcome in plain], abs=1e-5
+    )
+    assert all(outcome.answer.trace_tokens > 0 for outcome in empty) and not any(outcome.answer.trace_tokens for outcome in plain)
 
 
 @pytest.mark.parametrize("control", ["none", "empty", "shuffled", "oracle", "random"])
 @pytest.mark.parametrize("name", ["baselines/rag_bm25", "memory/hei_nw"])
 def test_a_method_ranks_what_its_control_lets_it_open(asked, name, control):
-    for one in asked(name, control=control, k=3):
-        held = {trace.source for trace in one.opened}
-        assert {trace.source for trace in one.retrieved.ranking} <= held and set(sources(one)) <= held
-        due = {"oracle": set(one.item.gold_facts), "random": set(sources(one))}.get(control, held)
-        assert held == due and (control == "shuffled") == held.isdisjoint(one.item.taught)
+    for outcome in asked(name, control=control, k=3):
+        opened = {trace.source for trace in outcome.opened}
+        assert {trace.source for trace in outcome.retrieved.ranking} <= opened and set(sources(outcome)) <= opened
+        due = {"oracle": set(outcome.item.gold_facts), "random": set(sources(outcome))}.get(control, opened)
+        assert opened == due and (control == "shuffled") == opened.isdisjoint(outcome.item.taught)
 
 
 class Computing(Memory):
@@ -129,8 +140,8 @@ class Computing(Memory):
     def open(self, traces, questions=()):
         def retrieve(query):
             last = self.knows or max((trace.text for trace in traces if trace.source in query.taught), default="")
-            said = {"restated": f"It is: {last}", "rephrased": "What is it?", "answer": last, "confidence": 1.0}
-            return Retrieved(tuple(traces[:1]), tuple(traces), **said)
+            own = {"restated": f"It is: {last}", "rephrased": "What is it?", "answer": last, "confidence": 1.0}
+            return Retrieved(tuple(traces[:1]), tuple(traces), **own)
 
         return retrieve
 
@@ -143,23 +154,25 @@ def computed(tiny, asked, control, knows=""):
 
 @pytest.mark.parametrize("control", ["shuffled", "oracle", "random"])
 def test_a_control_alters_what_is_opened_and_the_method_computes_on_that(asked, tiny, control):
-    for one, usual in zip(computed(tiny, asked, control), computed(tiny, asked, "none"), strict=True):
-        due = max(trace.text for trace in one.opened)
-        assert (one.retrieved.restated, one.retrieved.answer, one.retrieved.confidence) == (f"It is: {due}", due, 1.0)
-        assert one.read == ((f"It is: {due}", "program"), ("What is it?", "program"))
+    for outcome, usual in zip(computed(tiny, asked, control), computed(tiny, asked, "none"), strict=True):
+        due = max(trace.text for trace in outcome.opened)
+        assert (outcome.retrieved.restated, outcome.retrieved.answer, outcome.retrieved.confidence) == (f"It is: {due}", due, 1.0)
+        assert outcome.read == ((f"It is: {due}", "program"), ("What is it?", "program"))
         assert control == "oracle" or due != usual.retrieved.answer or due in [trace.text for trace in usual.opened]
 
 
 @pytest.mark.parametrize("control", ["shuffled", "random"])
 def test_an_answer_from_elsewhere_shows_under_a_control(asked, tiny, control):
     """What a method computed is not taken away: one that has its answer from elsewhere than from what it opened still has it."""
-    assert all(one.retrieved.answer == "Oslo" and "It is: Oslo" in one.answer.prompt for one in computed(tiny, asked, control, "Oslo"))
+    assert all(
+        outcome.retrieved.answer == "Oslo" and "It is: Oslo" in outcome.answer.prompt for outcome in computed(tiny, asked, control, "Oslo")
+    )
 
 
 def test_empty_hides_what_is_computed_and_asks_as_it_was_put(asked, tiny):
     empty, plain = computed(tiny, asked, "empty"), asked("baselines/span_short")
-    assert [one.answer.tokens for one in empty] == [one.answer.tokens for one in plain]
-    assert all(one.read == ((one.item.question, "asker"),) for one in empty)
+    assert [outcome.answer.tokens for outcome in empty] == [outcome.answer.tokens for outcome in plain]
+    assert all(outcome.read == ((outcome.item.question, "asker"),) for outcome in empty)
 
 
 def test_contents_of_another_world_need_another_world(asked):
@@ -204,9 +217,9 @@ def test_labels_change_what_a_control_shows_and_nothing_that_a_method_is_given(a
         run.teach(method, EPISODIC, some, [], tmp_path / str(number), "s1")
         with TraceStore.open(tmp_path / str(number), "s1", method.identity(), read_only=True) as store:
             stored = {world.id: store.traces(world.id) for world in some}
-        found = list(ask(EPISODIC, some, method, "immediate", stored, 32))
+        outcomes = list(ask(EPISODIC, some, method, "immediate", stored, 32))
         seen.append(method.seen)
-        shown.append([sources(one) for one in found])
+        shown.append([sources(outcome) for outcome in outcomes])
     if control in ("oracle", "random"):  # what these let it open is all that labels change
         assert shown[0] != shown[1] and len(seen[0]) == len(seen[1]) == 2 + 3 * 10
     else:
@@ -217,11 +230,11 @@ def reached(value, name=""):
     """All values that can be reached from one, each with the name of the field that it stands in."""
     yield name, value
     if is_dataclass(value):
-        for one in fields(value):
-            yield from reached(getattr(value, one.name), one.name)
+        for part in fields(value):
+            yield from reached(getattr(value, part.name), part.name)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from reached(one, name)
+        for part in value:
+            yield from reached(part, name)
 
 
 OF_STATEMENTS = {"source", "world", "text", "time", "teller", "confidence", "reward", "pin", "provenance", "context_key"}
@@ -275,9 +288,11 @@ def test_a_method_gets_what_was_said_and_by_whom_and_no_slots(name, tiny, tmp_pa
     assert not occasions & words and not any("rumor" in value for value in occasions)
     tellers, known = {value for field, value in seen if field == "teller"}, {fact.teller for fact in facts}
     assert tellers == known and not tellers & {value for fact in facts for role, value in fact.slots.items() if role != "teller"}
-    told = {(fact.id, fact.confidence, fact.teller) for fact in facts}
+    expected = {(fact.id, fact.confidence, fact.teller) for fact in facts}
     traces = [one for given in spy.seen for one in (given if isinstance(given, list) else []) if isinstance(one, Trace | Observation)]
-    assert {(one.statement.source if isinstance(one, Observation) else one.source, one.confidence, one.teller) for one in traces} == told
+    assert {
+        (one.statement.source if isinstance(one, Observation) else one.source, one.confidence, one.teller) for one in traces
+    } == expected
     assert len(traces) == 3 * len(facts)
 
 

@@ -5,7 +5,7 @@ import torch
 
 from hippo_core.retrieval import encoded
 
-TEXTS = [f"Lot {place} was sold." for place in range(encoded.LEAST)]
+TEXTS = [f"Lot {number} was sold." for number in range(encoded.LEAST)]
 
 
 @pytest.fixture

@@ -48,8 +48,8 @@ def test_they_decide(tiny, weights):
 @pytest.mark.parametrize("preset", ["baselines/rag_fitted", "baselines/rag_fitted_rerank"])
 def test_every_taught_passage_stands_in_the_ranking_once(tiny, preset):
     for candidates in (1, 2, 20):
-        found = choose(preset, tiny, WORLD, ITEM, candidates=candidates)
-        assert sorted(found.ranking) == sorted(ITEM.taught) and len(found.shown) == 3
+        ranked_ids = choose(preset, tiny, WORLD, ITEM, candidates=candidates)
+        assert sorted(ranked_ids.ranking) == sorted(ITEM.taught) and len(ranked_ids.shown) == 3
 
 
 def test_only_what_was_taught_is_ranked(tiny):
@@ -62,8 +62,8 @@ def test_only_what_was_taught_is_ranked(tiny):
 def test_a_rerank_orders_by_the_likelihood_of_the_question_as_far_as_its_weight_says(tiny, weights):
     nats = [one.nats for one in after_text(tiny, [fact.text for fact in WORLD.facts], ITEM.question, "short")]
     weights(predictive=1.0)
-    found = choose("baselines/rag_fitted_rerank", tiny, WORLD, ITEM)
-    assert found.ranking == tuple(ITEM.taught[place] for place in ranked(np.array(nats)))
+    ranked_ids = choose("baselines/rag_fitted_rerank", tiny, WORLD, ITEM)
+    assert ranked_ids.ranking == tuple(ITEM.taught[position] for position in ranked(np.array(nats)))
     weights(words=1.0)
     assert choose("baselines/rag_fitted_rerank", tiny, WORLD, ITEM).ranking == choose("baselines/rag_fitted", tiny, WORLD, ITEM).ranking
 
@@ -71,9 +71,9 @@ def test_a_rerank_orders_by_the_likelihood_of_the_question_as_far_as_its_weight_
 def test_it_costs_what_the_model_runs(tiny):
     one, two = (choose("baselines/rag_fitted_rerank", tiny, WORLD, ITEM, candidates=count).computed_tokens for count in (1, 2))
     assert 0 < choose("baselines/rag_fitted", tiny, WORLD, ITEM).computed_tokens < one < two
-    first, whole = (choose(f"baselines/{name}", tiny, WORLD, ITEM).computed_tokens for name in ("rag_fitted", "rag_fitted_rerank"))
+    first, with_rerank = (choose(f"baselines/{name}", tiny, WORLD, ITEM).computed_tokens for name in ("rag_fitted", "rag_fitted_rerank"))
     judged = after_text(tiny, [fact.text for fact in WORLD.facts], ITEM.question, "short")
-    assert first == pieces(ITEM.question) and whole == first + sum(one.computed_tokens for one in judged)
+    assert first == pieces(ITEM.question) and with_rerank == first + sum(one.computed_tokens for one in judged)
 
 
 def test_a_model_for_which_nothing_was_fitted_is_told_what_to_run(lm):

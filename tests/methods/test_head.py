@@ -117,10 +117,10 @@ def test_pieces_are_compared_by_a_memory_as_by_a_rag(tiny, projection):
     for trace in traces:
         parts.codec().check(replace(trace.payload, token_ids=(1,)))
         assert [table.shape[1] for table in trace.payload.pieces] == [16] * len(sentences(trace.text))
-    found = parts.recaller(traces).recall(ITEM.question, set(ITEM.taught))
-    assert set(found.terms) == {"pieces"}
+    recalled = parts.recaller(traces).recall(ITEM.question, set(ITEM.taught))
+    assert set(recalled.terms) == {"pieces"}
     ranking = choose("baselines/rag_head", tiny, WORLD, ITEM, channels=["pieces"], fusion="sum", candidates=100).ranking
-    shown = [trace.source for trace in found.traces]
+    shown = [trace.source for trace in recalled.traces]
     assert list(ranking)[: len(shown)] == shown
     assert parts.codec().settings != bound("memory/hei_nw", tiny, **code).components.codec().settings
 
@@ -176,22 +176,22 @@ def test_a_cell_hangs_on_the_heads_that_lie_there(tmp_path, monkeypatch):
 
 def test_it_is_trained_on_the_pairs_of_a_key_and_finds_them():
     recipe = KeyRecipe(seed=7, rooms=8, steps=60, facts=16, units=256, winners=16, blocks=(minilm.LAYERS,))
-    source, said = MiniLMStates(), []
-    trained = train_key(source, recipe, said.append)
+    source, log = MiniLMStates(), []
+    trained = train_key(source, recipe, log.append)
     torch.manual_seed(1)
     untrained = KeyHead(trained.settings)
-    assert share_found(trained, source, recipe) > share_found(untrained, source, recipe) + 0.05
+    assert hit_rate(trained, source, recipe) > hit_rate(untrained, source, recipe) + 0.05
 
 
-def share_found(module, source, recipe) -> float:
+def hit_rate(module, source, recipe) -> float:
     """How many cues of other rooms find their fact first."""
     from random import Random
 
     random, right, count = Random(99), 0, 0
     for _ in range(6):
-        room = states_of(source, draw_batch(random, recipe))
+        batch = states_of(source, draw_batch(random, recipe))
         texts = [torch.stack([module(state[None].float(), torch.ones(1, len(state), dtype=torch.bool))[0] for state in some])
-                 for some in (room.facts, room.cues)]  # fmt: skip
+                 for some in (batch.facts, batch.cues)]  # fmt: skip
         nearest = (normalize(texts[1], dim=-1) @ normalize(texts[0], dim=-1).T).argmax(1)
-        right, count = right + int((nearest == torch.tensor(room.gold)).sum()), count + len(room.gold)
+        right, count = right + int((nearest == torch.tensor(batch.gold)).sum()), count + len(batch.gold)
     return right / count

@@ -10,11 +10,11 @@ from hippo_core.store.trace import Trace
 JOINED = "In which city does Lea work?"
 WORK, TOWN, NOISE = "Lea works for the Marlow company.", "The Marlow company is in Oslo.", "In which shop does Lea buy a city map?"
 ROUTE = "Which directions lead from the mill to the inn?"
-WAY = ("The pond is north of the mill.", "The inn is east of the pond.")
+LINKS = ("The pond is north of the mill.", "The inn is east of the pond.")
 WORDS = {"retriever": "baselines/rag_bm25", "encoder": "own"}
 
 
-def told(*texts):
+def stored(*texts):
     return [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(texts, start=1)]
 
 
@@ -57,41 +57,41 @@ def spied(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "texts", "question", "said"),
-    [("paths", (NOISE, WORK, TOWN), JOINED, "Oslo"), ("planner", WAY, ROUTE, "north, east")],
+    [("paths", (NOISE, WORK, TOWN), JOINED, "Oslo"), ("planner", LINKS, ROUTE, "north, east")],
 )
 @pytest.mark.parametrize("first", ["rag", "longctx"])
 def test_the_helper_brings_what_it_makes_of_the_retrieved_facts(first, name, texts, question, said):
     more = WORDS if first == "rag" else {"encoder": "own"}
-    found = ask(f"helped/{first}_{name}", told(*texts), question, **more)
-    assert (found.answer, found.columns["helped"]) == (said, 1.0)
-    assert found.recall_ms > 0 and all(trace.payload is None for trace in found.shown)
+    retrieved = ask(f"helped/{first}_{name}", stored(*texts), question, **more)
+    assert (retrieved.answer, retrieved.columns["helped"]) == (said, 1.0)
+    assert retrieved.recall_ms > 0 and all(trace.payload is None for trace in retrieved.shown)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_helper_is_opened_on_the_retrieved_facts_alone(spied, k):
-    facts = told(WORK, NOISE, TOWN)
+    facts = stored(WORK, NOISE, TOWN)
     plain = ask("baselines/rag_bm25", facts, JOINED, k=k)
-    found = spied(facts, JOINED, k=k)
+    retrieved = spied(facts, JOINED, k=k)
     assert Spy.opened == [[trace.text for trace in plain.shown]] and len(plain.shown) == k
     assert [query.taught for query in Spy.asked] == [tuple(trace.source for trace in plain.shown)]
-    assert found.ranking == plain.ranking
+    assert retrieved.ranking == plain.ranking
 
 
 @pytest.mark.parametrize(
     ("name", "question", "texts", "altered", "said"),
     [
         ("paths", JOINED, (WORK, TOWN), (WORK, TOWN.replace("Oslo", "Rome")), "Rome"),
-        ("planner", ROUTE, WAY, (WAY[0], WAY[1].replace("east", "west")), "north, west"),
+        ("planner", ROUTE, LINKS, (LINKS[0], LINKS[1].replace("east", "west")), "north, west"),
     ],
 )
 def test_the_answer_follows_the_retrieved_text(name, question, texts, altered, said):
-    found = ask(f"helped/rag_{name}", told(*altered), question, **WORDS)
-    assert found.answer == said != ask(f"helped/rag_{name}", told(*texts), question, **WORDS).answer
+    retrieved = ask(f"helped/rag_{name}", stored(*altered), question, **WORDS)
+    assert retrieved.answer == said != ask(f"helped/rag_{name}", stored(*texts), question, **WORDS).answer
 
 
 def test_questions_about_one_world_do_not_leak_into_each_other():
     """What the helper read for an earlier question is not there for the next."""
-    facts = told(WORK, NOISE, TOWN)
+    facts = stored(WORK, NOISE, TOWN)
     preset = load_preset("helped/rag_paths", WORDS | {"k": 2})
     retrieve = preset.method(None, preset.settings).open(facts)
     sources = tuple(trace.source for trace in facts)
@@ -102,7 +102,7 @@ def test_questions_about_one_world_do_not_leak_into_each_other():
 
 
 def test_where_the_helper_finds_nothing_the_facts_are_shown_as_the_rag_shows_them(spied):
-    facts = told(WORK, NOISE, TOWN)
+    facts = stored(WORK, NOISE, TOWN)
     plain = ask("baselines/rag_bm25", facts, JOINED, k=2)
     unsure, sure = spied(facts, JOINED, 0.4, k=2), spied(facts, JOINED, 0.6, k=2)
     assert (unsure.shown, unsure.confidence, unsure.columns["helped"]) == (plain.shown, None, 0.0)
@@ -112,8 +112,8 @@ def test_where_the_helper_finds_nothing_the_facts_are_shown_as_the_rag_shows_the
 
 
 def test_both_are_paid_for(spied):
-    found = spied(told(WORK, TOWN), JOINED)
-    assert found.computed_tokens == 5.0 and found.recall_ms > 2.0
+    retrieved = spied(stored(WORK, TOWN), JOINED)
+    assert retrieved.computed_tokens == 5.0 and retrieved.recall_ms > 2.0
 
 
 def test_nothing_taught_is_nothing_to_read(spied):
@@ -121,12 +121,12 @@ def test_nothing_taught_is_nothing_to_read(spied):
 
 
 def test_what_it_needs_is_what_both_need():
-    whole, alone = load_preset("helped/rag_all", {"encoder": "minilm"}), load_preset("memory/all")
-    assert set(whole.settings.requires) >= {"minilm", *alone.settings.requires}
-    assert whole.method.weights == alone.method.weights and whole.method.says_confidence
-    assert whole.method.columns["test"] == ("helped", *alone.method.columns["test"]) and not whole.method.steps
-    assert set(alone.modules) | {"hippo_core.methods.rag.helped", "hippo_core.methods.rag.rankers"} == set(whole.modules)
-    assert "hippo_core.methods.relational" in whole.modules
+    helped, alone = load_preset("helped/rag_all", {"encoder": "minilm"}), load_preset("memory/all")
+    assert set(helped.settings.requires) >= {"minilm", *alone.settings.requires}
+    assert helped.method.weights == alone.method.weights and helped.method.says_confidence
+    assert helped.method.columns["test"] == ("helped", *alone.method.columns["test"]) and not helped.method.steps
+    assert set(alone.modules) | {"hippo_core.methods.rag.helped", "hippo_core.methods.rag.rankers"} == set(helped.modules)
+    assert "hippo_core.methods.relational" in helped.modules
 
 
 def test_its_records_rest_on_the_settings_of_both():

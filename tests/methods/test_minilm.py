@@ -92,7 +92,7 @@ def test_what_it_runs_for_a_question_is_counted_beside_what_the_key_runs(loaded)
 
 def test_facts_are_encoded_once_a_world_and_each_query_alone(loaded, monkeypatch):
     calls, encode = [], minilm.encode
-    monkeypatch.setattr(minilm, "encode", lambda texts, *told: calls.append(len(texts)) or encode(texts, *told))
+    monkeypatch.setattr(minilm, "encode", lambda texts, *more: calls.append(len(texts)) or encode(texts, *more))
     ask = asker("baselines/rag_hybrid", loaded["qwen2"], WORLD, encoder="minilm")
     for item in WORLD.items:
         ask(item)
@@ -132,8 +132,10 @@ def test_similarities_are_those_that_its_authors_print(monkeypatch):
     vectors = minilm.encode(["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."])
     due = torch.tensor([[1.0, 0.6660, 0.1046], [0.6660, 1.0, 0.1411], [0.1046, 0.1411, 1.0]])
     torch.testing.assert_close(vectors @ vectors.T, due, atol=6e-5, rtol=0)
-    asked, *told = minilm.encode(["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"])
-    assert [round(float(asked @ one), 3) for one in told] == [0.695, 0.943, 0.257]
+    asked, *similar_texts = minilm.encode(
+        ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
+    )
+    assert [round(float(asked @ vector), 3) for vector in similar_texts] == [0.695, 0.943, 0.257]
 
 
 def test_in_a_sum_words_and_vectors_count_alike(loaded):

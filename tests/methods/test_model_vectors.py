@@ -19,18 +19,18 @@ def test_a_cosine_is_that_of_weighted_middle_states_about_the_facts_mean():
     item = world.items[0]
     texts = [*(fact.text for fact in world.facts), item.question]
     rows = [lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-    held = Counter(token for row in rows[:-1] for token in row)
+    counts = Counter(token for row in rows[:-1] for token in row)
     middle = lm.config.num_hidden_layers // 2 + lm.config.num_hidden_layers % 2
 
     def vector(row):
         with torch.no_grad():
             ids = torch.tensor([[lm.tokenizer.bos_token_id, *row]])
             states = lm.model(input_ids=ids, output_hidden_states=True).hidden_states[middle][0, 1:].double().numpy()
-        weights = [1e-3 / (1e-3 + max(1, held[token]) / held.total()) for token in row]
+        weights = [1e-3 / (1e-3 + max(1, counts[token]) / counts.total()) for token in row]
         return np.average(states, axis=0, weights=weights) * sum(weights) / len(row)
 
     vectors = np.array([vector(row) for row in rows])
     about = vectors - vectors[:-1].mean(0)
     unit = about / np.linalg.norm(about, axis=1, keepdims=True)
-    found = cosines(index_of(lm, world), tuple(fact.id for fact in world.facts), item.question)
-    assert found == pytest.approx(unit[:-1] @ unit[-1], abs=1e-4)
+    similarities = cosines(index_of(lm, world), tuple(fact.id for fact in world.facts), item.question)
+    assert similarities == pytest.approx(unit[:-1] @ unit[-1], abs=1e-4)

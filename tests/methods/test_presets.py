@@ -57,8 +57,8 @@ def test_what_is_above_stands_and_what_it_does_not_say_stays(below, above):
     assert merged(both, above) == both
     assert set(both) == set(below) | set(above)
     for key, value in above.items():
-        told = isinstance(value, dict) and isinstance(below.get(key), dict)
-        assert both[key] == (merged(below[key], value) if told else value)
+        both_are_mappings = isinstance(value, dict) and isinstance(below.get(key), dict)
+        assert both[key] == (merged(below[key], value) if both_are_mappings else value)
     assert {key: value for key, value in both.items() if key not in above} == {key: below[key] for key in below if key not in above}
 
 
@@ -71,9 +71,9 @@ def test_an_overlay_is_the_preset_below_but_for_what_it_says(presets):
     presets("one", "method: hippo_core.methods.rag.rankers:BM25\nk: 3")
     presets("two", "extends: one\nk: 5")
     presets("three", "extends: two\ndecoding: plain")
-    found = load_preset("three")
-    assert (found.name, found.path, found.origin) == ("three", "hippo_core.methods.rag.rankers:BM25", "one")
-    assert (found.settings.decoding, found.settings.k) == ("plain", 5)
+    preset = load_preset("three")
+    assert (preset.name, preset.path, preset.origin) == ("three", "hippo_core.methods.rag.rankers:BM25", "one")
+    assert (preset.settings.decoding, preset.settings.k) == ("plain", 5)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_method_of_ones_own_is_found_in_the_labs_root(presets, tmp_path):
     (tmp_path / "my_memory_package").mkdir()
     (tmp_path / "my_memory_package/mine.py").write_text("from hippo_core.methods.base import Memory\n\nclass Mine(Memory):\n    pass\n")
     presets("mine", "method: my_memory_package.mine:Mine\nk: 2\ncontrol: oracle")
-    found = load_preset("mine")
-    assert (found.method.__name__, found.taught, found.settings.k, found.settings.control) == ("Mine", True, 2, "oracle")
+    preset = load_preset("mine")
+    assert (preset.method.__name__, preset.taught, preset.settings.k, preset.settings.control) == ("Mine", True, 2, "oracle")
 
 
 def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
@@ -133,12 +133,15 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "ablations/gate_unflagged": gated | {"episodic.gate.gamma", "episodic.gate.delta"},
     }
     usual = load_preset("memory/hei_nw").of_step("test")
-    of_their_own = {f"memory/{one}" for one in ("hei_nw", "sgc_rss", "smpd", "all")} | {"controls/altered_sgc_rss", "controls/altered_smpd"}
+    of_their_own = {f"memory/{preset_name}" for preset_name in ("hei_nw", "sgc_rss", "smpd", "all")} | {
+        "controls/altered_sgc_rss",
+        "controls/altered_smpd",
+    }
     for name in (name for name in preset_names() if load_preset(name).taught and load_preset(name).origin == "memory/all"):
         assert name in ("memory/all", "controls/altered_all", f"ablations/all_{load_preset(name).settings.traces}")
         of_their_own.add(name)
     for name in (name for name in preset_names() if load_preset(name).taught and name not in of_their_own):
-        told = load_preset(name).of_step("test")
-        differing = {key for key in told if told[key] != usual[key]}
+        both_are_mappings = load_preset(name).of_step("test")
+        differing = {key for key in both_are_mappings if both_are_mappings[key] != usual[key]}
         assert differing == more[name] if name in more else len(differing) == 1, name
         assert load_preset(name).origin == "memory/hei_nw"

@@ -23,12 +23,15 @@ def ordered(lm, recency, order, scores, *texts, question="Where does Lea live?")
 
 
 def test_a_later_fact_takes_a_place_as_far_as_it_holds_what_is_asked_and_is_written_alike():
-    cue, told = {"lea", "live", "where"}, [{"lea", "live", "rome"}, {"lea", "live", "oslo", "now"}, {"tom", "live", "rome"}, {"tom"}]
+    cue, texts_as_words = (
+        {"lea", "live", "where"},
+        [{"lea", "live", "rome"}, {"lea", "live", "oslo", "now"}, {"tom", "live", "rome"}, {"tom"}],
+    )
     by_oslo, by_rome = 1.0 * (2 / 3) ** 2, (1 / 2) ** 8 * (2 / 3) ** 2
     assert by_oslo > by_rome
-    assert superseded(cue, told) == pytest.approx([by_oslo, (1 / 2) ** 8 * (1 / 3) ** 2, 0, 0])
-    assert superseded(cue, told[::-1]) == pytest.approx([0, 1.0 * (2 / 3) ** 2, 1.0 * (2 / 3) ** 2, 0])
-    assert superseded({"who"}, told).tolist() == [0, 0, 0, 0]
+    assert superseded(cue, texts_as_words) == pytest.approx([by_oslo, (1 / 2) ** 8 * (1 / 3) ** 2, 0, 0])
+    assert superseded(cue, texts_as_words[::-1]) == pytest.approx([0, 1.0 * (2 / 3) ** 2, 1.0 * (2 / 3) ** 2, 0])
+    assert superseded({"who"}, texts_as_words).tolist() == [0, 0, 0, 0]
     assert superseded(cue, []).shape == (0,)
 
 
@@ -61,6 +64,6 @@ def test_items_of_one_world_that_were_taught_different_facts_do_not_share_an_ind
     lm = loaded["qwen2"]
     items = [replace(ITEM, taught=taught, window=()) for taught in (ITEM.taught, ITEM.taught[2:7], ITEM.taught[:5])]
     shared = asker(f"baselines/{name}", lm, WORLD, recency=recency)
-    together = [shared(item).ranking for item in items]
-    assert together == [choose(f"baselines/{name}", lm, WORLD, item, recency=recency).ranking for item in items]
-    assert [set(ranking) for ranking in together] == [set(item.taught) for item in items]
+    rankings = [shared(item).ranking for item in items]
+    assert rankings == [choose(f"baselines/{name}", lm, WORLD, item, recency=recency).ranking for item in items]
+    assert [set(ranking) for ranking in rankings] == [set(item.taught) for item in items]

@@ -19,19 +19,19 @@ def likelihoods(lm, decoding="short"):
 @pytest.mark.parametrize("decoding", ["short", "plain"])
 def test_the_score_is_that_of_the_question_in_the_models_own_prompt(lm, decoding):
     """The same as the difference of two whole texts: up to the question's end, and up to its beginning."""
-    found = likelihoods(lm, decoding)
-    for fact, one in zip(WORLD.facts, found, strict=True):
+    scored = likelihoods(lm, decoding)
+    for fact, one in zip(WORLD.facts, scored, strict=True):
         before, question, _ = render(lm, [fact.text], ITEM.question, decoding).rpartition(ITEM.question)
         lead = before.rindex(fact.text) + len(fact.text) + 1  # the question, with what opens it in plain text
         rows = [lm.encode(text) for text in (before + question, before[:lead])]
-        whole, head = token_likelihood(lm, [(row[:1], row[1:]) for row in rows])
-        assert one.nats == pytest.approx(whole.nats - head.nats, abs=2e-3)
+        full, head = token_likelihood(lm, [(row[:1], row[1:]) for row in rows])
+        assert one.nats == pytest.approx(full.nats - head.nats, abs=2e-3)
 
 
 def test_candidates_are_ordered_by_the_models_likelihood(lm):
-    found = likelihoods(lm)
-    order = sorted(range(8), key=lambda place: (-round(found[place].nats, 6), place))
-    assert choose("baselines/rag_rerank", lm, WORLD, ITEM).ranking == tuple(ITEM.taught[place] for place in order)
+    scored = likelihoods(lm)
+    order = sorted(range(8), key=lambda position: (-round(scored[position].nats, 6), position))
+    assert choose("baselines/rag_rerank", lm, WORLD, ITEM).ranking == tuple(ITEM.taught[position] for position in order)
 
 
 def test_one_candidate_leaves_the_first_ranking_and_two_change_no_third(lm):

@@ -17,7 +17,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.types import Fact, Item, World
 from hippo_core.text import OWN_ANSWER_TOKENS
 
-WHOLE = "Which city is home to the employer of the one who sold a lamp?"
+QUESTION = "Which city is home to the employer of the one who sold a lamp?"
 INNER = ("Who sold a lamp?", "What is the employer of Ann?")
 LAST = "Which city is home to Marlow?"
 ANSWERS = dict(zip(INNER, ("Ann", "Marlow"), strict=True))
@@ -38,35 +38,35 @@ def stepped(text, answers):
 
 
 def test_the_answer_to_the_inner_question_stands_in_its_place():
-    found, asked = stepped(WHOLE, ANSWERS)
+    steps_taken, asked = stepped(QUESTION, ANSWERS)
     assert asked == [(INNER[0], True), (INNER[1], False)]
-    assert [one.rephrased for one in found.retrieved] == ["", "Which city is home to the employer of Ann?", LAST]
-    assert [one.shown[0].text for one in found.retrieved] == [WHOLE, "Which city is home to the employer of Ann?", LAST]
+    assert [step.rephrased for step in steps_taken.retrieved] == ["", "Which city is home to the employer of Ann?", LAST]
+    assert [step.shown[0].text for step in steps_taken.retrieved] == [QUESTION, "Which city is home to the employer of Ann?", LAST]
 
 
 def test_all_that_was_asked_is_paid_for():
-    found, _ = stepped(WHOLE, ANSWERS)
-    assert (found.at(-1).rephrased, found.at(-1).recall_ms, found.at(-1).computed_tokens) == (LAST, 5.0, 50.0)
-    found, asked = stepped(WHOLE, {})
+    steps_taken, _ = stepped(QUESTION, ANSWERS)
+    assert (steps_taken.at(-1).rephrased, steps_taken.at(-1).recall_ms, steps_taken.at(-1).computed_tokens) == (LAST, 5.0, 50.0)
+    steps_taken, asked = stepped(QUESTION, {})
     assert [name for name, _ in asked] == [INNER[0]]  # nobody is found, so nobody's employer is asked for
-    assert (len(found.retrieved), found.at(-1).recall_ms, found.at(-1).rephrased) == (1, 2.0, "")
+    assert (len(steps_taken.retrieved), steps_taken.at(-1).recall_ms, steps_taken.at(-1).rephrased) == (1, 2.0, "")
 
 
 @pytest.mark.parametrize("text", ["Who sold a lamp?", INNER[1]])
 def test_a_question_without_another_is_asked_once(text):
-    found, asked = stepped(text, ANSWERS)
-    assert (len(found.retrieved), asked) == (1, [])
+    steps_taken, asked = stepped(text, ANSWERS)
+    assert (len(steps_taken.retrieved), asked) == (1, [])
 
 
 def test_the_rag_shows_what_it_found_for_the_last_step(monkeypatch):
-    monkeypatch.setattr(steps, "read", lambda delivery, query, found: StepAnswer(ANSWERS[query.text], found))
+    monkeypatch.setattr(steps, "read", lambda delivery, query, steps_taken: StepAnswer(ANSWERS[query.text], steps_taken))
     preset = load_preset("baselines/rag_self_ask", {"rag": "baselines/rag_bm25", "k": 1})
-    told = ["Ann sold a lamp.", "Ann works for Marlow, an employer.", "Marlow is in the city of Rome.", "Ben sold a city lamp to the one."]
-    traces = [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(told)]
-    shown = preset.method(None, preset.settings).open(traces)(Query(WHOLE, tuple(trace.source for trace in traces)))
+    texts = ["Ann sold a lamp.", "Ann works for Marlow, an employer.", "Marlow is in the city of Rome.", "Ben sold a city lamp to the one."]
+    traces = [Trace("w", f"f{number}", text, time=number, id=number) for number, text in enumerate(texts)]
+    shown = preset.method(None, preset.settings).open(traces)(Query(QUESTION, tuple(trace.source for trace in traces)))
     assert (shown.shown, shown.rephrased) == ((traces[2],), LAST)
     plain = load_preset("baselines/rag_bm25", {"k": 1})
-    assert plain.method(None, plain.settings).open(traces)(Query(WHOLE, tuple(trace.source for trace in traces))).shown != (traces[2],)
+    assert plain.method(None, plain.settings).open(traces)(Query(QUESTION, tuple(trace.source for trace in traces))).shown != (traces[2],)
 
 
 class Delivery:

@@ -61,10 +61,10 @@ def test_pieces_are_labelled_where_a_name_or_a_direction_stands():
     text = statement_text("{direction} of {a} lies {b}.", "link", a="Saint Olave's", b="the old mill")
     text.add(" Exits: {open}.", {"open": listed(["east", "west"], "open")})
     [plain] = marker.unmarked([text.text])
-    names = [text.text[at : at + 5] for at, label in zip(plain.places, named(text, plain), strict=True) if label == 1]
+    names = [text.text[at : at + 5] for at, label in zip(plain.starts, named(text, plain), strict=True) if label == 1]
     assert names == ["Saint", "old m"]
     [pieces], [turns] = marked([text], marker)
-    assert [text.text[pieces.places[at] :][:4] for at in turns] == ["Nort", "east", "west"]
+    assert [text.text[pieces.starts[at] :][:4] for at in turns] == ["Nort", "east", "west"]
     assert [TURNS[label] for _, label in text.turns] == ["gone", "open", "open"]
 
 

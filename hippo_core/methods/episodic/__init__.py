@@ -130,9 +130,9 @@ class HeiNW(Memory):
             return recall.traces, recall.scores, recall.terms, ()
         from hippo_core.methods.relational.versions import current_first
 
-        places, replaced = current_first(query.text, recall.traces, self.settings.k, str(self.lm.device))
-        terms = {name: [values[place] for place in places] for name, values in recall.terms.items()}
-        return tuple(recall.traces[place] for place in places), tuple(recall.scores[place] for place in places), terms, replaced
+        order, replaced = current_first(query.text, recall.traces, self.settings.k, str(self.lm.device))
+        terms = {name: [values[position] for position in order] for name, values in recall.terms.items()}
+        return tuple(recall.traces[position] for position in order), tuple(recall.scores[position] for position in order), terms, replaced
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The units that win for question and trace, and the energy of the cue along Hopfield steps."""
@@ -141,7 +141,7 @@ class HeiNW(Memory):
         return pictures(self.components, question, best, traces) if self.settings.traces == "episodic" else ()
 
     def index_tokens(self, traces: Sequence[Trace]) -> float:
-        """Those of the codes of what was told, which are made when it is told."""
+        """The tokens of the statements' codes, which are made at teaching."""
         from hippo_core.retrieval.text_encoder import cost
 
         return cost(self.components.encoder, [trace.text for trace in traces]) if self.settings.traces == "episodic" else 0.0

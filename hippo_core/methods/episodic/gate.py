@@ -18,12 +18,12 @@ from hippo_core.store.trace import Action, Decision, Statement
 
 TERMS: tuple[Term, ...] = ("surprise", "novelty", "reward", "pin")
 LOWEST = -sys.float_info.max  # a threshold below every S; it is finite because JSON has no infinity
-SURE = 700.0  # exp would overflow for a larger |S|
+MAX_EXPONENT = 700.0  # exp would overflow for a larger |S|
 
 
 @dataclass(frozen=True, slots=True)
 class GateFeatures:
-    """What is known of a statement when it is told: its surprise (nats per token of the frozen model), its novelty (0 to 1), whether it
+    """The features of a statement at teaching: its surprise (nats per token of the frozen model), its novelty (0 to 1), whether it
     came with a reward, and whether its teller asked to keep it. LabError where a number is not finite."""
 
     surprise: float
@@ -116,7 +116,7 @@ def deviation(values: Sequence[float], mean: float) -> float:
 
 def salience_of(score: float) -> float:
     """The salience of a trace with this S, 1 / (1 + exp(-S)): it keeps the order and is never negative, as decay and eviction need it."""
-    return 1 / (1 + math.exp(min(SURE, -score)))
+    return 1 / (1 + math.exp(min(MAX_EXPONENT, -score)))
 
 
 def action_of(written: bool, duplicate_of: int | None) -> Action:

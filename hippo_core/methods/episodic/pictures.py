@@ -51,10 +51,10 @@ def winners(cue: SparseKey, trace: SparseKey) -> Picture:
     return Picture("Winning units", svg, reading)
 
 
-def _units(indices: set[int], look: str) -> Iterator[str]:
+def _units(indices: set[int], style: str) -> Iterator[str]:
     for index in sorted(indices):
         row, column = divmod(index, COLUMNS)
-        yield f'<rect x="{column * CELL + 0.5}" y="{row * CELL + 0.5}" width="{CELL - 1}" height="{CELL - 1}" {look}/>'
+        yield f'<rect x="{column * CELL + 0.5}" y="{row * CELL + 0.5}" width="{CELL - 1}" height="{CELL - 1}" {style}/>'
 
 
 def energy(memory: Components, cue: SparseKey, traces: Sequence[Trace]) -> Picture:

@@ -23,9 +23,9 @@ from hippo_core.retrieval.sparse_key import SparseKey, cosines
 from hippo_core.store.trace import Trace
 
 CAPACITY = 1024
-TOGETHER = 256  # arrivals compared at a time; this bounds the table of cosines
+BATCH = 256  # arrivals compared at a time; this bounds the table of cosines
 STRENGTH, RECENCY, DIVERSITY = 0.5, 0.3, 0.2  # the shares of a priority
-ALIKE = 0.9  # keys with this cosine or more interfere
+SIMILAR = 0.9  # keys with this cosine or more interfere
 DIGITS = 9  # priorities are rounded to this many digits, so that ties go to the older trace on every machine
 FIRST = 1  # cycles until a trace that was not recalled is due again
 
@@ -75,13 +75,13 @@ def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
     _check_arrivals(queue, arrivals)
     keys = [item.key for item in (*queue.items, *arrivals)]
     items = list(queue.items)
-    for start in range(0, len(arrivals), TOGETHER):
-        batch = arrivals[start : start + TOGETHER]
-        held = len(queue.items) + start
-        first = max(0, held - queue.capacity)
-        unlike = 1 - np.maximum(cosines(keys[held : held + len(batch)], keys[first : held + len(batch)]), 0)
+    for start in range(0, len(arrivals), BATCH):
+        batch = arrivals[start : start + BATCH]
+        queued = len(queue.items) + start
+        first = max(0, queued - queue.capacity)
+        unlike = 1 - np.maximum(cosines(keys[queued : queued + len(batch)], keys[first : queued + len(batch)]), 0)
         for row, arrival in enumerate(batch):
-            among = unlike[row, max(0, held + row - queue.capacity) - first : held + row - first]
+            among = unlike[row, max(0, queued + row - queue.capacity) - first : queued + row - first]
             items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, float(among.mean()) if len(among) else 1.0))
     over = max(0, len(items) - queue.capacity)
     return replace(queue, items=tuple(items[over:]), dropped=queue.dropped + over)
@@ -111,14 +111,14 @@ def priorities(items: Sequence[Queued], now: int) -> NDArray[np.float64]:
     return STRENGTH * scaled + RECENCY / (age + 1) + DIVERSITY * diversity
 
 
-def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int, alike: float = ALIKE) -> tuple[Queued, ...]:
+def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int, similar: float = SIMILAR) -> tuple[Queued, ...]:
     """The first `count` items by falling priority; ties go to the lower id.
 
-    A trace does not directly follow one whose key has a cosine of `alike` or more with its own while a less similar trace is left: it is
+    A trace does not directly follow one whose key has a cosine of `similar` or more with its own while a less similar trace is left: it is
     postponed until one has been in between.
     """
     waiting = sorted(range(len(items)), key=lambda index: (-round(float(priority[index]), DIGITS), items[index].trace))
-    near = _neighbours([item.key for item in items], alike)
+    near = _neighbours([item.key for item in items], similar)
     chosen: list[int] = []
     while waiting and len(chosen) < count:
         shunned = near[chosen[-1]] if chosen else frozenset[int]()
@@ -127,10 +127,10 @@ def in_order(items: Sequence[Queued], priority: NDArray[np.float64], count: int,
     return tuple(items[index] for index in chosen)
 
 
-def _neighbours(keys: Sequence[SparseKey], alike: float) -> list[frozenset[int]]:
+def _neighbours(keys: Sequence[SparseKey], similar: float) -> list[frozenset[int]]:
     neighbours = []
-    for start in range(0, len(keys), TOGETHER):
-        neighbours += [frozenset(np.flatnonzero(row).tolist()) for row in cosines(keys[start : start + TOGETHER], keys) >= alike]
+    for start in range(0, len(keys), BATCH):
+        neighbours += [frozenset(np.flatnonzero(row).tolist()) for row in cosines(keys[start : start + BATCH], keys) >= similar]
     return neighbours
 
 

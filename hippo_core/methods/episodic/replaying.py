@@ -21,7 +21,7 @@ from hippo_core.store import TraceStore
 from hippo_core.store.trace import Trace
 
 SEED = 1337
-RISE, DECAY, TAKEN_IN = 0.1, 0.1, 0.25  # salience gained if recalled; share of it lost if not; the noisy cue's share of the new key
+RISE, DECAY, KEY_RATE = 0.1, 0.1, 0.25  # salience gained if recalled; share of it lost if not; the noisy cue's share of the new key
 
 
 def replay_world(memory: Components, world: str, store: TraceStore) -> Iterator[dict[str, object]]:
@@ -58,16 +58,16 @@ class ReplayCycle:
         the schedule of when each is due again."""
         traces = self.store.traces(self.world)
         rehearsed = list(self._rehearsed(traces, self._drawn(traces, schedule)))
-        hits = [one.trace.id for one in rehearsed if one.hit]
-        misses = [one.trace.id for one in rehearsed if not one.hit]
+        hits = [rehearsal.trace.id for rehearsal in rehearsed if rehearsal.hit]
+        misses = [rehearsal.trace.id for rehearsal in rehearsed if not rehearsal.hit]
         with self.store.maintenance("replay"):
             self.store.use(hits)
             self.store.raise_salience(hits, RISE)
             self.store.decay(DECAY, misses)
-            self._take_in([one for one in rehearsed if one.hit])
+            self._update_keys([rehearsal for rehearsal in rehearsed if rehearsal.hit])
             merged = self._merge(traces)
         after = {trace.id: trace.salience for trace in self.store.traces(self.world)}
-        rows = [self._row(one, after, merged) for one in rehearsed]
+        rows = [self._row(rehearsal, after, merged) for rehearsal in rehearsed]
         return rows, recalled(schedule, self.cycle, hits, misses)
 
     def _drawn(self, traces: Sequence[Trace], schedule: Schedule) -> list[Trace]:
@@ -84,34 +84,36 @@ class ReplayCycle:
             ranking = recaller.recall(cue).traces
             yield Rehearsal(trace, cue, bool(ranking) and ranking[0].id == trace.id, (time.perf_counter() - begin) * 1e3)
 
-    def _take_in(self, hits: Sequence[Rehearsal]) -> None:
+    def _update_keys(self, hits: Sequence[Rehearsal]) -> None:
         """Store new keys: a weighted mean of the old key and the noisy cue's key, cut again to its strongest units."""
         if not hits:
             return
         encoder = self.memory.encoder
-        new = encoder.model.activations([one.cue for one in hits], encoder.expansion)
-        self.store.update_payloads({one.trace.id: self._mixed(one.trace.payload, cue) for one, cue in zip(hits, new, strict=True)})
+        new = encoder.model.activations([rehearsal.cue for rehearsal in hits], encoder.expansion)
+        self.store.update_payloads(
+            {rehearsal.trace.id: self._mixed(rehearsal.trace.payload, cue) for rehearsal, cue in zip(hits, new, strict=True)}
+        )
 
     def _mixed(self, payload: Payload, cue: torch.Tensor) -> Payload:
-        """A payload whose key that is most like the cue's activations [expansion] has taken them in."""
+        """A payload whose key nearest to the cue's activations [expansion] is mixed with them."""
         old = dense(rows_of(payload.keys))
         nearest = int((old @ cue).argmax())
-        mixed = torch.nn.functional.normalize((1 - TAKEN_IN) * old[nearest] + TAKEN_IN * cue, dim=0)
+        mixed = torch.nn.functional.normalize((1 - KEY_RATE) * old[nearest] + KEY_RATE * cue, dim=0)
         [key] = self.memory.encoder.keys_of(mixed[None])
         return replace(payload, keys=(*payload.keys[:nearest], key, *payload.keys[nearest + 1 :]))
 
     def _merge(self, traces: Sequence[Trace]) -> set[int]:
         """Merge traces with the same words: the last one stays and gets the evidence of all. Returns the ids of those deleted."""
-        alike: dict[tuple[str, ...], list[Trace]] = {}
+        by_words: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
-            alike.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
-        gone = {}
-        for *earlier, last in alike.values():
-            gone |= {trace.id: last.id for trace in earlier}
+            by_words.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
+        merged_into = {}
+        for *earlier, last in by_words.values():
+            merged_into |= {trace.id: last.id for trace in earlier}
             if earlier:
                 self.store.aggregate(last.id, sum(trace.evidence for trace in earlier))
-        self.store.delete(list(gone))
-        return set(gone)
+        self.store.delete(list(merged_into))
+        return set(merged_into)
 
     def _row(self, rehearsal: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
         return {

@@ -155,7 +155,7 @@ class HeiNWSettings(EncodedSettings):
         return KVStorage(store.kv, store.kv_precision, store.kv_memory_mb, store.kv_disk_mb)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> "HeiNWSettings":
+    def _check_sections(self) -> "HeiNWSettings":
         if lacking := sorted({"minilm", "pieces"} & set(self.channels)) if self.encoder != "minilm" else []:
             raise ValueError(f"the channel {lacking[0]} needs encoder=minilm")
         if "pieces" in self.channels and self.episodic.recall.fusion != "sum":
@@ -168,12 +168,12 @@ class HeiNWSettings(EncodedSettings):
 
     @property
     def completes_in_doubt(self) -> bool:
-        """Whether completion looks at a cue only where the recall is not sure."""
+        """Whether completion is used only where the recall's confidence is low."""
         return self.episodic.use_completion == "predictive" and self.episodic.predictive.below < 1
 
     @property
     def says_confidence(self) -> bool:
-        """Whether its recall can say how sure it is."""
+        """Whether its recall gives a confidence."""
         return self.episodic.recall.fusion == "sum" and self.episodic.use_completion == "off"
 
     @property

@@ -78,7 +78,7 @@ class TraceWriter:
 
     def prepare(self, observations: Sequence[Observation]) -> None:
         """Encode the statements that are written next in one batch, which is faster than one by one."""
-        statements = [one.statement for one in observations]
+        statements = [observation.statement for observation in observations]
         self._encoded |= dict(zip(statements, encoded(self.memory, statements, reads=self.gate is not None), strict=True))
 
     def write(self, observation: Observation) -> Decision:
@@ -120,7 +120,7 @@ class TraceWriter:
 
 def encoded(memory: Components, statements: Sequence[Statement], reads: bool) -> list[tuple[Payload, float]]:
     """The payload of each statement, encoded in one batch, and where the model `reads` them their surprise in nats."""
-    texts = [one.text for one in statements]
+    texts = [statement.text for statement in statements]
     lines = lines_of(memory.lm, texts, memory.settings.decoding)
     surprises = surprises_of(memory, lines) if reads else [math.nan] * len(texts)
     return list(zip(payloads(memory.encoder, texts, lines), surprises, strict=True))
@@ -160,10 +160,10 @@ def calibration(memory: Components, worlds: Iterable[Sequence[Observation]]) -> 
 def samples_of(memory: Components, observations: Sequence[Observation]) -> list[GateFeatures]:
     """The gate's terms for each statement of a world in which every statement is written, except repetitions in the same words."""
     world, samples = WrittenWorld(memory.encoder.expansion), []
-    made = encoded(memory, [one.statement for one in observations], reads=True)
-    for number, (one, (payload, surprise)) in enumerate(zip(observations, made, strict=True)):
-        samples.append(GateFeatures(surprise, world.novelty(payload.keys), one.reward, one.pin))
-        if world.duplicate_of(one.statement.text) is None:
-            world.add(number, one.statement.text, payload.keys)
+    made = encoded(memory, [observation.statement for observation in observations], reads=True)
+    for number, (observation, (payload, surprise)) in enumerate(zip(observations, made, strict=True)):
+        samples.append(GateFeatures(surprise, world.novelty(payload.keys), observation.reward, observation.pin))
+        if world.duplicate_of(observation.statement.text) is None:
+            world.add(number, observation.statement.text, payload.keys)
     memory.passage_kv.forget()
     return samples

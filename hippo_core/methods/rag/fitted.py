@@ -87,7 +87,7 @@ class FittedRag(Rag):
 
     @property
     def confidence(self) -> "Confidence | None":
-        """How sure it is of its best passage; None where nothing was fitted for that."""
+        """The confidence in its best passage; None where none was fitted."""
         return None
 
     @property
@@ -128,11 +128,12 @@ class FittedRerank(FittedRag):
         judged = after_text(self.lm, [trace.text for trace in best], query.text, self.settings.decoding)
         features = {name: values[: len(best)] for name, values in (recall.features or {}).items()}
         scores = fused(
-            features | {"predictive": np.array([one.nats for one in judged])}, self._made["weights"][name_of(CHANNELS)]["predictive"]
+            features | {"predictive": np.array([judgement.nats for judgement in judged])},
+            self._made["weights"][name_of(CHANNELS)]["predictive"],
         )
         first = self._positions(index, query, best, scores)[: len(best)]
         rest = self._positions(index, query, recall.traces, np.array(recall.scores))
-        tokens = recall.computed_tokens + sum(one.computed_tokens for one in judged)
+        tokens = recall.computed_tokens + sum(judgement.computed_tokens for judgement in judged)
         return Ordered(
             [*first, *(position for position in rest if position not in {*first})], tokens, scores=in_order_of(query, first, best, scores)
         )

@@ -34,10 +34,10 @@ class NameGraph(Rag):
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
         names = index.once(("names", query.taught), lambda: NameGraphIndex([index.passages[source] for source in query.taught]))
-        alike = Sum(self.lm, SumSettings(encoder=self.settings.encoder)).scores(index, query)
+        similarities = Sum(self.lm, SumSettings(encoder=self.settings.encoder)).scores(index, query)
         start = np.zeros(names.steps.shape[0])
-        best = np.argsort(-alike, kind="stable")[: self.settings.seeds]
-        start[best] = np.maximum(alike[best] - alike.min(), 1e-9) / len(best)
+        best = np.argsort(-similarities, kind="stable")[: self.settings.seeds]
+        start[best] = np.maximum(similarities[best] - similarities.min(), 1e-9) / len(best)
         start[names.of(query.text)] = start.max()
         return pagerank(names.steps, start / start.sum(), self.settings.damping)[: len(query.taught)]
 

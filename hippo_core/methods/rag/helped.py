@@ -24,7 +24,7 @@ from hippo_core.store.trace import Trace
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
 
-SURE = 0.5  # a confidence from which on a helper has found something, whatever it shows
+CONFIDENCE_THRESHOLD = 0.5  # from which confidence on a helper has an answer, whatever it shows
 
 
 class HelpedSettings(MethodSettings):
@@ -121,31 +121,35 @@ class Helped(Method):
         self.warm_up()
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
-        """See `Method`. What a trace is kept as is made here, once and untimed, for it rests on its own text alone."""
+        """See `Method`. The helper's traces are made here, once and untimed, as each depends on its own text alone."""
         _ = self._warmed
         search, passages = self._retriever.open(traces, questions), {trace.source: trace for trace in traces}
         kept = [replace(trace, memory=name) for name, part in self._helper.parts.items() for trace in part.kept(traces)]
 
         def retrieve(query: Query) -> Retrieved:
-            found = search(query)
-            chosen = {trace.source for trace in found.shown}
+            retrieved = search(query)
+            chosen = {trace.source for trace in retrieved.shown}
             if not chosen:
-                return found
+                return retrieved
             begin = time.perf_counter()
             ask = self._helper.open([trace for trace in kept if trace.source in chosen])
             opening = Retrieved((), recall_ms=(time.perf_counter() - begin) * 1e3)
-            asked = found.rephrased or query.text
-            brought = ask(replace(query, text=asked, taught=tuple(source for source in query.taught if source in chosen), window=()))
-            helped = brought.together or brought.restates or (brought.confidence or 0.0) >= SURE
-            best = replace(brought, rephrased=brought.rephrased or found.rephrased) if helped else replace(found, confidence=None)
+            asked = retrieved.rephrased or query.text
+            from_helper = ask(replace(query, text=asked, taught=tuple(source for source in query.taught if source in chosen), window=()))
+            helped = from_helper.together or from_helper.restates or (from_helper.confidence or 0.0) >= CONFIDENCE_THRESHOLD
+            best = (
+                replace(from_helper, rephrased=from_helper.rephrased or retrieved.rephrased)
+                if helped
+                else replace(retrieved, confidence=None)
+            )
             return replace(
                 best,
-                **costs([found, opening, brought]),
+                **costs([retrieved, opening, from_helper]),
                 shown=tuple(passages[trace.source] for trace in best.shown),
-                ranking=found.ranking,
-                scores=found.scores,
-                terms=found.terms,
-                columns={**brought.columns, "helped": float(helped)},
+                ranking=retrieved.ranking,
+                scores=retrieved.scores,
+                terms=retrieved.terms,
+                columns={**from_helper.columns, "helped": float(helped)},
             )
 
         return retrieve

@@ -89,14 +89,14 @@ class Rag(Method):
             if self.settings.versions == "read":
                 from hippo_core.methods.relational.versions import current_first
 
-                places, replaced = current_first(query.text, ranking, self.settings.k, str(self.lm.device))
-                ranking, scores = tuple(ranking[place] for place in places), tuple(scores[place] for place in places if place < len(scores))
+                newest, replaced = current_first(query.text, ranking, self.settings.k, str(self.lm.device))
+                ranking, scores = tuple(ranking[rank] for rank in newest), tuple(scores[rank] for rank in newest if rank < len(scores))
             elapsed = (time.perf_counter() - begin) * 1000 + index.cue_ms
             tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
-            said = order.confidence
-            return Retrieved(shown, ranking, scores, recall_ms=elapsed, computed_tokens=tokens, confidence=said, replaced=replaced)
+            confidence = order.confidence
+            return Retrieved(shown, ranking, scores, recall_ms=elapsed, computed_tokens=tokens, confidence=confidence, replaced=replaced)
 
         return retrieve
 

@@ -39,10 +39,10 @@ class Rerank(Rag):
         texts = [index.passages[query.taught[position]].text for position in candidates]
         judged = after_text(self.lm, texts, query.text, self.settings.decoding)
         nats = np.full(len(query.taught), -np.inf)
-        nats[candidates] = standardised(np.array([one.nats for one in judged]))
+        nats[candidates] = standardised(np.array([judgement.nats for judgement in judged]))
         best = latest_first(index, query.taught, query.text, ranked(nats)[: len(candidates)], nats, self.settings.recency)
-        likelihoods = dict(zip(candidates, (one.nats for one in judged), strict=True))
-        tokens = sum(one.computed_tokens for one in judged)
+        likelihoods = dict(zip(candidates, (judgement.nats for judgement in judged), strict=True))
+        tokens = sum(judgement.computed_tokens for judgement in judged)
         return Ordered([*best, *first[len(best) :]], tokens, scores=[likelihoods[position] for position in best])
 
     def _first(self, index: WorldIndex, query: Query) -> list[int]:

@@ -1,10 +1,9 @@
 """SGC-RSS, the relational memory: statements are read as edges between names, and a question is answered by a path.
 
-    listen -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
+    read -> mentions -> relation -> gate -> graph          question -> names -> path -> one block, in the path's order
 
-What is not sure enough waits among the episodic traces, until a replay promotes it (writing.py). Where no path is found the likest
-statements are shown, as a rag does. Passages that open with their titles are no statements: these are ranked by passages.py, and the k best
-are one block.
+Edges of low confidence are kept as pending episodic traces, until a replay promotes them (writing.py). Where no path is found the most
+similar statements are shown, as a rag does. Passages that open with their titles are ranked by passages.py, and the k best are one block.
 """
 
 import re
@@ -23,9 +22,9 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
-    from hippo_core.methods.relational.graph import Graph, Listen
+    from hippo_core.methods.relational.graph import Graph, TraceReader
     from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
-    from hippo_core.methods.relational.likeness import Likeness
+    from hippo_core.methods.relational.likeness import TextSimilarity
     from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
@@ -67,7 +66,7 @@ class SgcRss(Memory):
         return self._written(store).write(observation)
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
-        """Weigh again what waits, and promote what passes by now, which `recalled` says; no question is seen, and nothing trained."""
+        """Weigh pending edges again, and promote those that pass now, which `recalled` says; no question is seen, nothing trained."""
         return self._written(store).replay(world, self.settings.replay)
 
     def _written(self, store: "TraceStore") -> "EdgeWriter":
@@ -75,7 +74,7 @@ class SgcRss(Memory):
         from hippo_core.methods.relational.writing import EdgeWriter
 
         if self._writer is None or self._writer.store is not store:
-            self._writer = EdgeWriter(self.settings.relational, store, self._listening)
+            self._writer = EdgeWriter(self.settings.relational, store, self._make_reader)
         return self._writer
 
     def forget(self) -> None:
@@ -86,7 +85,7 @@ class SgcRss(Memory):
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
             return lambda query: Retrieved((), ())
-        stored = {trace.source for trace in traces}  # not what was told again, which is a telling of its edge
+        stored = {trace.source for trace in traces}  # not repeated statements, which are attestations of an edge
 
         def kept(query: Query) -> Query:
             return replace(query, taught=tuple(source for source in query.taught if source in stored))
@@ -102,10 +101,10 @@ class SgcRss(Memory):
             begin, query = time.perf_counter(), kept(query)
             taught = set(query.taught)
             paths = search.best(query.text, {number for number, trace in enumerate(traces) if trace.source in taught})
-            found = [traces[number] for path in paths for number in path.statements]
+            path_traces = [traces[number] for path in paths for number in path.statements]
             order = episodic.order(index, query).positions if query.taught else ()
             others = [index.passages[query.taught[position]] for position in order]
-            ranking = tuple({trace.id: trace for trace in (*found, *others)}.values())
+            ranking = tuple({trace.id: trace for trace in (*path_traces, *others)}.values())
             best = paths[0] if paths else None
             by = search.of(best) if best else search
             shown = tuple(traces[number] for number in best.statements) if best else self._likest(query.text, others)
@@ -125,30 +124,30 @@ class SgcRss(Memory):
         return retrieve
 
     @cached_property
-    def alike(self) -> "Likeness":
-        """How alike words are, with the vectors of those that were met."""
-        from hippo_core.methods.relational.likeness import Likeness, Meaning
+    def similarity(self) -> "TextSimilarity":
+        """The similarity of words, with the vectors computed so far."""
+        from hippo_core.methods.relational.likeness import Meaning, TextSimilarity
 
-        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else Likeness()
+        return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else TextSimilarity()
 
     def search(self, traces: Sequence[Trace]) -> "Search | LearnedSearch | EitherSearch":
         """What finds paths among these traces."""
         from hippo_core.methods.relational.graph import Graph
 
-        relational, found = self.settings.relational, self.settings.relational.search
-        self._graph = (self._graph or Graph(listen=self._listening())).follow(traces)
+        relational, settings = self.settings.relational, self.settings.relational.search
+        self._graph = (self._graph or Graph(read_trace=self._make_reader())).follow(traces)
         patterns = None
         if relational.reading != "learned":
             from hippo_core.methods.relational.paths import Search
 
-            patterns = Search(self._graph, self.alike, relational.resolve, found.hops, found.beam, encoder=self.settings.encoder)
+            patterns = Search(self._graph, self.similarity, relational.resolve, settings.hops, settings.beam, encoder=self.settings.encoder)
         if patterns and not self.settings.fitted:
             return patterns
         from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 
         key = [(trace.id, trace.text, trace.payload) for trace in traces]
         if self._learned is None or self._learned[0] != key:
-            self._learned = key, LearnedSearch(self._reader, self._graph, relational.resolve, found.hops, found.beam)
+            self._learned = key, LearnedSearch(self._reader, self._graph, relational.resolve, settings.hops, settings.beam)
         return EitherSearch(patterns, self._learned[1]) if patterns else self._learned[1]
 
     @property
@@ -157,15 +156,15 @@ class SgcRss(Memory):
 
         return fitted_reader(str(self.lm.device))
 
-    def _listening(self) -> "Listen":
+    def _make_reader(self) -> "TraceReader":
         """What reads the statements of a graph, anew."""
         if self.settings.relational.reading != "learned":
             from hippo_core.methods.relational.graph import read
 
             return read
-        from hippo_core.methods.relational.learned import Listener
+        from hippo_core.methods.relational.learned import LearnedTraceReader
 
-        return Listener(self._reader)
+        return LearnedTraceReader(self._reader)
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The path that answers a question, with the statements that lost against it."""
@@ -178,16 +177,16 @@ class SgcRss(Memory):
 
     def _likest(self, question: str, ranking: Sequence[Trace]) -> tuple[Trace, ...]:
         """The `k` best of a ranking, of several versions of a fact the one that holds where the fitted reader says which that is."""
-        places = range(len(ranking))
+        order = range(len(ranking))
         if self.settings.fitted:
             from hippo_core.methods.relational.versions import current_first
 
-            places, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
-        return in_order([ranking[place] for place in places[: self.settings.k]])
+            order, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
+        return in_order([ranking[position] for position in order[: self.settings.k]])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
-        """A path in the words that `relational.wording` asks for; "" where it is told by its statements as they are. They do not say until
-        when they held, so that a question about a time is told the name where the path ends."""
+        """A path in the words that `relational.wording` asks for; "" where its statements are shown as they are. These do not say until
+        when they held, so a question about a time gets the name where the path ends."""
         wording = self.settings.relational.wording
         if best is None or wording == "own" or (wording == "either" and search.known(question) and not search.timed(question)[1]):
             return ""
@@ -203,7 +202,7 @@ class SgcRss(Memory):
 
     @cached_property
     def _linked(self) -> "LinkedPassages":
-        """What ranks passages, with what it has read of those that it met."""
+        """What ranks passages, with what it has read of them so far."""
         from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings
 
         encoder, settings = "minilm" if self.settings.encoder == "minilm" else None, self.settings

@@ -14,16 +14,16 @@ from hippo_core.methods.relational.mentions import COMMON, Mention
 from hippo_core.methods.relational.times import Date, dated
 from hippo_core.retrieval.lexicon import words
 
-SURE, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
+CERTAIN, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
 NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
-VERBS = {  # how surely one who speaks so says it; None: plainly
+VERBS = {  # the confidence that a verb expresses; None: plain
     None: "says|said|tells us|told us|told me|tells me|claims|claimed|reports|reported|states|stated|writes|wrote|notes|noted|mentioned",
-    SURE: "knows|knew|swears|swore|insists|insisted|is sure|was sure|is certain|is convinced|has no doubt",
+    CERTAIN: "knows|knew|swears|swore|insists|insisted|is sure|was sure|is certain|is convinced|has no doubt",
     LIKELY: "thinks|thought|believes|believed|supposes|expects|reckons|assumes",
     VAGUE: "guesses|guessed|suspects|suspected|heard|has heard|has a vague idea|has a feeling|vaguely remembers",
 }
-SURENESS = {verb: sure for sure, verbs in VERBS.items() for verb in verbs.split("|")}
-_VERB = "(?P<verb>" + "|".join(sorted(SURENESS, key=len, reverse=True)) + ")"
+VERB_CONFIDENCE = {verb: confidence for confidence, verbs in VERBS.items() for verb in verbs.split("|")}
+_VERB = "(?P<verb>" + "|".join(sorted(VERB_CONFIDENCE, key=len, reverse=True)) + ")"
 _CORE = r"(?P<core>.+?)"
 _END = r"\s*[.!]?$"
 NOBODY = (
@@ -43,15 +43,15 @@ SEEN = rf"{NAME} (?:has seen|saw) {_CORE}{_END}"  # what one saw, one is sure of
 NAMES = rf"{NAME} would not swear to it, but names (?P<tail>.+?) for (?P<head>.+?){_END}"
 PERHAPS = re.compile(r"^(?:Probably|Perhaps|Maybe|Possibly|Supposedly),? ", re.IGNORECASE)
 CHANGE = re.compile(r"^(?:Later(?: on)?|Since then|Afterwards|Now|Meanwhile|By now|These days|Today),? ", re.IGNORECASE)
-_PLACES = "at in on by from to near with of for under over behind beside after before during"
-PLACES = frozenset(_PLACES.split())
+_PREPOSITIONS = "at in on by from to near with of for under over behind beside after before during"
+PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`core`: what is said; `teller`: who says so, "" where the text just tells it; `confidence`: how surely, from 0 to 1, None where
-    it is told plainly; `replaces`: whether it is said to have become so; `since`: the date that it is told of."""
+    """`core`: the statement; `teller`: who says so, "" where nobody does; `confidence`: from 0 to 1, None for a plain statement;
+    `replaces`: whether it says that something changed; `since`: its date."""
 
     core: str
     teller: str = ""
@@ -61,7 +61,7 @@ class Attribution:
 
 
 def parse_attribution(sentence: str) -> Attribution:
-    """What a sentence says. Any text is one; what has none of these forms is told by nobody, plainly."""
+    """Parse a sentence. One of none of these forms is a plain statement by nobody."""
     text = sentence.strip()
     for pattern in NOBODY:
         if match := re.match(pattern, text):
@@ -71,9 +71,9 @@ def parse_attribution(sentence: str) -> Attribution:
     for pattern in SPOKEN:
         if match := re.match(pattern, text):
             verb = match.groupdict().get("verb")
-            return _plainer(match["core"], match["who"], SURENESS[verb.lower()] if verb else None)
+            return _plainer(match["core"], match["who"], VERB_CONFIDENCE[verb.lower()] if verb else None)
     if (match := re.match(SEEN, text)) and re.search(r" (?:in|at|on|with) ", match["core"]):
-        return Attribution(match["core"], match["who"], SURE)
+        return Attribution(match["core"], match["who"], CERTAIN)
     return _plainer(text.rstrip(" .!"), "", None)
 
 
@@ -84,7 +84,7 @@ def plainly(sentence: str) -> str:
 
 
 def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
-    """Without the adverbs in front that say how surely, or that something changed."""
+    """Cut the adverbs in front that express a confidence or a change."""
     if perhaps := PERHAPS.match(core):
         core, confidence = core[perhaps.end() :], LIKELY if confidence is None else confidence
     change = CHANGE.match(core)
@@ -92,21 +92,21 @@ def _plainer(core: str, teller: str, confidence: float | None) -> Attribution:
     return Attribution(core, teller, confidence, bool(change or since), since)
 
 
-def infer_speaker(said: Attribution, found: Sequence[Mention]) -> Attribution:
-    """What is said, with the name that stands apart as the one who says it: of three or more the first or the last one, where a comma or
-    "that" parts it from the others, and words beside it that are no mere place."""
-    if said.teller or len(found) < 3:
-        return said
-    core, first, last = said.core, found[0], found[-1]
-    if part := re.search(r",\s|\bthat\s", core[first.end : found[1].start]):
+def infer_speaker(attribution: Attribution, names: Sequence[Mention]) -> Attribution:
+    """Take a name that stands apart as the speaker: of three or more names the first or the last, parted from the others by a comma or
+    "that", with words beside it that do not only locate it."""
+    if attribution.teller or len(names) < 3:
+        return attribution
+    core, first, last = attribution.core, names[0], names[-1]
+    if part := re.search(r",\s|\bthat\s", core[first.end : names[1].start]):
         cut = first.end + part.end()
         if _speaks(core[: first.start], core[first.end : cut]):
-            return replace(said, teller=first.name, core=core[cut:])
-    if part := re.search(r",\s", core[found[-2].end : last.start]):
-        cut = found[-2].end + part.start()
+            return replace(attribution, teller=first.name, core=core[cut:])
+    if part := re.search(r",\s", core[names[-2].end : last.start]):
+        cut = names[-2].end + part.start()
         if _speaks(core[cut + 1 : last.start], core[last.end :]):
-            return replace(said, teller=last.name, core=core[:cut])
-    return said
+            return replace(attribution, teller=last.name, core=core[:cut])
+    return attribution
 
 
 def lowered(text: str) -> str:
@@ -115,6 +115,6 @@ def lowered(text: str) -> str:
 
 
 def _speaks(before: str, behind: str) -> bool:
-    """Whether the words around a name may be those of somebody who says something."""
+    """Whether the words around a name may introduce a speaker."""
     around = [*words(before), *words(behind)]
-    return any(word not in COMMON for word in around) and around[0] not in PLACES
+    return any(word not in COMMON for word in around) and around[0] not in PREPOSITIONS

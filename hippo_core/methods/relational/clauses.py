@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.likeness import TextSimilarity
 from hippo_core.methods.relational.mentions import Mention
 
 CUT = re.compile(r"\s+(?=(?:the|a|an|which|what|who|whom|whose|where|when|that)\b)", re.IGNORECASE)
@@ -21,14 +21,14 @@ NONE = -1e9
 
 
 class Clauses:
-    """How well the parts of a question, from one of its names outward, say what statements say.
+    """How well the parts of a question, from one of its names outward, match statements.
 
     A state is how many parts before the name are used up, and whether what stands behind it is; `end` is the one where all is. `hops`: how
     many statements the parts ask for. `named`: the name where it begins, one of `names`.
     """
 
-    def __init__(self, question: str, named: Mention, names: Sequence[Mention], alike: Likeness) -> None:
-        self.alike = alike
+    def __init__(self, question: str, named: Mention, names: Sequence[Mention], similarity: TextSimilarity) -> None:
+        self.similarity = similarity
         before = [part for part in CUT.split(blank(question, names, 0, named.start)) if part][::-1]
         behind = re.sub(r"^['’]s?\b", "", blank(question, names, named.end, len(question))).strip(" ?.!")
         self.hops = hops_of(before)
@@ -46,23 +46,23 @@ class Clauses:
         self.texts = list(texts)
         self._tables: dict[int, np.ndarray] = {}
 
-    def meet(self, remainders: Mapping[int, str]) -> None:
-        """Work out together how well the parts say what these statements say, by number; `remainders`: what they say without names."""
+    def compare(self, remainders: Mapping[int, str]) -> None:
+        """Compare the parts with these statements in one batch; `remainders`: the statements' texts without names, by number."""
         new = [number for number in remainders if number not in self._tables]
         if not new:
             return
-        alike = self.alike.texts(self.texts, [remainders[number] for number in new])
+        similarities = self.similarity.texts(self.texts, [remainders[number] for number in new])
         for column, number in enumerate(new):
             table = self._tables[number] = np.full((self.size, self.size), NONE)
             for state, following, text in self.steps:
-                table[state, following] = alike[text, column]
+                table[state, following] = similarities[text, column]
 
     def begin(self) -> np.ndarray:
         """The worth of each state before the first statement, [S]."""
         return np.array([0.0, *[NONE] * (self.size - 1)])
 
     def after(self, worth: np.ndarray, statement: int) -> np.ndarray:
-        """The worth of each state after one more statement that was met, [S]."""
+        """The worth of each state after one more statement, compared before, [S]."""
         return (worth[:, None] + self._tables[statement]).max(0)
 
     def shares(self, statements: Sequence[int]) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ class Clauses:
         return [*zip(states[:0:-1], states[-2::-1], strict=True)]
 
     def says(self, statement: int, share: tuple[int, int]) -> float:
-        """How well these parts say what a statement says that was met."""
+        """How well these parts match a statement, compared before."""
         return float(self._tables[statement][share])
 
 

@@ -1,5 +1,5 @@
-"""How sure it is that a path leads to the answer: the logistic function of what speaks for it (`Search`), fitted on validation worlds
-(recipes/path_confidence.py), another one for each encoder, and where patterns tell of what is asked for."""
+"""The confidence that a path leads to the answer: a logistic function of its evidence (`Search`), fitted on validation worlds
+(recipes/path_confidence.py), one for each encoder, and one for questions of a kind that patterns know."""
 
 from functools import cache
 
@@ -20,19 +20,23 @@ def regime(by_patterns: bool) -> str:
 
 @cache
 def fitted(reader: str) -> dict[bool, Confidence]:
-    """The functions of a reader (settings.py) by whether patterns tell of what is asked for, which they never do for a learned one.
+    """The functions of a reader (settings.py), by whether patterns know what is asked for; they never do for a learned reader.
     LabError where there are none, or the file is damaged."""
     path = root() / FILE
     try:
         of = read_sealed(path, ANEW)["fitted"][reader]
-        return {one: Confidence(of[regime(one)]["weights"], of[regime(one)]["bias"]) for one in (True, False) if regime(one) in of}
+        return {
+            by_patterns: Confidence(of[regime(by_patterns)]["weights"], of[regime(by_patterns)]["bias"])
+            for by_patterns in (True, False)
+            if regime(by_patterns) in of
+        }
     except (KeyError, TypeError):
         raise LabError(f"{path} has no confidence of paths with the reader {reader}; fit it again: `{FIT}`") from None
 
 
 @cache
 def same_matter(use: str = MATTER) -> Confidence:
-    """How likely two statements of one name are of the same matter (`PathSearch.rivals`). LabError where nothing was fitted."""
+    """How likely two statements of one name are of the same matter (`PathSearch.competing_steps`). LabError where nothing was fitted."""
     path = root() / FILE
     try:
         of = read_sealed(path, ANEW)["fitted"][use][use]

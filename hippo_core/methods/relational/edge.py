@@ -1,5 +1,5 @@
-"""What the store keeps of an edge besides its text: who told it, when and how surely, and whether it waits; and what a gate weighs of
-it."""
+"""What the store keeps of an edge besides its text (who told it, when, with what confidence; whether it is pending), and what a gate
+weighs."""
 
 import json
 import math
@@ -17,8 +17,8 @@ HUB = 64  # edges of a name from which on it counts as a hub; twice as many coun
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """That an edge was told: by whom ("" where the text just tells it), when in the order of telling, how surely (0 to 1; None: plainly),
-    and whether it is said to have become so."""
+    """One time that an edge was told: by whom ("": the text itself), when, with what confidence (0 to 1; None: plainly), and whether it
+    `replaces` what was so before."""
 
     teller: str
     time: int
@@ -28,25 +28,28 @@ class Attestation:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The payload of a trace. `waits`: it was routed to the episodic traces; a replay that promotes it counts as its first use."""
+    """The payload of a trace. `is_pending`: it was routed to the episodic traces; a replay that promotes it counts as its first use."""
 
-    tellings: tuple[Attestation, ...]
-    waits: bool = False
+    attestations: tuple[Attestation, ...]
+    is_pending: bool = False
 
 
-def retold(tellings: Sequence[Attestation], telling: Attestation) -> tuple[Attestation, ...]:
-    """Tellings and one more. Of what one teller says again as surely the first and the last are kept: it counts once, as of its first
-    time, and what that one said in between is still taken back by it."""
-    same = [one for one in tellings if (one.teller, one.confidence, one.replaces) == (telling.teller, telling.confidence, telling.replaces)]
+def add_attestation(attestations: Sequence[Attestation], attestation: Attestation) -> tuple[Attestation, ...]:
+    """Add an attestation. Where a teller repeats it with the same confidence, the first and the last are kept: it counts once, from its
+    first time on, and overrules what the teller said in between."""
+    same = [
+        earlier
+        for earlier in attestations
+        if (earlier.teller, earlier.confidence, earlier.replaces) == (attestation.teller, attestation.confidence, attestation.replaces)
+    ]
     between = same[-1] if len(same) > 1 else None
-    return (*(one for one in tellings if one is not between), telling)
+    return (*(earlier for earlier in attestations if earlier is not between), attestation)
 
 
-def confidence(tellings: Sequence[Attestation]) -> float:
-    """How sure an edge is: 1 less the chance that each of its tellers errs, who are independent; each counts by the last word, and a plain
-    word is sure."""
-    last = {one.teller: 1.0 if one.confidence is None else one.confidence for one in tellings}
-    return 1.0 - math.prod(1.0 - sure for sure in last.values())
+def confidence(attestations: Sequence[Attestation]) -> float:
+    """1 minus the probability that all its independent tellers err; each teller's last attestation counts, and a plain one counts 1."""
+    last = {attestation.teller: 1.0 if attestation.confidence is None else attestation.confidence for attestation in attestations}
+    return 1.0 - math.prod(1.0 - confidence for confidence in last.values())
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class EdgeCodec:
     settings: Mapping[str, Any] = field(default_factory=lambda: {"payload": "edge"})
 
     def check(self, payload: Any) -> None:
-        if not isinstance(payload, Edge) or not payload.tellings:
+        if not isinstance(payload, Edge) or not payload.attestations:
             raise LabError(f"expected an edge with one telling or more, got {payload!r}; teach the relational memory, which makes it")
 
     def encode(self, payload: Edge) -> bytes:
@@ -66,31 +69,35 @@ class EdgeCodec:
         return self.from_json(json.loads(data))
 
     def to_json(self, payload: Edge, dense: bool = False) -> dict[str, Any]:
-        tellings = [[one.teller, one.time, one.confidence, one.replaces] for one in payload.tellings]
-        return {"waits": payload.waits, "tellings": tellings}
+        attestations = [
+            [attestation.teller, attestation.time, attestation.confidence, attestation.replaces] for attestation in payload.attestations
+        ]
+        return {"waits": payload.is_pending, "tellings": attestations}
 
     def from_json(self, values: Mapping[str, Any]) -> Edge:
         try:
-            tellings = tuple(Attestation(str(who), int(time), _share(sure), bool(new)) for who, time, sure, new in values["tellings"])
-            edge = Edge(tellings, bool(values["waits"]))
+            attestations = tuple(
+                Attestation(str(who), int(time), _share(confidence), bool(new)) for who, time, confidence, new in values["tellings"]
+            )
+            edge = Edge(attestations, bool(values["waits"]))
         except (KeyError, TypeError, ValueError):
             raise LabError(f"an edge is kept as waits and tellings, got {str(values)[:80]}; teach anew") from None
         self.check(edge)
         return edge
 
 
-def _share(sure: Any) -> float | None:
-    if sure is None or 0 <= sure <= 1:
-        return sure
-    raise ValueError(sure)
+def _share(confidence: Any) -> float | None:
+    if confidence is None or 0 <= confidence <= 1:
+        return confidence
+    raise ValueError(confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeTerms(Weighed):
-    """What is known of an edge when it is told, each from 0 to 1: how sure its tellers are together (`confidence`); how well it fits what
-    its relation was told of (`schema`); `novelty`, 0 where the same edge is there, .5 where another one joins the two names, else 1;
-    `recency`, g / (g + 1), g statements after one of its names was last told of, 1 for names that are new; `degree`, how far the larger of
-    its names is beyond `HUB` edges. S is their weighted sum; an edge that S >= threshold is inserted, another waits. Nothing is dropped."""
+    """What a gate knows of an edge, each from 0 to 1: `confidence`, of all its tellers; `schema`, how well it fits its relation; `novelty`,
+    0 where the graph has the same edge, .5 where another edge joins the two names, else 1; `recency`, g / (g + 1), g statements after one
+    of its names was last mentioned, 1 for new names; `degree`, how far the larger of its names exceeds `HUB` edges. S is their weighted
+    sum: an edge of S >= threshold is inserted, another is pending. Nothing is dropped."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
     confidence: float
@@ -101,5 +108,5 @@ class EdgeTerms(Weighed):
 
 
 def recency(gap: int | None) -> float:
-    """Of names last told of `gap` statements ago; None for new ones."""
+    """Of names last mentioned `gap` statements ago; None for new ones."""
     return 1.0 if gap is None else gap / (gap + 1)

@@ -26,9 +26,9 @@ from hippo_core.methods.relational.mentions import COMMON
 
 HOPS, NAMES, MOST = 3, 8, 96  # hops of a question; names of a text that are told apart; word pieces of a text
 WORD = 128  # of a word's vector
-TOGETHER = 12  # texts that the body runs at a time
+BATCH = 12  # texts that the body runs at a time
 CAPITAL = -1  # the mark of a piece with a capital, in a text whose names are not marked
-KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # how a statement is told
+KINDS = ("plain", "update", "high", "middle", "low", "guess", "denial", "former")  # of statements
 ROLES = ("party", "teller", "old", "other")  # what a name is in a statement; old: of what is no longer so, or never was
 INTENTS = ("now", "before")
 NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a text whose names are not marked
@@ -36,12 +36,12 @@ NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a t
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0, or `CAPITAL`; `places`: where it
+    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0, or `CAPITAL`; `starts`: where it
     begins in the text, -1 for the opening and the closing one; `named`: the pieces of each name that was marked, by number."""
 
     ids: tuple[int, ...]
     marks: tuple[int, ...]
-    places: tuple[int, ...]
+    starts: tuple[int, ...]
     named: tuple[tuple[int, ...], ...] = ()
 
     def hops(self, tags: Sequence[int]) -> list["Marked"]:
@@ -51,16 +51,16 @@ class Marked:
         parts = []
         for hop in sorted({*tags} - {0}):
             chosen: list[int] = []
-            for place, tag in enumerate(tags):
+            for index, tag in enumerate(tags):
                 if tag == hop:
-                    chosen.append(place)
+                    chosen.append(index)
                 elif 0 < tag < hop and -1 not in chosen:
                     chosen.append(-1)  # the name that stands for what is within
-            ids = [self.ids[place] if place >= 0 else 0 for place in chosen]
-            marks = [self.marks[place] if place >= 0 else 1 for place in chosen]
-            places = [self.places[place] if place >= 0 else -1 for place in chosen]
+            ids = [self.ids[index] if index >= 0 else 0 for index in chosen]
+            marks = [self.marks[index] if index >= 0 else 1 for index in chosen]
+            starts = [self.starts[index] if index >= 0 else -1 for index in chosen]
             within = self.named if -1 not in chosen else ((), *self.named[1:])
-            parts.append(Marked((self.ids[0], *ids, self.ids[-1]), (0, *marks, 0), (-1, *places, -1), within))
+            parts.append(Marked((self.ids[0], *ids, self.ids[-1]), (0, *marks, 0), (-1, *starts, -1), within))
         return parts
 
 
@@ -90,8 +90,8 @@ def cuts(logits: Tensor, marked: Marked, doubt: float = 0.0, most: int = 1) -> l
 
     def wait(hop: int, worth: np.ndarray, outer: Intervals) -> None:
         """That an interval of this hop comes next; worth: what all that lies without it is worth [left, right]."""
-        for one, other in np.argwhere(best[hop] + worth >= least - 1e-9).tolist():
-            heappush(waiting, (-float(best[hop, one, other] + worth[one, other]), hop, float(worth[one, other]), (*outer, (one, other))))
+        for start, end in np.argwhere(best[hop] + worth >= least - 1e-9).tolist():
+            heappush(waiting, (-float(best[hop, start, end] + worth[start, end]), hop, float(worth[start, end]), (*outer, (start, end))))
 
     for hop in range(1, HOPS + 1):
         wait(hop, without, ())
@@ -101,11 +101,11 @@ def cuts(logits: Tensor, marked: Marked, doubt: float = 0.0, most: int = 1) -> l
         if not hop:
             made.append((-worth, _hops(intervals, len(marked.ids))))
             continue
-        one, other = intervals[-1]
+        start, end = intervals[-1]
         inner = np.full((size, size), -np.inf)
-        part = slice(one, other + 1), slice(one, other + 1)
-        inner[part] = outside + within[one, other, hop] - within[(*part, hop)]
-        inner[one, other] = -np.inf
+        part = slice(start, end + 1), slice(start, end + 1)
+        inner[part] = outside + within[start, end, hop] - within[(*part, hop)]
+        inner[start, end] = -np.inf
         wait(hop - 1, inner, intervals)
     return made
 
@@ -139,11 +139,13 @@ class Marker:
     def unmarked(self, texts: Sequence[str]) -> list[Marked]:
         """Texts whose names are not marked, but their capitals."""
         made = self([(text, ()) for text in texts])
-        marks = [[CAPITAL * (place >= 0 and text[place].isupper()) for place in one.places] for text, one in zip(texts, made, strict=True)]
-        return [Marked(one.ids, tuple(own), one.places) for one, own in zip(made, marks, strict=True)]
+        marks = [
+            [CAPITAL * (start >= 0 and text[start].isupper()) for start in marked.starts] for text, marked in zip(texts, made, strict=True)
+        ]
+        return [Marked(marked.ids, tuple(own), marked.starts) for marked, own in zip(made, marks, strict=True)]
 
     def __call__(self, texts: Sequence[tuple[str, Sequence[tuple[int, int, int]]]]) -> list[Marked]:
-        """Each text with its names (start, end, number from 1 on, in order of place)."""
+        """Each text with its names (start, end, number from 1 on, in order of position)."""
         between = [piece for text, names in texts for piece in _between(text, names)]
         if not between:
             return []
@@ -153,19 +155,19 @@ class Marker:
         pieces = iter(zip(read["input_ids"], read["offset_mapping"], (start for _, start in between), strict=True))
         made = []
         for text, names in texts:
-            ids, marks, places = [self._begin], [0], [-1]
+            ids, marks, offsets_in_text = [self._begin], [0], [-1]
             named = {number: tuple(pieces_of[text[start:end]]) for start, end, number in reversed(names) if number <= NAMES}
             for name in (*names, None):
                 own, offsets, start = next(pieces)
                 ids += own
                 marks += [0] * len(own)
-                places += [start + offset for offset, _ in offsets]
+                offsets_in_text += [start + offset for offset, _ in offsets]
                 if name:
                     ids.append(self.pad)
                     marks.append(min(name[2], NAMES))
-                    places.append(name[0])
+                    offsets_in_text.append(name[0])
             of = tuple(named.get(number, ()) for number in range(1, max(named, default=0) + 1))
-            made.append(Marked((*ids[: MOST - 1], self._end), (*marks[: MOST - 1], 0), (*places[: MOST - 1], -1), of))
+            made.append(Marked((*ids[: MOST - 1], self._end), (*marks[: MOST - 1], 0), (*offsets_in_text[: MOST - 1], -1), of))
         return made
 
 
@@ -189,29 +191,29 @@ class StatementEncoder(nn.Module):
     def states(self, texts: Sequence[Marked]) -> tuple[Tensor, Tensor, Tensor]:
         """The last states of each text's pieces [B, T, D], where they are [B, T], and their marks [B, T]."""
         device = self.marks.weight.device
-        ids = pad_sequence([torch.tensor(one.ids) for one in texts], batch_first=True).to(device)
-        marks = pad_sequence([torch.tensor(one.marks) for one in texts], batch_first=True).to(device)
-        sizes = [len(one.ids) for one in texts]
+        ids = pad_sequence([torch.tensor(text.ids) for text in texts], batch_first=True).to(device)
+        marks = pad_sequence([torch.tensor(text.marks) for text in texts], batch_first=True).to(device)
+        sizes = [len(text.ids) for text in texts]
         mask = torch.arange(ids.shape[1], device=device) < torch.tensor(sizes, device=device)[:, None]
         words = self.body.get_input_embeddings()(ids)
-        places = self.marks(marks.clamp(min=0)) + self.called(texts, marks)
-        words = torch.where((marks > 0)[..., None], places, words) + (marks == CAPITAL)[..., None] * self.capital
+        placeholders = self.marks(marks.clamp(min=0)) + self.called(texts, marks)
+        words = torch.where((marks > 0)[..., None], placeholders, words) + (marks == CAPITAL)[..., None] * self.capital
         order = sorted(range(len(texts)), key=lambda row: sizes[row])
         states: dict[int, Tensor] = {}
-        for first in range(0, len(order), TOGETHER):  # of like length, so that little is padded
-            rows = order[first : first + TOGETHER]
+        for first in range(0, len(order), BATCH):  # of like length, so that little is padded
+            rows = order[first : first + BATCH]
             longest = sizes[rows[-1]]
             made = self.body(inputs_embeds=words[rows, :longest], attention_mask=mask[rows, :longest].long()).last_hidden_state
             states |= dict(zip(rows, pad(made, (0, 0, 0, ids.shape[1] - longest)), strict=True))
         return torch.stack([states[row] for row in range(len(texts))]), mask, marks
 
     def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
-        """What is added to the placeholder of a name for what it is called [B, T, D]; marks [B, T]."""
+        """What a name's spelling adds to its placeholder [B, T, D]; marks [B, T]."""
         return self.capital.new_zeros(1, 1, 1)
 
 
 class Tagger(StatementEncoder):
-    """What tells which pieces of a text whose names are not marked are names, what each is in it, and how it is told."""
+    """Finds names in a text whose names are not marked, the role of each, and the kind of statement."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -224,7 +226,7 @@ class Tagger(StatementEncoder):
 
 
 class Cutter(StatementEncoder):
-    """What tells which hop each piece of a question belongs to, and what time it is about."""
+    """Assigns each piece of a question to a hop, and says which time it asks about."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -237,7 +239,7 @@ class Cutter(StatementEncoder):
 
 
 class PathEncoder(StatementEncoder):
-    """What tells what statements say of each two of their names, how, and what single hops of a question ask."""
+    """Encodes what statements say of each two of their names, and what single hops of a question ask."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(body)
@@ -252,11 +254,10 @@ class PathEncoder(StatementEncoder):
         self.scale, self.fine = nn.Parameter(torch.tensor(10.0)), nn.Parameter(torch.tensor(5.0))
 
     def called(self, texts: Sequence[Marked], marks: Tensor) -> Tensor:
-        """The mean of its pieces as they are before they are read, projected: it tells a person from a ship. In training a third is left
-        out."""
-        rows = [(row, number, ids) for row, one in enumerate(texts) for number, ids in enumerate(one.named, 1) if ids]
+        """The mean of the name's input embeddings, projected: it tells a person from a ship. Training drops a third of them."""
+        rows = [(row, number, ids) for row, text in enumerate(texts) for number, ids in enumerate(text.named, 1) if ids]
         if self.training:
-            rows = [one for one, kept in zip(rows, (torch.rand(len(rows)) > 1 / 3).tolist(), strict=True) if kept]
+            rows = [text for text, kept in zip(rows, (torch.rand(len(rows)) > 1 / 3).tolist(), strict=True) if kept]
         table = self.capital.new_zeros(len(texts), NAMES + 1, self.size)
         if rows:
             pieces = torch.tensor([piece for *_, ids in rows for piece in ids], device=marks.device)
@@ -288,15 +289,18 @@ class PathEncoder(StatementEncoder):
     def _words(self, states: Tensor, texts: Sequence[Marked]) -> list[Tensor]:
         """Unit vectors of each text's pieces that are no names [T, D]."""
         vectors = normalize(self.word(states), dim=-1)
-        return [own[[place for place, mark in enumerate(one.marks) if mark <= 0]] for own, one in zip(vectors, texts, strict=True)]
+        return [own[[index for index, mark in enumerate(text.marks) if mark <= 0]] for own, text in zip(vectors, texts, strict=True)]
 
-    def alike(self, asked: Sequence[Tensor], told: Sequence[Tensor]) -> Tensor:
-        """How well the words of each hop are met in each statement: the mean over the hop's of the likest one's cosine, scaled [B, S]."""
-        known = pad_sequence(list(told), batch_first=True)
-        there = torch.arange(known.shape[1], device=known.device) < torch.tensor([len(one) for one in told], device=known.device)[:, None]
+    def similarity(self, asked: Sequence[Tensor], statements: Sequence[Tensor]) -> Tensor:
+        """How well each statement covers each hop's words: the mean over these of the largest cosine, scaled [B, S]."""
+        known = pad_sequence(list(statements), batch_first=True)
+        there = (
+            torch.arange(known.shape[1], device=known.device)
+            < torch.tensor([len(words) for words in statements], device=known.device)[:, None]
+        )
         rows = []
-        for one in asked:
-            likes = torch.einsum("hd,std->sht", one, known).masked_fill(~there[:, None], -1.0)
+        for words in asked:
+            likes = torch.einsum("hd,std->sht", words, known).masked_fill(~there[:, None], -1.0)
             rows.append(likes.amax(-1).mean(-1))
         return self.fine * torch.stack(rows)
 

@@ -1,8 +1,8 @@
-"""The graph of a world's statements: nodes are names, edges what statements say of two of them, with who says so and when.
+"""The graph of a world's statements: nodes are names; edges are what statements say of two names, who says so and when.
 
-Of edges that exclude each other all stay, and the one that holds is worked out (`deciding`). They exclude each other where their relation
-has one tail at a time, which is learned (schema.py). An edge that waits for more evidence has a voice in that. A path leads over it only
-where the graph has the relation, but nothing of it about that head: what is vague is better than nothing, and no better than what is sure.
+Edges conflict where their relation has one tail at a time, which is learned (schema.py). All of them stay, and `resolve_conflict` says
+which one holds. A pending edge counts there too. A path leads over a pending edge only where the graph has its relation, but no other edge
+of its head.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, overload
 
 from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.attribution import HEARSAY, SURE, Attribution, infer_speaker, lowered, parse_attribution
+from hippo_core.methods.relational.attribution import CERTAIN, HEARSAY, Attribution, infer_speaker, lowered, parse_attribution
 from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeTerms, recency
 from hippo_core.methods.relational.mentions import Mention, NameIndex, mentions
 from hippo_core.methods.relational.relations import Relation, relation_of
@@ -35,23 +35,23 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StatementEdge:
-    """A statement as an edge: what was heard, the names in it, what it says of two of them, and what makes it one edge with another
-    (both None: it joins no two names)."""
+    """A statement as an edge: its text, the names in it, its relation, and the key that equal edges share (both None: it joins no two
+    names)."""
 
     trace: Trace
-    said: Attribution
+    attribution: Attribution
     mentions: tuple[Mention, ...]
     relation: Relation | None
     key: Key | None = None  # kept, as every step of a write asks for it
 
     @property
     def teller(self) -> str:
-        return self.said.teller or self.trace.teller
+        return self.attribution.teller or self.trace.teller
 
     @property
     def confidence(self) -> float | None:
-        """How surely it is told: by its words, else by what its teller said of it."""
-        return self.trace.confidence if self.said.confidence is None else self.said.confidence
+        """By the words of the statement, else as its teller gave it."""
+        return self.trace.confidence if self.attribution.confidence is None else self.attribution.confidence
 
     @property
     def head(self) -> str:
@@ -62,43 +62,43 @@ class StatementEdge:
         return self.key.tail if self.key else ""
 
     @property
-    def telling(self) -> Attestation:
-        """Its own."""
-        return Attestation(self.teller, self.trace.time, self.confidence, self.said.replaces)
+    def attestation(self) -> Attestation:
+        """That of this statement alone."""
+        return Attestation(self.teller, self.trace.time, self.confidence, self.attribution.replaces)
 
     @property
-    def tellings(self) -> tuple[Attestation, ...]:
-        """All that a gate has added up, in order."""
-        return self.trace.payload.tellings if isinstance(self.trace.payload, Edge) else (self.telling,)
+    def attestations(self) -> tuple[Attestation, ...]:
+        """All that a gate has added to this edge, in order."""
+        return self.trace.payload.attestations if isinstance(self.trace.payload, Edge) else (self.attestation,)
 
     @property
-    def waits(self) -> bool:
-        """Whether it is kept as an episodic trace alone, until a replay promotes it."""
-        return isinstance(self.trace.payload, Edge) and self.trace.payload.waits and not self.trace.uses
+    def is_pending(self) -> bool:
+        """Whether it is only an episodic trace, until a replay promotes it."""
+        return isinstance(self.trace.payload, Edge) and self.trace.payload.is_pending and not self.trace.uses
 
     def became(self, trace: Trace) -> bool:
-        """Whether a trace is that of this statement, told again or promoted since; not where it is another one, or waits again."""
+        """Whether a trace is this statement, repeated or promoted since; not where it is another one, or pending again."""
         same = (trace.id, trace.source, trace.text) == (self.trace.id, self.trace.source, self.trace.text)
-        return same and (self.waits or not replace(self, trace=trace).waits)
+        return same and (self.is_pending or not replace(self, trace=trace).is_pending)
 
 
 def read(trace: Trace) -> StatementEdge:
-    """A statement's text, read. A statement of fewer than two names joins nothing, nor does one of a name and itself."""
-    said = parse_attribution(trace.text)
-    said = infer_speaker(replace(said, core=lowered(said.core)), mentions(lowered(said.core)))
-    found = tuple(mentions(said.core))
-    relation = relation_of(said.core, found)
-    if relation is None or found[relation.head].key == found[relation.tail].key:
-        return StatementEdge(trace, said, found, None)
-    return StatementEdge(trace, said, found, relation, _key(said.core, found, relation))
+    """Read a statement's text. Fewer than two names, or a name and itself, make no edge."""
+    attribution = parse_attribution(trace.text)
+    attribution = infer_speaker(replace(attribution, core=lowered(attribution.core)), mentions(lowered(attribution.core)))
+    names = tuple(mentions(attribution.core))
+    relation = relation_of(attribution.core, names)
+    if relation is None or names[relation.head].key == names[relation.tail].key:
+        return StatementEdge(trace, attribution, names, None)
+    return StatementEdge(trace, attribution, names, relation, _key(attribution.core, names, relation))
 
 
-Listen = Callable[[Trace], StatementEdge]
+TraceReader = Callable[[Trace], StatementEdge]
 
 
-def _key(core: str, found: Sequence[Mention], relation: Relation) -> Key:
-    head, tail = found[relation.head].key, found[relation.tail].key
-    others, when = {mention.key for mention in found} - {head, tail}, WHEN.search(core)
+def _key(core: str, names: Sequence[Mention], relation: Relation) -> Key:
+    head, tail = names[relation.head].key, names[relation.tail].key
+    others, when = {mention.key for mention in names} - {head, tail}, WHEN.search(core)
     return Key(head, relation.name, tail, frozenset(others | ({when["when"]} if when else set())))
 
 
@@ -107,47 +107,47 @@ class ConflictSet:
     """Edges of one head, relation and context: `numbers` of statements, by tail."""
 
     numbers: list[int] = field(default_factory=list)
-    edges: int = 0  # how many of them do not wait
+    edges: int = 0  # how many of them are not pending
     tails: dict[str, int] = field(default_factory=dict)  # how many of them have it
-    said: dict[str, set[str]] = field(default_factory=dict)  # by teller, but for hearsay
+    tails_by_teller: dict[str, set[str]] = field(default_factory=dict)  # by teller, but for hearsay
     known: set[str] = field(default_factory=set)  # by any teller, but for hearsay
     moved: bool = False
-    winner: int | None = None  # kept until something is told
+    winner: int | None = None  # until the next statement
 
-    def take(self, tail: str, tellings: Iterable[Attestation]) -> None:
-        """What was told of a tail."""
+    def take(self, tail: str, attestations: Iterable[Attestation]) -> None:
+        """Add what was said of a tail."""
         self.winner = None
-        for one in tellings:
-            self.moved = self.moved or one.replaces
-            if one.confidence != HEARSAY:
-                self.said.setdefault(one.teller, set()).add(tail)
+        for attestation in attestations:
+            self.moved = self.moved or attestation.replaces
+            if attestation.confidence != HEARSAY:
+                self.tails_by_teller.setdefault(attestation.teller, set()).add(tail)
                 self.known.add(tail)
 
     @property
     def state(self) -> Tails:
-        """How many tails the head has at a time, as far as this tells."""
+        """How many tails the head has at a time, as far as these edges show."""
         if len(self.known) < 2:
             return "one" if self.known else ""
         if self.moved:
             return "moved"
-        return "several" if len(self.said) == 1 else "open"
+        return "several" if len(self.tails_by_teller) == 1 else "open"
 
 
 class ConflictClaim(NamedTuple):
-    """One telling of a statement."""
+    """One attestation of a statement."""
 
     number: int
     tail: str
-    said: Attestation
+    attestation: Attestation
 
     @property
-    def sure(self) -> float:
-        """How surely it was told; what is told plainly is as sure as what somebody knows."""
-        return SURE if self.said.confidence is None else self.said.confidence
+    def confidence_or_default(self) -> float:
+        """Its confidence; a plain statement counts as certain."""
+        return CERTAIN if self.attestation.confidence is None else self.attestation.confidence
 
 
 class Period(NamedTuple):
-    """That a statement held from one time on until another, in the order of telling (None: it holds)."""
+    """When a statement held, in order of telling (`until` None: it still holds)."""
 
     number: int
     since: int
@@ -156,92 +156,90 @@ class Period(NamedTuple):
 
 @dataclass
 class Graph:
-    """`told` in order of telling; `at`: of each name the numbers of the statements that mention it and do not wait; `types`: what each name
-    is said to be; `groups`: edges by head, relation and context; `schemas`: what relations are like; `names`: each name as it was first
-    written; `edges`, `waiting`: of each edge the statement that stands for it; `relations`: those of `edges`; `aside`: as `at`, of what
-    waits; `pairs`: which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: by what kinds of
-    dates things are told to be so."""
+    """`statements` in order of telling; `at`: by name the numbers of the statements that mention it and are not pending; `types`: what each
+    name is said to be; `groups`: edges by head, relation and context; `schemas`: one a relation; `names`: each name as first written;
+    `edges`, `pending`: the first statement of each edge; `relations`: those of `edges`; `pending_at`: as `at`, of pending ones; `pairs`:
+    which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: the kinds of dates that occur."""
 
-    told: list[StatementEdge] = field(default_factory=list)
+    statements: list[StatementEdge] = field(default_factory=list)
     at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)
     schemas: dict[str, Schema] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     edges: dict[Key, int] = field(default_factory=dict)
-    waiting: dict[Key, int] = field(default_factory=dict)
+    pending: dict[Key, int] = field(default_factory=dict)
     relations: set[str] = field(default_factory=set)
-    aside: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    pending_at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     pairs: set[tuple[str, str]] = field(default_factory=set)
     nodes: NameIndex = field(default_factory=NameIndex)
     kinds: set[str] = field(default_factory=set)
     dates: set[str] = field(default_factory=set)
-    listen: Listen = read
+    read_trace: TraceReader = read
 
     @classmethod
-    def of(cls, traces: Iterable[Trace], listen: Listen = read) -> "Graph":
+    def of(cls, traces: Iterable[Trace], read_trace: TraceReader = read) -> "Graph":
         """The graph of these traces."""
-        graph = cls(listen=listen)
+        graph = cls(read_trace=read_trace)
         for trace in traces:
-            graph.add(listen(trace))
+            graph.add(read_trace(trace))
         return graph
 
     def follow(self, traces: Sequence[Trace]) -> "Graph":
-        """The graph of these traces: this one, grown, where they begin with its own, which may have been told again or promoted; else
-        another."""
-        if len(traces) < len(self.told):
-            return Graph.of(traces, self.listen)
-        for number, (told, trace) in enumerate(zip(self.told, traces, strict=False)):
-            if told.trace == trace:
+        """The graph of these traces: this one, grown, where they begin with its own, repeated or promoted since; else a new one."""
+        if len(traces) < len(self.statements):
+            return Graph.of(traces, self.read_trace)
+        for number, (statement, trace) in enumerate(zip(self.statements, traces, strict=False)):
+            if statement.trace == trace:
                 continue
-            if not told.became(trace):
-                return Graph.of(traces, self.listen)
+            if not statement.became(trace):
+                return Graph.of(traces, self.read_trace)
             self.renew(number, trace)
-        for trace in traces[len(self.told) :]:
-            self.add(self.listen(trace))
+        for trace in traces[len(self.statements) :]:
+            self.add(self.read_trace(trace))
         return self
 
-    def add(self, told: StatementEdge) -> None:
-        """One more statement."""
-        number = len(self.told)
-        self.told.append(told)
-        if told.said.since:
-            self.dates.add(told.said.since.kind)
-        for key, name in {mention.key: mention.name for mention in told.mentions}.items():
+    def add(self, statement: StatementEdge) -> None:
+        """Add a statement."""
+        number = len(self.statements)
+        self.statements.append(statement)
+        if statement.attribution.since:
+            self.dates.add(statement.attribution.since.kind)
+        for key, name in {mention.key: mention.name for mention in statement.mentions}.items():
             self.names.setdefault(key, name)
-            if told.waits:
-                self.aside[key].append(number)
+            if statement.is_pending:
+                self.pending_at[key].append(number)
             else:
                 self.at[key].append(number)
                 self.nodes.add(key)
-        if (relation := told.relation) and (key := told.key):
-            self.types[told.head] |= {relation.head_type} - {""}
-            self.types[told.tail] |= {relation.tail_type} - {""}
+        if (relation := statement.relation) and (key := statement.key):
+            self.types[statement.head] |= {relation.head_type} - {""}
+            self.types[statement.tail] |= {relation.tail_type} - {""}
             self.kinds |= {relation.head_type, relation.tail_type} - {""}
             group = self.groups.setdefault((key.head, key.relation, key.context), ConflictSet())
             group.numbers.append(number)
-            if not told.waits:
+            if not statement.is_pending:
                 self._join(group, key, number)
             group.tails[key.tail] = group.tails.get(key.tail, 0) + 1
-            self._take(group, told, told.tellings)
-            self.schemas[key.relation].learn(key.head, self.slots(told))
-            if told.waits:
-                self.waiting.setdefault(key, number)
+            self._take(group, statement, statement.attestations)
+            self.schemas[key.relation].learn(key.head, self.slots(statement))
+            if statement.is_pending:
+                self.pending.setdefault(key, number)
 
     def renew(self, number: int, trace: Trace) -> None:
-        """The trace of a statement after it was told again, or promoted, so that it waits no more."""
-        before = self.told[number]
-        told = self.told[number] = replace(before, trace=trace)
+        """Replace the trace of a statement that was repeated, or promoted, and so is no longer pending."""
+        before = self.statements[number]
+        statement = self.statements[number] = replace(before, trace=trace)
         if (group := self._group(number)) is not None:
-            self._take(group, told, told.tellings)
-        if before.waits and not told.waits:
-            for name in {mention.key for mention in told.mentions}:
-                self.aside[name].remove(number)
+            self._take(group, statement, statement.attestations)
+        if before.is_pending and not statement.is_pending:
+            for name in {mention.key for mention in statement.mentions}:
+                self.pending_at[name].remove(number)
                 insort(self.at[name], number)
                 self.nodes.add(name)
-            if (key := told.key) and group:
+            if (key := statement.key) and group:
                 self._join(group, key, number)
-                self.waiting.pop(key, None)
+                self.pending.pop(key, None)
 
     def _join(self, group: ConflictSet, key: Key, number: int) -> None:
         group.edges += 1
@@ -249,134 +247,140 @@ class Graph:
         self.edges.setdefault(key, number)
         self.pairs.add(_pair(key.head, key.tail))
 
-    def met(self, name: str) -> list[int]:
-        """The statements that mention a name and that a path may lead over, in order."""
-        return sorted([*self.at.get(name, ()), *(number for number in self.aside.get(name, ()) if self.alone(number))])
+    def statements_about(self, name: str) -> list[int]:
+        """The statements that mention a name and may be part of a path, in order."""
+        return sorted([*self.at.get(name, ()), *(number for number in self.pending_at.get(name, ()) if self.alone(number))])
 
     def alone(self, number: int) -> bool:
-        """Whether it waits where the graph has its relation, but nothing of it about its head."""
-        group, key = self._group(number), self.told[number].key
+        """Whether a pending statement is the only one of its head in a relation that the graph has."""
+        group, key = self._group(number), self.statements[number].key
         return group is not None and key is not None and not group.edges and key.relation in self.relations
 
-    def _take(self, group: ConflictSet, told: StatementEdge, tellings: Iterable[Attestation]) -> None:
-        assert told.relation is not None
-        schema = self.schemas.setdefault(told.relation.name, Schema())
+    def _take(self, group: ConflictSet, statement: StatementEdge, attestations: Iterable[Attestation]) -> None:
+        assert statement.relation is not None
+        schema = self.schemas.setdefault(statement.relation.name, Schema())
         schema.tails[group.state] -= 1
-        group.take(told.tail, tellings)
+        group.take(statement.tail, attestations)
         schema.tails[group.state] += 1
 
     def _group(self, number: int) -> ConflictSet | None:
-        key = self.told[number].key
+        key = self.statements[number].key
         return self.groups[key.head, key.relation, key.context] if key else None
 
-    def slots(self, told: StatementEdge) -> Slots:
-        """Of what kinds the two names of an edge are, by its own words, else by what was told of them before."""
-        assert told.relation is not None
-        return Slots(self._kind(told.head, told.relation.head_type), self._kind(told.tail, told.relation.tail_type))
+    def slots(self, statement: StatementEdge) -> Slots:
+        """The kinds of an edge's two names, by its own words, else by earlier statements."""
+        assert statement.relation is not None
+        return Slots(self._kind(statement.head, statement.relation.head_type), self._kind(statement.tail, statement.relation.tail_type))
 
-    def _kind(self, name: str, said: str) -> str:
-        return "number" if name[:1].isdigit() else said or min(self.types.get(name, ()), default="")
+    def _kind(self, name: str, stated: str) -> str:
+        return "number" if name[:1].isdigit() else stated or min(self.types.get(name, ()), default="")
 
-    def fit(self, told: StatementEdge) -> float:
-        """How well a statement fits what its relation is told of others, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
-        schema = self.schemas.get(told.relation.name) if told.relation else None
-        return schema.score(told.head, self.slots(told)) if schema else 0.0
+    def fit(self, statement: StatementEdge) -> float:
+        """How well a statement fits the schema of its relation, 0 to 1 (`Schema.score`); 0 for one that joins no two names."""
+        schema = self.schemas.get(statement.relation.name) if statement.relation else None
+        return schema.score(statement.head, self.slots(statement)) if schema else 0.0
 
-    def terms(self, told: StatementEdge, sure: float, now: bool = True) -> EdgeTerms:
-        """What a gate weighs of an edge. `sure`: how sure its tellers are; `now`: whether it is being told, or replayed long after."""
-        names, key = (told.head, told.tail), told.key
-        places = [self.at[name] for name in names if self.at.get(name)]
-        gap = min((len(self.told) - numbers[-1] for numbers in places), default=None)
+    def terms(self, statement: StatementEdge, confidence: float, now: bool = True) -> EdgeTerms:
+        """What a gate weighs of an edge. `confidence`: of all its tellers; `now`: whether it is being told, or replayed later."""
+        names, key = (statement.head, statement.tail), statement.key
+        numbers_by_name = [self.at[name] for name in names if self.at.get(name)]
+        gap = min((len(self.statements) - numbers[-1] for numbers in numbers_by_name), default=None)
         novelty = 0.0 if key in self.edges else 0.5 if _pair(*names) in self.pairs else 1.0
-        degree = max((len(numbers) for numbers in places), default=0)
-        return EdgeTerms(sure, self.fit(told), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
+        degree = max((len(numbers) for numbers in numbers_by_name), default=0)
+        return EdgeTerms(confidence, self.fit(statement), novelty, recency(gap) if now else 1.0, hub(degree, HUB))
 
-    def rivals(self, number: int) -> list[int]:
+    def competing_statements(self, number: int) -> list[int]:
         """The statements that say the same relation of the same head in the same context, this one among them."""
         group = self._group(number)
         return group.numbers if group else [number]
 
     def contested(self, number: int) -> bool:
         """Whether others say otherwise: another tail, where the relation has one tail at a time."""
-        group, relation = self._group(number), self.told[number].relation
+        group, relation = self._group(number), self.statements[number].relation
         return group is not None and relation is not None and len(group.tails) > 1 and self.schemas[relation.name].functional
 
     @overload
-    def holds(self, number: int) -> int: ...
+    def current_statement(self, number: int) -> int: ...
     @overload
-    def holds(self, number: int, at: int | None) -> int | None: ...
-    def holds(self, number: int, at: int | None = None) -> int | None:
-        """The statement that decides what holds, of this one and those that say otherwise; `at`: of what was told until this time, in the
-        order of telling, None where nothing was."""
+    def current_statement(self, number: int, at: int | None) -> int | None: ...
+    def current_statement(self, number: int, at: int | None = None) -> int | None:
+        """The statement that holds, of this one and those it conflicts with; `at`: of those told until this time, None where there are
+        none."""
         group = self._group(number)
         if group is None:
-            return number if at is None or self.told[number].trace.time <= at else None
+            return number if at is None or self.statements[number].trace.time <= at else None
         if at is None:
             if group.winner is None:
-                group.winner = deciding(self._claims(group))
+                group.winner = resolve_conflict(self._claims(group))
             return group.winner
-        claims = [claim for claim in self._claims(group) if claim.said.time <= at]
-        return deciding(claims) if claims else None
+        claims = [claim for claim in self._claims(group) if claim.attestation.time <= at]
+        return resolve_conflict(claims) if claims else None
 
-    def held(self, number: int, when: When) -> int | None:
-        """The statement that decided at the time that is asked about; None where nothing was told of it then."""
+    def statement_at(self, number: int, when: When) -> int | None:
+        """The statement that held at the time that a question asks about; None where none did."""
         if not self.contested(number):
-            since = self.told[number].said.since
+            since = self.statements[number].attribution.since
             return None if since and when.date and _later(since, when.date) else number
         if when.date is None:
             periods = self.history(number)
             return periods[0].number if when.what == "first" else periods[-2].number if len(periods) > 1 else None
-        later = [told.trace.time for told in self.told if told.said.since and _later(told.said.since, when.date)]
-        return self.holds(number, min(later) - 1 if later else None)
+        later = [
+            statement.trace.time
+            for statement in self.statements
+            if statement.attribution.since and _later(statement.attribution.since, when.date)
+        ]
+        return self.current_statement(number, min(later) - 1 if later else None)
 
     def history(self, number: int) -> list[Period]:
-        """What held when, of this statement and those that say otherwise; a period ends where another tail holds."""
+        """What held when, of this statement and those it conflicts with; a period ends where another tail holds."""
         group, periods = self._group(number), list[Period]()
         claims = self._claims(group) if group else []
-        for time in dict.fromkeys(claim.said.time for claim in claims):
-            winner = deciding([claim for claim in claims if claim.said.time <= time])
-            if periods and self.told[periods[-1].number].tail == self.told[winner].tail:
+        for time in dict.fromkeys(claim.attestation.time for claim in claims):
+            winner = resolve_conflict([claim for claim in claims if claim.attestation.time <= time])
+            if periods and self.statements[periods[-1].number].tail == self.statements[winner].tail:
                 continue
             if periods:
                 periods[-1] = periods[-1]._replace(until=time)
             periods.append(Period(winner, time, None))
-        return periods or [Period(number, self.told[number].trace.time, None)]
+        return periods or [Period(number, self.statements[number].trace.time, None)]
 
     def _claims(self, group: ConflictSet) -> list[ConflictClaim]:
-        """All tellings of a group, in order."""
-        told = ((number, self.told[number]) for number in group.numbers)
-        claims = [ConflictClaim(number, one.tail, telling) for number, one in told for telling in one.tellings]
-        return sorted(claims, key=lambda claim: (claim.said.time, claim.number))
+        """All attestations of a group, in order."""
+        statements = ((number, self.statements[number]) for number in group.numbers)
+        claims = [
+            ConflictClaim(number, statement.tail, attestation) for number, statement in statements for attestation in statement.attestations
+        ]
+        return sorted(claims, key=lambda claim: (claim.attestation.time, claim.number))
 
     @property
     def repeated(self) -> float:
         """The share of its edges that repeat another; 0 without edges."""
-        keys = [told.key for told in self.told if told.relation]
+        keys = [statement.key for statement in self.statements if statement.relation]
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def deciding(told: Sequence[ConflictClaim]) -> int:
-    """Of claims in order, the number of the statement that decides.
+def resolve_conflict(claims: Sequence[ConflictClaim]) -> int:
+    """The number of the statement that holds, of claims in order.
 
-    What is said to have become so begins a new time. Of the rest the surest count, each teller by the last word, then the most tellers,
-    then the latest.
+    A claim that says something changed outdates those before it. Of the rest count those of the highest confidence, by each teller's last
+    claim; then the tail of most tellers; then the latest.
     """
-    begin = max((place for place, one in enumerate(told) if one.said.replaces), default=0)
-    left = [*enumerate(told)][begin:]
-    left = [(place, one) for place, one in left if one.sure != HEARSAY] or left
-    last = {one.said.teller: (place, one) for place, one in left}
-    most = max(one.sure for _, one in last.values())
-    sides: dict[str, list[int]] = defaultdict(list)
-    for place, one in last.values():
-        if one.sure == most:
-            sides[one.tail].append(place)
-    winner = max(sides.values(), key=lambda side: (len(side), max(side)))
-    return told[max(winner)].number
+    begin = max((index for index, claim in enumerate(claims) if claim.attestation.replaces), default=0)
+    left = [*enumerate(claims)][begin:]
+    left = [(index, claim) for index, claim in left if claim.confidence_or_default != HEARSAY] or left
+    last = {claim.attestation.teller: (index, claim) for index, claim in left}
+    most = max(claim.confidence_or_default for _, claim in last.values())
+    indices_by_tail: dict[str, list[int]] = defaultdict(list)
+    for index, claim in last.values():
+        if claim.confidence_or_default == most:
+            indices_by_tail[claim.tail].append(index)
+    winner = max(indices_by_tail.values(), key=lambda indices: (len(indices), max(indices)))
+    return claims[max(winner)].number
 
 
 def _later(date: Date, than: Date) -> bool:
     return date.kind == than.kind and date.number > than.number
 
 
-def _pair(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one <= other else (other, one)
+def _pair(name: str, other: str) -> tuple[str, str]:
+    return (name, other) if name <= other else (other, name)

@@ -1,4 +1,4 @@
-"""How alike words are, and texts: by their spelling, and where there is an encoder by what they mean."""
+"""The similarity of words and of texts: by spelling, and with an encoder by meaning."""
 
 from collections.abc import Sequence
 
@@ -9,27 +9,27 @@ from hippo_core.retrieval.lexicon import grams
 FAR = 0.5  # cosine of two words that have nothing to do with each other
 
 
-def spelling(one: str, other: str) -> float:
+def spelling(word: str, other: str) -> float:
     """The Dice coefficient of the words' character n-grams."""
-    if one == other:
+    if word == other:
         return 1.0
-    a, b = set(grams(one)), set(grams(other))
+    a, b = set(grams(word)), set(grams(other))
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
 
 
-class Likeness:
+class TextSimilarity:
     """By spelling alone."""
 
     def words(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
-        """How alike each asked word is to each known one, 0 to 1, [Q, W]."""
-        return np.array([[spelling(one, other) for other in known] for one in asked]).reshape(len(asked), len(known))
+        """The similarity of each asked word to each known one, 0 to 1, [Q, W]."""
+        return np.array([[spelling(word, other) for other in known] for word in asked]).reshape(len(asked), len(known))
 
     def texts(self, asked: Sequence[str], known: Sequence[str]) -> np.ndarray:
-        """How alike each asked text is to each known one, up to 1, [Q, N]."""
+        """The similarity of each asked text to each known one, up to 1, [Q, N]."""
         return self.words(asked, known)
 
 
-class Meaning(Likeness):
+class Meaning(TextSimilarity):
     """By MiniLM's cosine; of words, where it counts from `FAR` on, the larger one of that and the spelling. Vectors are kept."""
 
     def __init__(self, device: str = "cpu") -> None:

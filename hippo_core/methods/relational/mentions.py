@@ -51,15 +51,15 @@ def key_of(name: str) -> str:
 
 def mentions(text: str, lower: Set[str] = frozenset()) -> list[Mention]:
     """The names of a text in order; `lower`: words that are known in lower case, and so no names where a sentence begins with them."""
-    found: list[Mention] = []
+    names: list[Mention] = []
     for words in _runs(text, lower):
         while words and words[-1][0] in JOINS:
             words.pop()
         if words:
             start, end = words[0][1], words[-1][2]
             name = re.sub(r"['’]s?$", "", text[start:end])
-            found.append(Mention(name, start, start + len(name)))
-    return found
+            names.append(Mention(name, start, start + len(name)))
+    return names
 
 
 def _runs(text: str, lower: Set[str]) -> Iterator[list[tuple[str, int, int]]]:
@@ -131,4 +131,4 @@ class NameIndex:
         shared = Counter(number for piece in pieces for number in self.by_gram.get(piece, ()))
         likeness = {number: 2 * count / (len(pieces) + self.sizes[number]) for number, count in shared.items()}
         best = max(likeness.values(), default=0.0)
-        return max((self.known[number] for number, one in likeness.items() if one == best), default="") if best >= NEAR else ""
+        return max((self.known[number] for number, value in likeness.items() if value == best), default="") if best >= NEAR else ""

@@ -69,19 +69,19 @@ class TaggedNames:
     def of(cls, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> "TaggedNames":
         """The names of these texts, of which the tagger found these. What it takes for a name in few of its places is none, nor are two
         names that it takes for one."""
-        places = [(text, start, end) for text, own in zip(texts, spans, strict=True) for start, end in own]
-        tagged = Counter(text[start:end].casefold() for text, start, end in places)
-        written = {text[start:end].casefold(): text[start:end] for text, start, end in places}
-        capital = {text[start:end].casefold() for text, start, end in places if text[start].isupper()}
-        bare = {text[start:end].casefold() for text, start, end in places if not _is_behind_the(text, start)}
+        tagged_at = [(text, start, end) for text, own in zip(texts, spans, strict=True) for start, end in own]
+        tagged = Counter(text[start:end].casefold() for text, start, end in tagged_at)
+        written = {text[start:end].casefold(): text[start:end] for text, start, end in tagged_at}
+        capital = {text[start:end].casefold() for text, start, end in tagged_at if text[start].isupper()}
+        bare = {text[start:end].casefold() for text, start, end in tagged_at if not _is_behind_the(text, start)}
         if not tagged:
             return cls()
         form = _form(tagged)
-        met = Counter(match[0].casefold() for text in texts for match in form.finditer(text))
+        occurrences = Counter(match[0].casefold() for text in texts for match in form.finditer(text))
         kept = [
             name
             for name, count in tagged.items()
-            if 2 * count >= met[name]
+            if 2 * count >= occurrences[name]
             and not COMMON.issuperset(token.word for token in tokens(name))
             and not _is_made_of_others(written[name], tagged)
         ]
@@ -97,26 +97,26 @@ class TaggedNames:
 
     def find(self, text: str, tagged: Sequence[tuple[int, int]] = ()) -> list[NameSpan]:
         """The names in a text, in order; `tagged`: where the tagger sees some."""
-        found = []
+        names = []
         for match in self.form.finditer(text) if self.form else ():
             name = match[0].casefold()
             if name in self.nouns and match.span() not in tagged and not _is_behind_the(text, match.start()):
                 continue
-            found.append(NameSpan(match.start(), match.end(), self.keys[name]))
-        return found
+            names.append(NameSpan(match.start(), match.end(), self.keys[name]))
+        return names
 
 
-def _is_behind_the(text: str, place: int) -> bool:
-    return text[:place].casefold().endswith("the ")
+def _is_behind_the(text: str, start: int) -> bool:
+    return text[:start].casefold().endswith("the ")
 
 
 def _is_made_of_others(name: str, tagged: Mapping[str, int]) -> bool:
     """Whether a tagged name is another one of several words, tagged as often, beside a further name, a title or words without a capital."""
     words = tokens(name)
-    for place in range(1, len(words)):
-        first, last = name[: words[place - 1].end], name[words[place].start :]
-        for one, other in ((first, last), (last, first)):
-            known = " " in one and one[0].isupper() and tagged.get(one.casefold(), 0) >= tagged[name.casefold()]
+    for number in range(1, len(words)):
+        first, last = name[: words[number - 1].end], name[words[number].start :]
+        for part, other in ((first, last), (last, first)):
+            known = " " in part and part[0].isupper() and tagged.get(part.casefold(), 0) >= tagged[name.casefold()]
             if known and (other.casefold() in tagged or other.islower() or other.casefold() in TITLES):
                 return True
     return False
@@ -126,10 +126,10 @@ def _form(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)", re.IGNORECASE)
 
 
-def tagged_spans(text: str, places: Sequence[int], labels: Sequence[int]) -> list[tuple[int, int]]:
-    """Where a tagger sees names. `places`: where each piece begins; `labels`: 0 no name, 1 one begins, 2 one goes on. Words of scripts
+def tagged_spans(text: str, starts: Sequence[int], labels: Sequence[int]) -> list[tuple[int, int]]:
+    """Where a tagger sees names. `starts`: where each piece begins; `labels`: 0 no name, 1 one begins, 2 one goes on. Words of scripts
     without capitals are names, as a tagger that reads English does not know them."""
-    of = {place: label for place, label in zip(places, labels, strict=True) if place >= 0}
+    of = {start: label for start, label in zip(starts, labels, strict=True) if start >= 0}
     spans: list[tuple[int, int]] = []
     last: NameToken | None = None
     for token in tokens(text):
@@ -153,11 +153,11 @@ def _full_names(names: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
     for name in names:
         for word in set(name):
             by_word[word].append(name)
-    wholes = {}
+    full = {}
     for name in names:
         own = [word for word in name if word.rstrip(".") not in TITLES] or list(name)
         longer = [other for other in by_word[own[0]] if len(other) > len(own) and other != name and set(own) <= set(other)]
-        longer = [other for other in longer if not any(set(other) < set(one) for one in longer)]
+        longer = [other for other in longer if not any(set(other) < set(another) for another in longer)]
         if len(longer) == 1:
-            wholes[" ".join(name)] = " ".join(longer[0])
-    return wholes
+            full[" ".join(name)] = " ".join(longer[0])
+    return full

@@ -40,7 +40,7 @@ ROUNDS = 50  # of a walk; with damping .5 what is left by then is below 1e-15
 
 
 def title_of(trace: Trace) -> str:
-    """The title of a passage without its bracketed parts; "" where the text does not open with what its teller knew of the occasion."""
+    """The title of a passage without its bracketed parts; "" where the text does not open with its `context_key`."""
     title = trace.context_key
     if not (title and trace.text.startswith(title)):
         return ""
@@ -58,7 +58,7 @@ def folded(word: str) -> str:
     return (
         word.lower()
         if word.isascii()
-        else "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one)).casefold()
+        else "".join(character for character in unicodedata.normalize("NFKD", word) if not unicodedata.combining(character)).casefold()
     )
 
 
@@ -69,11 +69,11 @@ class PassageGraph:
     def __init__(self) -> None:
         self.texts: dict[int, str] = {}
         self.titles: dict[int, tuple[str, ...]] = {}
-        self._about: dict[tuple[str, ...], set[int]] = defaultdict(set)
-        self._short: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._by_title: dict[tuple[str, ...], set[int]] = defaultdict(set)
+        self._by_short_title: dict[tuple[str, ...], set[int]] = defaultdict(set)
         self._names: dict[int, list[tuple[dict[tuple[str, ...], set[int]], tuple[str, ...]]]] = {}  # where each one's are kept
-        self._begun: Branches = {}  # every name that was ever put in, word by word
-        self._holding: dict[str, set[int]] = defaultdict(set)  # the passages with a word
+        self._name_tree: Branches = {}  # every name ever added, word by word
+        self._by_word: dict[str, set[int]] = defaultdict(set)  # the passages with a word
         self._links: dict[int, set[int]] = {}  # as they were read, but for those that a change may have touched
 
     @classmethod
@@ -90,82 +90,82 @@ class PassageGraph:
         return max(self.texts, default=-1) + 1
 
     def add(self, number: int, title: str, text: str) -> None:
-        """Put a passage in, in the place of one that has its number."""
+        """Add a passage, replacing one that has its number."""
         if number in self.texts:
             self.remove(number)
         self.texts[number], self.titles[number] = text, tuple(WORD.findall(title))
-        whole, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
-        self._names[number] = [(self._about, whole)] * bool(whole) + [(self._short, short)] * bool(short and short != whole)
+        full, short = (tuple(map(folded, WORD.findall(part))) for part in (title, title.partition(", ")[0]))
+        self._names[number] = [(self._by_title, full)] * bool(full) + [(self._by_short_title, short)] * bool(short and short != full)
         for kept, name in self._names[number]:
             kept[name].add(number)
-            branches = self._begun
+            branches = self._name_tree
             for word in (*name, END):
                 branches = branches.setdefault(word, {})
         for word in {*_names(text)}:
-            self._holding[word].add(number)
-        self._read_again(number)
+            self._by_word[word].add(number)
+        self._forget_links(number)
 
     def remove(self, number: int) -> None:
         """Take a passage out, with every link to it and from it; nothing where it is not there."""
         if (text := self.texts.pop(number, None)) is None:
             return
-        self._read_again(number)
+        self._forget_links(number)
         del self.titles[number]
         for kept, name in self._names.pop(number):
             kept[name].discard(number)
             if not kept[name]:
                 del kept[name]
         for word in {*_names(text)}:
-            self._holding[word].discard(number)
+            self._by_word[word].discard(number)
 
     def named(self, text: str) -> set[int]:
         """The passages whose titles a text names."""
-        words, names, found, end = WORD.findall(text), _names(text), set[int](), 0
-        for place in [place for place, name in enumerate(names) if name in self._begun]:
-            if place < end:  # within a name that is found
+        words, names, matches, end = WORD.findall(text), _names(text), set[int](), 0
+        for index in [index for index, name in enumerate(names) if name in self._name_tree]:
+            if index < end:  # within a name that is found
                 continue
-            for behind in self._ends(names, place):
-                name = tuple(names[place:behind])
-                passages = self._about.get(name) or self._short.get(name, ())
-                if passages and (meant := self._meant(passages, tuple(words[place:behind]), text, place)):
-                    found |= meant
+            for behind in self._ends(names, index):
+                name = tuple(names[index:behind])
+                passages = self._by_title.get(name) or self._by_short_title.get(name, ())
+                if passages and (matching := self._matching(passages, tuple(words[index:behind]), text, index)):
+                    matches |= matching
                     end = behind
                     break
-        return found
+        return matches
 
-    def _ends(self, names: Sequence[str], place: int) -> list[int]:
-        """Behind which words the names end that begin at a place, the furthest first."""
-        ends, branches = list[int](), self._begun
-        while place < len(names) and (branches := branches.get(names[place])):
-            place += 1
+    def _ends(self, names: Sequence[str], index: int) -> list[int]:
+        """Where the names end that begin at an index, the longest first."""
+        ends, branches = list[int](), self._name_tree
+        while index < len(names) and (branches := branches.get(names[index])):
+            index += 1
             if END in branches:
-                ends.append(place)
+                ends.append(index)
         return ends[::-1]
 
-    def _meant(self, passages: Iterable[int], written: tuple[str, ...], text: str, place: int) -> set[int]:
+    def _matching(self, passages: Iterable[int], written: tuple[str, ...], text: str, index: int) -> set[int]:
         """Of passages whose titles have these words, in whatever case and accents, those that are named by them, as a text's from its word
-        number `place` on."""
+        number `index` on."""
         if len(written) > 1 and not all(word.islower() for word in written):
             return {*passages}
         if len(written) == 1 and folded(written[0]) in COMMON:
-            [first] = islice(WORD.finditer(text), place, place + 1)
+            [first] = islice(WORD.finditer(text), index, index + 1)
             if begins(text, first.start()):
                 return set()
         return {number for number in passages if self.titles[number][: len(written)] == written}
 
-    def _read_again(self, number: int) -> None:
+    def _forget_links(self, number: int) -> None:
         """Forget the links of a passage, and of those whose texts have the words of its names, the only ones that name it."""
         self._links.pop(number, None)
-        for other in self._holders(number, self._links.keys()):
+        for other in self._with_name_of(number, self._links.keys()):
             del self._links[other]
 
-    def _holders(self, number: int, among: Collection[int] | None = None) -> set[int]:
+    def _with_name_of(self, number: int, among: Collection[int] | None = None) -> set[int]:
         """The passages whose texts have all words of one of a passage's names."""
-        found = set[int]()
+        holders = set[int]()
         for _, name in self._names[number]:
-            holding = [self._holding.get(word, frozenset()) for word in name] + ([] if among is None else [among])
-            found |= {other for other in min(holding, key=len) if all(other in one for one in holding)}
-        return found
+            with_words = [self._by_word.get(word, frozenset()) for word in name] + ([] if among is None else [among])
+            holders |= {other for other in min(with_words, key=len) if all(other in passages for passages in with_words)}
+        return holders
 
     def links(self, number: int) -> set[int]:
         """The other passages that a passage names."""
@@ -175,7 +175,7 @@ class PassageGraph:
 
     def naming(self, number: int) -> set[int]:
         """The other passages that name a passage."""
-        return {other for other in self._holders(number) - {number} if number in self.links(other)}
+        return {other for other in self._with_name_of(number) - {number} if number in self.links(other)}
 
 
 def _names(text: str) -> list[str]:
@@ -216,11 +216,10 @@ class Passages:
         return Vectors()
 
     def follow(self, traces: Iterable[Trace]) -> None:
-        """Put in what is new among these, and take out what is not among them, so that the graph is that of these; a number that becomes
-        free is given again."""
+        """Add what is new among these, and remove what is not among them, so that the graph is that of these; free numbers are reused."""
         given = {(trace.source, title_of(trace), trace.text): trace.source for trace in traces}
-        for gone in self._kept.keys() - given.keys():
-            self.graph.remove(self._kept.pop(gone))
+        for removed in self._kept.keys() - given.keys():
+            self.graph.remove(self._kept.pop(removed))
         free = iter(sorted({*range(len(given))} - {*self._kept.values()}))
         for key in given:
             if key not in self._kept:
@@ -266,25 +265,25 @@ class LinkedPassages(Rag):
 
     def scores(self, index: WorldIndex, query: Query) -> np.ndarray:
         weights, known = self.settings.passages, self._known(index)
-        graph, places = known.graph, [known.numbers[source] for source in query.taught]
+        graph, numbers = known.graph, [known.numbers[source] for source in query.taught]
         if self.settings.encoder:
-            alike = dense_scores(index, query.taught, query.text, self.settings.encoder)
+            similarity = dense_scores(index, query.taught, query.text, self.settings.encoder)
         else:
-            alike = bm25_scores(index, query.taught, query.text, grams)
+            similarity = bm25_scores(index, query.taught, query.text, grams)
         score = np.full(graph.size, -np.inf)  # of what was not taught for this question
         if weights.words:
-            alike = standardised(alike) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
-        score[places] = standardised(alike)
+            similarity = standardised(similarity) + weights.words * standardised(bm25_scores(index, query.taught, query.text))
+        score[numbers] = standardised(similarity)
         asked = {number for number in graph.named(query.text) if np.isfinite(score[number])} if weights.named else set()
-        likest = {places[position] for position in ranked(alike)[: weights.seeds]}
+        likest = {numbers[position] for position in ranked(similarity)[: weights.seeds]}
         score[[*asked]] += weights.named
         seeds = sorted(likest | asked, key=lambda number: (-score[number], number))
         if (weights.linked or weights.naming) and seeds:
             if weights.search == "pagerank":
-                score += self._walked(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
+                score += self._walk_scores(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
             else:
                 score += self._linked(graph, seeds, len(score))
-        return score[places]
+        return score[numbers]
 
     def _linked(self, graph: PassageGraph, seeds: Sequence[int], size: int) -> np.ndarray:
         weights, lift = self.settings.passages, np.zeros(size)
@@ -294,7 +293,7 @@ class LinkedPassages(Rag):
                     lift[links] = np.maximum(lift[links], weight / (1 + weights.fade * rank) / (1 + len(links)) ** weights.hub)
         return lift
 
-    def _walked(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
+    def _walk_scores(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
         weights, start = self.settings.passages, np.zeros(size)
         start[[*seeds]] = 1 / (1 + weights.fade * np.arange(len(seeds)))
         rank = pagerank(steps, start / start.sum(), weights.damping)

@@ -10,14 +10,14 @@ import numpy as np
 from hippo_core.methods.encoded import Encoder
 from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
 from hippo_core.methods.relational.confidence import fitted
-from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge, deciding
-from hippo_core.methods.relational.likeness import Likeness, spelling
+from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge, resolve_conflict
+from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
 from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
-SAYS = 0.5  # how alike a statement's word is to one that is asked, at least, to say it
+SAYS = 0.5  # least similarity of a statement's word to an asked one, to count as the same
 KINDS = {kind for pair in TYPES.values() for kind in pair} - {""}  # that patterns tell of names
 ASKED = re.compile(
     r"\b(?:which|what) (?P<a>[a-z]+)|\bthe (?P<b>[a-z]+) (?:where|in which|that|who|which)\b|\b(?P<c>where|who|whom|when)\b", re.IGNORECASE
@@ -63,32 +63,34 @@ class StatementPath:
 
 
 class Search:
-    """Search over one graph; its settings are those of `RelationalSection`. `encoder`: what says how alike words are."""
+    """Search over one graph; its settings are those of `RelationalSection`. `encoder`: by which words are compared."""
 
     def __init__(
         self,
         graph: Graph,
-        alike: Likeness | None = None,
+        similarity: TextSimilarity | None = None,
         resolve: bool = True,
         hops: int = 3,
         beam: int = 12,
         weights: Weights | None = None,
         encoder: Encoder = "own",
     ) -> None:
-        self.graph, self.alike, self.resolve, self.hops, self.beam = graph, alike or Likeness(), resolve, hops, beam
+        self.graph, self.similarity, self.resolve, self.hops, self.beam = graph, similarity or TextSimilarity(), resolve, hops, beam
         self.weights, self.encoder, self.names = weights or Weights(), encoder, graph.names
-        self.words = [[word for word in words(_text(told)) if word not in COMMON] for told in graph.told]
-        self.said = [dict.fromkeys(mention.key for mention in told.mentions) for told in graph.told]
-        self.held = Counter(word for own in self.words for word in set(own))
-        self.usual = float(np.median(list(self.held.values()))) if self.held else 1.0  # how often a word counts that is in none
+        self.words = [[word for word in words(_text(statement)) if word not in COMMON] for statement in graph.statements]
+        self.statement_names = [dict.fromkeys(mention.key for mention in statement.mentions) for statement in graph.statements]
+        self.document_frequency = Counter(word for own in self.words for word in set(own))
+        self.usual_frequency = (
+            float(np.median(list(self.document_frequency.values()))) if self.document_frequency else 1.0
+        )  # how often a word counts that is in none
 
     def link(self, question: str) -> dict[str, Mention]:
         """The nodes that a question names, and where: by their whole name, a part of it, or nearly so."""
-        found: dict[str, Mention] = {}
+        nodes: dict[str, Mention] = {}
         for mention in mentions(question):
             if key := self.graph.nodes.nearest(mention.key):
-                found.setdefault(key, mention)
-        return found
+                nodes.setdefault(key, mention)
+        return nodes
 
     def best(self, question: str, allowed: set[int] | None = None) -> list[StatementPath]:
         """Paths, best first; none where the question names nothing that is known. Where it asks about a time, contested statements are
@@ -101,64 +103,68 @@ class Search:
         kind = wanted(question)
         own |= {kind} & graph.kinds
         asked = [word for word in dict.fromkeys(words(question)) if word not in COMMON and word not in own]
-        idf = np.array([np.log(1 + len(self.words) / self.held.get(word, self.usual)) for word in asked])
-        rows = Rows(self.alike, asked, self.words)
-        told_by_patterns = self.known(question)
+        idf = np.array([np.log(1 + len(self.words) / self.document_frequency.get(word, self.usual_frequency)) for word in asked])
+        rows = Rows(self.similarity, asked, self.words)
+        by_patterns = self.known(question)
         names = mentions(question)
-        clauses = {seed: Clauses(question, mention, names, self.alike) for seed, mention in seeds.items()}
+        clauses = {seed: Clauses(question, mention, names, self.similarity) for seed, mention in seeds.items()}
 
         def score(statements: Sequence[int], seed: str, worth: np.ndarray) -> float:  # wherever in the last statement the path ends
             covered = float(rows.of(statements).max(0) @ idf / idf.sum()) if asked else 0.0
-            seen = sum(any(one in self.said[number] for number in statements) for one in seeds) / len(seeds)
-            schema = min(graph.fit(graph.told[one]) for one in statements)
+            seen = sum(any(name in self.statement_names[number] for number in statements) for name in seeds) / len(seeds)
+            schema = min(graph.fit(graph.statements[name]) for name in statements)
             score = weights.covered * covered + weights.seen * seen + weights.schema * schema
-            if told_by_patterns:
+            if by_patterns:
                 return score
             parts = clauses[seed]
             return score + weights.clauses * max(0.0, worth[parts.end]) - weights.asked * abs(len(statements) - parts.hops)
 
         def ended(score: float, hops: int, end: str) -> float:
-            return score + weights.fits * (kind in graph.types.get(end, ())) - weights.hop * hops if told_by_patterns else score
+            return score + weights.fits * (kind in graph.types.get(end, ())) - weights.hop * hops if by_patterns else score
 
         beam = [StatementPath((), (seed,), 0.0, clauses[seed].begin()) for seed in seeds]
-        found: list[StatementPath] = []
+        paths: list[StatementPath] = []
         for _ in range(self.hops):
             wider: dict[tuple[tuple[int, ...], str], StatementPath] = {}
-            rows.meet(number for path in beam for number in graph.met(path.end))
+            rows.compare(number for path in beam for number in graph.statements_about(path.end))
             for path in beam:
-                held = dict.fromkeys(self._holding(number, when) for number in graph.met(path.end))
-                numbers = [one for one in held if one is not None and one not in path.statements and (allowed is None or one in allowed)]
+                current = dict.fromkeys(self._standing(number, when) for number in graph.statements_about(path.end))
+                numbers = [
+                    candidate
+                    for candidate in current
+                    if candidate is not None and candidate not in path.statements and (allowed is None or candidate in allowed)
+                ]
                 parts = clauses[path.nodes[0]]
-                if not told_by_patterns:
-                    parts.meet({number: _remainder(graph.told[number]) for number in numbers})
+                if not by_patterns:
+                    parts.compare({number: _remainder(graph.statements[number]) for number in numbers})
                 for number in numbers:
-                    worth = path.worth if told_by_patterns else parts.after(path.worth, number)
+                    worth = path.worth if by_patterns else parts.after(path.worth, number)
                     statements = (*path.statements, number)
-                    ends = [key for key in self.said[number] if key not in path.nodes]
+                    ends = [key for key in self.statement_names[number] if key not in path.nodes]
                     total = score(statements, path.nodes[0], worth) if ends else 0.0
                     for end in ends:
                         nodes = (*path.nodes, end)
                         wider[statements, end] = StatementPath(statements, nodes, ended(total, len(statements), end), worth)
-            beam = sorted(wider.values(), key=lambda path: -(path.score if told_by_patterns else path.worth.max()))[: self.beam]
-            found += beam
-        found.sort(key=lambda path: -path.score)
-        if self.resolve and found and not told_by_patterns:
-            best, lost = self._settled(found, clauses)
-            found.remove(best)
-            found.insert(0, replace(best, lost=lost))
-        if found:
-            found[0] = replace(found[0], evidence=self._evidence(found, clauses, rows, idf, kind, names, told_by_patterns))
-        return found
+            beam = sorted(wider.values(), key=lambda path: -(path.score if by_patterns else path.worth.max()))[: self.beam]
+            paths += beam
+        paths.sort(key=lambda path: -path.score)
+        if self.resolve and paths and not by_patterns:
+            best, lost = self._settled(paths, clauses)
+            paths.remove(best)
+            paths.insert(0, replace(best, lost=lost))
+        if paths:
+            paths[0] = replace(paths[0], evidence=self._evidence(paths, clauses, rows, idf, kind, names, by_patterns))
+        return paths
 
     def _evidence(
         self,
-        found: Sequence[StatementPath],
+        paths: Sequence[StatementPath],
         clauses: Mapping[str, Clauses],
         rows: "Rows",
         idf: np.ndarray,
         kind: str,
         names: Sequence[Mention],
-        told_by_patterns: bool,
+        by_patterns: bool,
     ) -> dict[str, float]:
         """What speaks for the first of these paths, and against it.
 
@@ -170,41 +176,43 @@ class Search:
         there are than the parts of the question; `clauses`: how well these parts are said, a statement. Where nothing is asked but names,
         all words are said.
         """
-        best = found[0]
-        parts, told = clauses[best.nodes[0]], [self.graph.told[number] for number in best.statements]
-        known = [one.relation.words if one.relation else frozenset[str]() for one in told]
-        alike = np.maximum(rows.of(best.statements), [[_among(word, words) for word in rows.asked] for words in known])
-        rivals = [path.score for path in found if path.end != best.end]
-        said = {key for number in best.statements for key in self.said[number]}
-        saying = set(alike.argmax(0)[alike.max(0) >= SAYS].tolist()) if idf.size else set[int]()
-        kinds = (told[-1].relation.head_type, told[-1].relation.tail_type) if told[-1].relation else ()
+        best = paths[0]
+        parts, statements = clauses[best.nodes[0]], [self.graph.statements[number] for number in best.statements]
+        known = [statement.relation.words if statement.relation else frozenset[str]() for statement in statements]
+        similarities = np.maximum(rows.of(best.statements), [[_among(word, words) for word in rows.asked] for words in known])
+        competing = [path.score for path in paths if path.end != best.end]
+        path_names = {key for number in best.statements for key in self.statement_names[number]}
+        saying = set(similarities.argmax(0)[similarities.max(0) >= SAYS].tolist()) if idf.size else set[int]()
+        kinds = (statements[-1].relation.head_type, statements[-1].relation.tail_type) if statements[-1].relation else ()
         return {
-            "covered": float(alike.max(0) @ idf / idf.sum()) if idf.size else 1.0,
-            "least": float(alike.max(0).min()) if idf.size else 1.0,
-            "most": float(alike.max()) if idf.size else 1.0,
+            "covered": float(similarities.max(0) @ idf / idf.sum()) if idf.size else 1.0,
+            "least": float(similarities.max(0).min()) if idf.size else 1.0,
+            "most": float(similarities.max()) if idf.size else 1.0,
             "forms": sum(map(bool, known)) / len(known),
-            "met": sum(self.graph.nodes.nearest(mention.key) in said for mention in names) / len(names),
-            "lead": min(1.0, best.score - max(rivals)) if rivals else 1.0,
+            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),
+            "lead": min(1.0, best.score - max(competing)) if competing else 1.0,
             "typed": float(kind in kinds),
             "fits": float(kind in self.graph.types.get(best.end, ())),
-            "schema": min(map(self.graph.fit, told)),
+            "schema": min(map(self.graph.fit, statements)),
             "idle": float(len(set(range(len(best.statements) - 1)) - saying)),
             "off": float(abs(len(best.statements) - parts.hops)),
-            "clauses": 0.0 if told_by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
+            "clauses": 0.0 if by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
         }
 
     def against(self, path: StatementPath) -> list[list[int]]:
-        """Of each statement of a path those that say otherwise and do not hold."""
-        graph, found = self.graph, []
+        """Of each statement of a path those that it overruled."""
+        graph, losers = self.graph, []
         for node, number in zip(path.nodes, path.statements, strict=False):
-            rivals = [one for one in path.lost if one in graph.at[node]]
+            competing = [other for other in path.lost if other in graph.at[node]]
             if graph.contested(number):
-                rivals = [one for one in graph.rivals(number) if graph.told[one].tail != graph.told[number].tail]
-            found.append(rivals)
-        return found
+                competing = [
+                    other for other in graph.competing_statements(number) if graph.statements[other].tail != graph.statements[number].tail
+                ]
+            losers.append(competing)
+        return losers
 
     def known(self, question: str) -> bool:
-        """Whether a question asks for something of a kind that patterns tell of names here."""
+        """Whether a question asks for something of a kind that patterns know of names here."""
         return wanted(question) in KINDS & self.graph.kinds
 
     def of(self, path: StatementPath) -> "Search":
@@ -212,75 +220,79 @@ class Search:
         return self
 
     def confidence(self, question: str, path: StatementPath) -> float:
-        """How sure it is that a path leads to the answer."""
+        """That a path leads to the answer."""
         return fitted(self.encoder)[self.known(question)].of(path.evidence)
 
     def timed(self, question: str) -> tuple[str, When | None]:
-        """A question without the time that it asks about, and that time; as it is where nothing is told of such times."""
+        """A question without the time that it asks about, and that time; unchanged where no statement has such a date."""
         plain, when = asked_of(question)
         return (plain, when) if when and (when.date is None or when.date.kind in self.graph.dates) else (question, None)
 
-    def _holding(self, number: int, when: When | None) -> int | None:
-        """The statement that holds, or held, in the place of one that others contest in the words of the same relation."""
+    def _standing(self, number: int, when: When | None) -> int | None:
+        """The statement that holds, or held, in place of one that others of the same relation contest."""
         if self.resolve and when:
-            return self.graph.held(number, when)
-        return self.graph.holds(number) if self.resolve and self.graph.contested(number) else number
+            return self.graph.statement_at(number, when)
+        return self.graph.current_statement(number) if self.resolve and self.graph.contested(number) else number
 
-    def _settled(self, found: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
-        """The best path, but where people disagree in other words the best that goes the same way up to there and on by what holds; and
-        what lost.
+    def _settled(self, paths: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
+        """The best path, or where people disagree in other words the best that shares its beginning and goes on by what holds; and the
+        statements that lost.
 
         Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
         """
-        best, parts, lost = found[0], clauses[found[0].nodes[0]], dict[int, None]()
-        for place in range(len(best.statements)):
-            if place >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
+        best, parts, lost = paths[0], clauses[paths[0].nodes[0]], dict[int, None]()
+        for index in range(len(best.statements)):
+            if index >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
                 break
-            node, number = best.nodes[place], best.statements[place]
-            share = parts.shares(best.statements)[place]
-            before = best.statements[:place]
-            longer = [path for path in found if path.statements[:place] == before and len(path.statements) > place]
-            there = {path.statements[place]: path for path in reversed(longer) if path.nodes[place] == node}
+            node, number = best.nodes[index], best.statements[index]
+            share = parts.shares(best.statements)[index]
+            before = best.statements[:index]
+            longer = [path for path in paths if path.statements[:index] == before and len(path.statements) > index]
+            there = {path.statements[index]: path for path in reversed(longer) if path.nodes[index] == node}
             least = parts.says(number, share) - self.weights.near
-            claims = [claim for one in there if parts.says(one, share) >= least for claim in self._claims(one, node)]
-            if min(len({claim.tail for claim in claims}), len({claim.said.teller for claim in claims})) < 2 or not self._claims(
+            claims = [claim for statement in there if parts.says(statement, share) >= least for claim in self._claims(statement, node)]
+            if min(len({claim.tail for claim in claims}), len({claim.attestation.teller for claim in claims})) < 2 or not self._claims(
                 number, node
             ):
                 continue
-            claims.sort(key=lambda claim: (claim.said.time, claim.number))
-            winner = deciding(claims)
+            claims.sort(key=lambda claim: (claim.attestation.time, claim.number))
+            winner = resolve_conflict(claims)
             [tail] = {claim.tail for claim in claims if claim.number == winner}
             lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
             best = best if winner == number else there[winner]
         return best, tuple(lost)
 
     def _claims(self, number: int, name: str) -> list[ConflictClaim]:
-        """All that is said by a statement of a name and one other, where somebody says it."""
-        told = self.graph.told[number]
-        others = [*{mention.key for mention in told.mentions} - {name}]
-        return [ConflictClaim(number, others[0], telling) for telling in told.tellings if telling.teller] if len(others) == 1 else []
+        """The claims of a statement about a name and one other, where somebody says it."""
+        statement = self.graph.statements[number]
+        others = [*{mention.key for mention in statement.mentions} - {name}]
+        return (
+            [ConflictClaim(number, others[0], attestation) for attestation in statement.attestations if attestation.teller]
+            if len(others) == 1
+            else []
+        )
 
 
 class Rows:
-    """How alike each word that is asked is to the likest word of a statement, worked out for those that are met; `words`: of each."""
+    """The similarity of each asked word to a statement's most similar word, computed on demand; `words`: of each statement."""
 
-    def __init__(self, alike: Likeness, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
-        self.alike, self.asked, self.words = alike, asked, words
+    def __init__(self, similarity: TextSimilarity, asked: Sequence[str], words: Sequence[Sequence[str]]) -> None:
+        self.similarity, self.asked, self.words = similarity, asked, words
         self._words: dict[str, np.ndarray] = {}
         self._rows: dict[int, np.ndarray] = {}
 
-    def meet(self, statements: Iterable[int]) -> None:
-        """Work these out together."""
+    def compare(self, statements: Iterable[int]) -> None:
+        """Compute these in one batch."""
         new = [number for number in dict.fromkeys(statements) if number not in self._rows]
         unknown = [word for word in dict.fromkeys(word for number in new for word in self.words[number]) if word not in self._words]
-        self._words.update(zip(unknown, self.alike.words(self.asked, unknown).T, strict=True))
+        self._words.update(zip(unknown, self.similarity.words(self.asked, unknown).T, strict=True))
         for number in new:
             known = [self._words[word] for word in self.words[number]]
             self._rows[number] = np.max(known, 0) if known else np.zeros(len(self.asked))
 
     def of(self, statements: Sequence[int]) -> np.ndarray:
         """Of each of these, 0 to 1, [statements, asked]."""
-        self.meet(statements)
+        self.compare(statements)
         return np.stack([self._rows[number] for number in statements])
 
 
@@ -295,11 +307,11 @@ def _among(word: str, words: Set[str]) -> float:
     return float(any(spelling(word, other) >= SAYS for other in words))
 
 
-def _text(told: StatementEdge) -> str:
-    """What a statement says, and the relation that it tells."""
-    return f"{told.said.core} {told.relation.name}" if told.relation else told.said.core
+def _text(statement: StatementEdge) -> str:
+    """A statement's core, and its relation."""
+    return f"{statement.attribution.core} {statement.relation.name}" if statement.relation else statement.attribution.core
 
 
-def _remainder(told: StatementEdge) -> str:
-    """What a statement says, without its names and without who says it."""
-    return blank(told.said.core, told.mentions, 0, len(told.said.core), SOMETHING)
+def _remainder(statement: StatementEdge) -> str:
+    """A statement's core without its names."""
+    return blank(statement.attribution.core, statement.mentions, 0, len(statement.attribution.core), SOMETHING)

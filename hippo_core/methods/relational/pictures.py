@@ -13,7 +13,7 @@ CHARACTERS = 78  # of a statement that fit into a row
 
 def drawn(search: Any, path: AnyPath) -> Picture:
     """The path from the question's name at the top to what is asked for at the bottom."""
-    texts, against = [told.trace.text for told in search.graph.told], search.against(path)
+    texts, against = [edge.trace.text for edge in search.graph.statements], search.against(path)
     rows: list[str] = []
     lost = 0
     for number, (node, statement) in enumerate(zip(path.nodes, (*path.statements, None), strict=True)):
@@ -22,7 +22,7 @@ def drawn(search: Any, path: AnyPath) -> Picture:
             break
         rows.append(_line(len(rows), texts[statement]))
         lost += len(against[number])
-        rows += [_line(len(rows) + place, texts[one], lost=True) for place, one in enumerate(against[number][:MOST])]
+        rows += [_line(len(rows) + offset, texts[loser], lost=True) for offset, loser in enumerate(against[number][:MOST])]
     height = ROW * len(rows) + 6
     alt = f"a path over {len(path.statements)} statements to {search.names[path.end]}"
     svg = (

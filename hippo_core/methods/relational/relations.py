@@ -57,14 +57,14 @@ TYPES: Mapping[str, tuple[str, str]] = {  # what heads and tails of a relation a
     "studies at": ("person", "college"),
     "bought": ("person", "shop"),
 }
-SAID = {  # words with which a relation is told, in any of its forms
+WORDS = {  # words of a relation, in any of its forms
     name: frozenset(word for form in forms for word in re.findall(r"[a-z]{3,}", re.sub(r"\?P<\w+>\S+", "", form))) - COMMON
     for name, forms in FORMS.items()
 }
 
 
 class Relation(NamedTuple):
-    """What a sentence says of two of its names: places of head and tail among its mentions, and what they are said to be."""
+    """What a sentence says of two of its names: indices of head and tail among its mentions, and what they are said to be."""
 
     name: str
     head: int
@@ -74,14 +74,14 @@ class Relation(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        """Those with which it is told in any form that is known; none where its form is not."""
-        return next((words for name, words in SAID.items() if f"{self.name} ".startswith(f"{name} ")), frozenset())
+        """Those of all its known forms; none where its form is not known."""
+        return next((words for name, words in WORDS.items() if f"{self.name} ".startswith(f"{name} ")), frozenset())
 
 
-def blanked(core: str, found: Sequence[Mention]) -> tuple[str, list[str]]:
+def blanked(core: str, names: Sequence[Mention]) -> tuple[str, list[str]]:
     """A sentence in lower case with a mark for each name, and the noun that stands behind each name after an article ("" where none)."""
     text, at, nouns = "", 0, []
-    for number, mention in enumerate(found):
+    for number, mention in enumerate(names):
         before, after = core[at : mention.start], core[mention.end :]
         noun = re.match(r" (?P<noun>[a-z]+)", after) if re.search(r"\b[Tt]he $", before) else None
         nouns.append(noun["noun"] if noun else "")
@@ -90,11 +90,11 @@ def blanked(core: str, found: Sequence[Mention]) -> tuple[str, list[str]]:
     return " ".join((text + core[at:]).casefold().split()), nouns
 
 
-def relation_of(core: str, found: Sequence[Mention]) -> Relation | None:
+def relation_of(core: str, names: Sequence[Mention]) -> Relation | None:
     """The relation of a sentence's names; None where it mentions fewer than two."""
-    if len(found) < 2:
+    if len(names) < 2:
         return None
-    text, nouns = blanked(core, found)
+    text, nouns = blanked(core, names)
     for name, patterns in _FORMS.items():
         for pattern in patterns:
             if match := pattern.fullmatch(text):
@@ -102,7 +102,7 @@ def relation_of(core: str, found: Sequence[Mention]) -> Relation | None:
                 what = match.groupdict().get("what")
                 types = TYPES[name]
                 return Relation(f"{name} {what}" if what else name, head, tail, types[0] or nouns[head], types[1] or nouns[tail])
-    last = len(found) - 1
+    last = len(names) - 1
     return Relation(text.replace("<0>", "H").replace(f"<{last}>", "T"), 0, last, nouns[0], nouns[last])
 
 

@@ -1,5 +1,5 @@
-"""The schema index: of each relation, of how many heads it was told, of what kinds its heads and tails were, and whether a head has one
-tail or several at the same time."""
+"""The schema index: of each relation how many heads it has, of what kinds heads and tails are, and whether a head has one tail or several
+at the same time."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Slots(NamedTuple):
 
 @dataclass
 class Schema:
-    """A relation as it was told so far. `heads`: the kinds of each head's first edge."""
+    """A relation as far as it is known. `heads`: the kinds of each head's first edge."""
 
     heads: dict[str, Slots] = field(default_factory=dict)
     head_kinds: Counter[str] = field(default_factory=Counter)
@@ -37,8 +37,8 @@ class Schema:
         nothing tells; of head and tail the one that fits less."""
         own = self.heads.get(head)
         counts = (
-            _like(self.head_kinds, slots.head) - (own is not None and _alike(own.head, slots.head)),
-            _like(self.tail_kinds, slots.tail) - (own is not None and _alike(own.tail, slots.tail)),
+            _like(self.head_kinds, slots.head) - (own is not None and _compatible(own.head, slots.head)),
+            _like(self.tail_kinds, slots.tail) - (own is not None and _compatible(own.tail, slots.tail)),
         )
         return min(counts) / (min(counts) + 1)
 
@@ -50,8 +50,8 @@ class Schema:
         return (single + 1) / (single + several + 2) >= FUNCTIONAL
 
 
-def _alike(one: str, other: str) -> bool:
-    return one == other or (not one and other != "number") or (not other and one != "number")
+def _compatible(kind: str, other: str) -> bool:
+    return kind == other or (not kind and other != "number") or (not other and kind != "number")
 
 
 def _like(kinds: Counter[str], kind: str) -> int:

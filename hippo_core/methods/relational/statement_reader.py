@@ -27,14 +27,14 @@ from hippo_core.models.adapted_minilm import shipped
 
 FIT = "python -m recipes.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
-SURENESS = {
+CONFIDENCE_BY_KIND = {
     "high": 0.9,
     "middle": 0.6,
     "low": 0.3,
     "guess": 0.1,
     "plain": None,
     "update": None,
-}  # by how a statement is told; None: plainly
+}  # by the kind of a statement; None: plain
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
 
@@ -48,7 +48,7 @@ def fitted_reader(device: str = "cpu") -> "StatementReader":
 
 
 class Tagged(NamedTuple):
-    """Where a text has names, how likely each is what in it (logarithms of `ROLES`), and how it is told."""
+    """Where a text has names, the log-likelihoods of their `ROLES`, and the kind of statement."""
 
     spans: list[tuple[int, int]]
     roles: dict[tuple[int, int], Tensor]
@@ -58,7 +58,7 @@ class Tagged(NamedTuple):
 @dataclass
 class ReadStatement:
     """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how
-    likely that stands [M, M]; its words [T, D]; how it is told, and what each name is in it."""
+    likely that stands [M, M]; its words [T, D]; its kind, and the role of each name."""
 
     names: dict[str, str]
     leads: Tensor
@@ -101,17 +101,17 @@ class StatementReader:
         """These texts, tagged."""
         for part in self._batches({text for text in texts if text not in self.tagged}):
             marked = self.marker.unmarked(part)
-            for text, one, named, roles, kind in zip(part, marked, *self.tagger(marked), strict=True):
-                size = len(one.ids)
-                spans = tagged_spans(text, one.places, named[:size].argmax(-1).tolist())
-                at = {place: row for row, place in enumerate(one.places)}
+            for text, marked_text, named, roles, kind in zip(part, marked, *self.tagger(marked), strict=True):
+                size = len(marked_text.ids)
+                spans = tagged_spans(text, marked_text.starts, named[:size].argmax(-1).tolist())
+                at = {start: row for row, start in enumerate(marked_text.starts)}
                 of = {span: roles[at[span[0]]].log_softmax(-1) for span in spans if span[0] in at}
                 self.tagged[text] = Tagged(spans, of, KINDS[int(kind.argmax())])
         return [self.tagged[text] for text in texts]
 
     def names(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Where each of these has names."""
-        return [one.spans for one in self.tag(texts)]
+        return [tagged.spans for tagged in self.tag(texts)]
 
     @torch.inference_mode()
     def read(self, texts: Sequence[str], names: Sequence[Sequence[NameSpan]]) -> list[ReadStatement]:
@@ -121,8 +121,8 @@ class StatementReader:
         self.tag([*new])
         for part in self._batches(new):
             marked = self.marker([(text, _numbered(new[text])) for text in part])
-            for text, said in zip(part, self.model.read(marked), strict=True):
-                self.kept[text, new[text]] = _as_read(text, new[text], said, self.tagged[text])
+            for text, encoded in zip(part, self.model.read(marked), strict=True):
+                self.kept[text, new[text]] = _as_read(text, new[text], encoded, self.tagged[text])
         return [self.kept[key] for key in keys]
 
     def _batches(self, texts: Set[str] | Mapping[str, object]) -> list[list[str]]:
@@ -136,10 +136,10 @@ class StatementReader:
         tags, intents = self.cutter(marked)
         before = (intents.argmax(-1) == INTENTS.index("before")).tolist()
         cut: list[tuple[int, float, list[Marked]]] = []
-        for row, (one, tag) in enumerate(zip(marked, tags, strict=True)):
-            found = cuts(tag[: len(one.ids)], one, DOUBT, CUTS)
-            total = float(np.logaddexp.reduce([likely for likely, _ in found]))
-            cut += [(row, likely - total, one.hops(tag)) for likely, tag in found]
+        for row, (marked_question, tag) in enumerate(zip(marked, tags, strict=True)):
+            likely_cuts = cuts(tag[: len(marked_question.ids)], marked_question, DOUBT, CUTS)
+            total = float(np.logaddexp.reduce([likely for likely, _ in likely_cuts]))
+            cut += [(row, likely - total, marked_question.hops(tag)) for likely, tag in likely_cuts]
         each = list(dict.fromkeys(hop for *_, hops in cut for hop in hops))
         read = dict(zip(each, zip(*self.model.ask(each), strict=True), strict=True))
         return [
@@ -153,13 +153,13 @@ def _numbered(names: Sequence[NameSpan], first: str = "") -> list[tuple[int, int
     return [(span.start, span.end, order[span.key]) for span in names]
 
 
-def _as_read(text: str, names: Sequence[NameSpan], said: EncodedStatement, tagged: Tagged) -> ReadStatement:
+def _as_read(text: str, names: Sequence[NameSpan], encoded: EncodedStatement, tagged: Tagged) -> ReadStatement:
     words = {span.key: text[span.start : span.end] for span in reversed(names)}
-    keys = list(dict.fromkeys(span.key for span in names))[: len(said.numbers)]  # further ones stand behind what was read
+    keys = list(dict.fromkeys(span.key for span in names))[: len(encoded.numbers)]  # further ones stand behind what was read
     likely = {span.key: tagged.roles[span.start, span.end] for span in reversed(names) if (span.start, span.end) in tagged.roles}
     roles = {key: ROLES[int(likely[key].argmax())] if key in likely else "party" for key in keys}
     stands = (
         torch.stack([likely[key][STANDING].logsumexp(0) if key in likely else torch.zeros(()) for key in keys]) if keys else torch.zeros(0)
     )
     standing = (stands[:, None] + stands[None]).clamp(min=LEAST)
-    return ReadStatement({key: words[key] for key in keys}, said.leads(), standing, said.words, tagged.kind, roles)
+    return ReadStatement({key: words[key] for key in keys}, encoded.leads(), standing, encoded.words, tagged.kind, roles)

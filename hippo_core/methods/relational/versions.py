@@ -27,48 +27,48 @@ def current_first(question: str, ranking: Sequence[Trace], count: int, device: s
         count: how many of the best are exchanged for what replaced them.
 
     Returns:
-        The places of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
+        The indices of the ranking in their new order, and the replaced traces. LabError where MiniLM or what was fitted of it is missing.
     """
     among = range(min(AMONG, len(ranking)))
-    best = _versions([ranking[place].text for place in among], count)
+    best = _versions([ranking[index].text for index in among], count)
     if not best:
         return list(range(len(ranking))), ()
-    best.sort(key=lambda place: (ranking[place].time, ranking[place].id))
-    texts = [ranking[place].text for place in best]
+    best.sort(key=lambda index: (ranking[index].time, ranking[index].id))
+    texts = [ranking[index].text for index in best]
     search = PathSearch(fitted_reader(device), texts)
     asked = search.asked(question)
-    former = any(one.before for one, _ in asked[:1])
+    former = any(asked_hop.before for asked_hop, _ in asked[:1])
     first: list[int] = []
     replaced: list[int] = []
-    for place in among:
+    for index in among:
         if len(first) == count:
             break
-        if place in first or place in replaced:
+        if index in first or index in replaced:
             continue
-        now, lost = place, dict[int, None]()
-        if place in best:
-            number = best.index(place)
+        now, lost = index, dict[int, None]()
+        if index in best:
+            number = best.index(index)
             number, older = (number, ()) if former else _by_words(question, texts, number)
             number, read = search.standing(asked, number)
             now, lost = best[number], dict.fromkeys((*older, *read))
         first += [now] if now not in first else []
         replaced += [best[number] for number in lost if best[number] not in (*first, *replaced)]
-    others = [place for place in among if place not in first and place not in replaced]
-    return [*first, *others, *replaced, *range(len(among), len(ranking))], tuple(ranking[place] for place in replaced)
+    others = [index for index in among if index not in first and index not in replaced]
+    return [*first, *others, *replaced, *range(len(among), len(ranking))], tuple(ranking[index] for index in replaced)
 
 
 def _by_words(question: str, texts: Sequence[str], number: int) -> tuple[int, tuple[int, ...]]:
     """The last statement that looks as if it replaced this one, and those in between; texts in order of telling."""
     cue, fact = frozenset(grams(question)), frozenset(grams(texts[number]))
-    later = [place for place in range(number + 1, len(texts)) if supersedes(cue, fact, frozenset(grams(texts[place]))) >= LIKE]
+    later = [index for index in range(number + 1, len(texts)) if supersedes(cue, fact, frozenset(grams(texts[index]))) >= LIKE]
     return (later[-1], (number, *later[:-1])) if later else (number, ())
 
 
 def _versions(texts: Sequence[str], count: int) -> list[int]:
-    """The places of statements that may be versions of one of the first `count`, and of these; none where there are no others."""
-    told = {place: set(words(text)) for place, text in enumerate(texts) if len(sentences(text)) == 1}
-    met = Counter(word for own in told.values() for word in own)
-    own = {place: {word for word in said if met[word] <= max(2, len(told) / 2)} for place, said in told.items()}
+    """The indices of statements that may be versions of one of the first `count`, and of these; none where there are no others."""
+    words_of = {index: set(words(text)) for index, text in enumerate(texts) if len(sentences(text)) == 1}
+    counts = Counter(word for own in words_of.values() for word in own)
+    own = {index: {word for word in own_words if counts[word] <= max(2, len(words_of) / 2)} for index, own_words in words_of.items()}
     pairs = [(a, b) for a in list(own)[:count] for b in own if a != b]
-    alike = [(a, b) for a, b in pairs if len(own[a] & own[b]) >= max(1, SHARED * min(len(own[a]), len(own[b])))]
-    return sorted({place for pair in alike for place in pair})
+    similar = [(a, b) for a, b in pairs if len(own[a] & own[b]) >= max(1, SHARED * min(len(own[a]), len(own[b])))]
+    return sorted({index for pair in similar for index in pair})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
 from hippo_core.methods.rag.rankers import likest
-from hippo_core.methods.spatial.policy import HabitsCodec
+from hippo_core.methods.spatial.policy import MacroPolicyCodec
 from hippo_core.methods.spatial.settings import SmpdSettings
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hippo_core.store import TraceStore
     from hippo_core.store.trace import Decision
 
-HABITS = HabitsCodec()
+MACRO_POLICIES = MacroPolicyCodec()
 TRIP = ("steps", "decisions", "macro_steps")  # of a way that is asked for, as it is gone: moves and decisions, decisions, moves in macros
 GATE = ("edges_per_1k", "gate_inserted", "gate_aggregated", "gate_blocked", "gate_dropped")
 
@@ -42,8 +42,8 @@ class Smpd(Memory):
     replay_settings = ("replay", "spatial.path_integration", "spatial.particles", "spatial.keep", "spatial.gate", "spatial.reading")
 
     @property
-    def codec(self) -> HabitsCodec:
-        return HABITS
+    def codec(self) -> MacroPolicyCodec:
+        return MACRO_POLICIES
 
     @property
     def replay_cycles(self) -> int:
@@ -54,12 +54,12 @@ class Smpd(Memory):
         return super().writes and self.settings.traces == "spatial"
 
     def entangles(self, decisions: "Sequence[Decision]") -> bool:
-        """Habits are learnt from all routes together."""
+        """The policy is learnt from all routes."""
         return True
 
     def replay(self, world: str, store: "TraceStore") -> Iterator[dict[str, object]]:
-        """Replay the routes that were told, on the map as it is now, and learn macros from those that succeed, which `recalled` says. No
-        question is seen."""
+        """Replay the stated routes on the current map, and learn macros from those that succeed, which `recalled` says. No question is
+        seen."""
         from hippo_core.methods.spatial.answers import MapAnswerer
         from hippo_core.methods.spatial.macros import Trajectory, replayed
         from hippo_core.methods.spatial.policy import learn
@@ -68,23 +68,23 @@ class Smpd(Memory):
         for cycle in range(1, self.replay_cycles + 1):
             traces = store.traces(world)
             atlas = MapAnswerer([trace.text for trace in traces], self.settings.spatial, reader=self._reader())
-            told = [(number, one) for number, one in atlas.told if isinstance(one, Route)]
-            drawn = told[max(0, len(told) - most) :] if (most := self.settings.replay.max_items) is not None else told
+            routes = [(number, trajectory) for number, trajectory in atlas.observations if isinstance(trajectory, Route)]
+            drawn = routes[max(0, len(routes) - most) :] if (most := self.settings.replay.max_items) is not None else routes
             rehearsed = list[tuple[Trace, Trajectory, float]]()
             for number, route in drawn:
                 begin = time.perf_counter()
-                if one := replayed(route, atlas.planner):
-                    rehearsed.append((traces[number], one, (time.perf_counter() - begin) * 1e3))
+                if trajectory := replayed(route, atlas.planner):
+                    rehearsed.append((traces[number], trajectory, (time.perf_counter() - begin) * 1e3))
             if not rehearsed:
                 return
-            habits = learn([one for _, one, _ in rehearsed])
-            kept = {trace.id: None for trace in traces if trace.payload} | {rehearsed[-1][0].id: habits}
+            policy = learn([trajectory for _, trajectory, _ in rehearsed])
+            kept = {trace.id: None for trace in traces if trace.payload} | {rehearsed[-1][0].id: policy}
             with store.maintenance("replay"):
-                store.use([trace.id for trace, one, _ in rehearsed if one.leads])
+                store.use([trace.id for trace, trajectory, _ in rehearsed if trajectory.leads])
                 store.update_payloads(kept)
-            for trace, one, ms in rehearsed:
+            for trace, trajectory, ms in rehearsed:
                 same = {"salience_before": trace.salience, "salience_after": trace.salience, "merged": 0.0, "ms": ms}
-                yield {"cycle": cycle, "world": world, "trace_id": trace.id, "cue": trace.text, "recalled": float(one.leads), **same}
+                yield {"cycle": cycle, "world": world, "trace_id": trace.id, "cue": trace.text, "recalled": float(trajectory.leads), **same}
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":
@@ -99,49 +99,49 @@ class Smpd(Memory):
                 atlases[query.taught] = self.atlas(passages)
             atlas = atlases[query.taught]
             planning = time.perf_counter()
-            said = atlas.say(query.text)
+            reply = atlas.answer(query.text)
             plan_ms = (time.perf_counter() - planning) * 1e3
-            found = [passages[number] for number in said.told] if said else []
+            statements = [passages[number] for number in reply.statements] if reply else []
             order = ranker.order(index, query).positions if query.taught else ()
             others = [passages[position] for position in order]
             return Retrieved(
-                tuple(found) if said else in_order(others[: self.settings.k]),
-                tuple({trace.id: trace for trace in (*found, *others)}.values()),
+                tuple(statements) if reply else in_order(others[: self.settings.k]),
+                tuple({trace.id: trace for trace in (*statements, *others)}.values()),
                 recall_ms=(time.perf_counter() - begin) * 1e3,
-                confidence=_confidence(atlas, query.text, said),
+                confidence=_confidence(atlas, query.text, reply),
                 columns={
-                    "planned_steps": float(len(said.way.words)) if said and said.way else 0.0,
+                    "planned_steps": float(len(reply.route.words)) if reply and reply.route else 0.0,
                     "places": float(len(atlas.map.steps)),
                     "links": float(len(atlas.map.links)),
                     "plan_ms": plan_ms,
-                    **_gone(said),
+                    **_trip_columns(reply),
                     **_gated(atlas),
                 },
-                restated=self._restated(said, query.text),
-                answer=said.answer if said else "",
-                rephrased=said.question if said and self.settings.spatial.wording == "route" else "",
+                restated=self._restated(reply, query.text),
+                answer=reply.answer if reply else "",
+                rephrased=reply.question if reply and self.settings.spatial.wording == "route" else "",
             )
 
         return retrieve
 
-    def _restated(self, said: "MapAnswer | None", question: str) -> str:
-        if said is None or not said.answer:
+    def _restated(self, reply: "MapAnswer | None", question: str) -> str:
+        if reply is None or not reply.answer:
             return ""
-        return said.sentence if self.settings.spatial.wording == "route" else f"{question.rstrip(' ?.')}: {said.answer}."
+        return reply.sentence if self.settings.spatial.wording == "route" else f"{question.rstrip(' ?.')}: {reply.answer}."
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The remembered map, with the way that answers a question."""
         from hippo_core.methods.spatial.pictures import drawn
 
         atlas = self.atlas(traces)
-        return [drawn(atlas, atlas.say(question))] if self.settings.traces == "spatial" and atlas.map.links else ()
+        return [drawn(atlas, atlas.answer(question))] if self.settings.traces == "spatial" and atlas.map.links else ()
 
     def atlas(self, traces: Sequence[Trace]) -> "MapAnswerer":
-        """The map of these traces, with the habits that the last sleep made of them."""
+        """The map of these traces, with the policy that the last sleep learnt."""
         from hippo_core.methods.spatial.answers import MapAnswerer
 
-        habits = next((trace.payload for trace in reversed(traces) if trace.payload), None)
-        return MapAnswerer([trace.text for trace in traces], self.settings.spatial, habits, self._reader())
+        policy = next((trace.payload for trace in reversed(traces) if trace.payload), None)
+        return MapAnswerer([trace.text for trace in traces], self.settings.spatial, policy, self._reader())
 
     def _reader(self) -> "PlaceReader | None":
         """The fitted reader, where the encoder is MiniLM."""
@@ -151,16 +151,16 @@ class Smpd(Memory):
         return fitted_places(str(self.lm.device) if self.lm else "cpu") if learned else None
 
 
-def _confidence(atlas: "MapAnswerer", question: str, said: "MapAnswer | None") -> float | None:
-    """1 where the map has an answer, 0 where it is asked for what it does not hold, None where it is not asked, or statements may tell."""
-    if said and (said.answer or said.question):
+def _confidence(atlas: "MapAnswerer", question: str, reply: "MapAnswer | None") -> float | None:
+    """1 where the map has an answer, 0 where it lacks what is asked, None where it is not asked, or statements may answer."""
+    if reply and (reply.answer or reply.question):
         return 1.0
-    return 0.0 if atlas.lacks(question, said) else None
+    return 0.0 if atlas.lacks(question, reply) else None
 
 
-def _gone(said: "MapAnswer | None") -> dict[str, float]:
-    """The columns of a way as it is gone."""
-    trip = said.trip if said else None
+def _trip_columns(reply: "MapAnswer | None") -> dict[str, float]:
+    """The columns of a trip."""
+    trip = reply.trip if reply else None
     return dict(zip(TRIP, map(float, (trip.steps, trip.decisions, trip.macro_moves)), strict=True)) if trip else {}
 
 
@@ -168,4 +168,4 @@ def _gated(atlas: "MapAnswerer") -> dict[str, float]:
     """The columns of the gate: edges that the map holds for 1,000 observations, and how often it decided how."""
     edges = atlas.map.edges
     counts = (edges.decisions[action] for action in ("insert", "aggregate", "block", "drop"))
-    return dict(zip(GATE, (1e3 * len(edges.held) / max(1, len(atlas.told)), *map(float, counts)), strict=True))
+    return dict(zip(GATE, (1e3 * len(edges.stored) / max(1, len(atlas.observations)), *map(float, counts)), strict=True))

@@ -1,4 +1,4 @@
-"""What a map says to a question: in a sentence, with the statements that it rests on."""
+"""What a map answers: a sentence, with the statements that it rests on."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import LocalisedWalk, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
 from hippo_core.methods.spatial.names import is_plain, mark, place_names
-from hippo_core.methods.spatial.place_map import PlaceMap, ToldMap, beside, build_map, labelled_map
+from hippo_core.methods.spatial.place_map import LinkMap, PlaceMap, beside, build_map, labelled_map
 from hippo_core.methods.spatial.planner import PlannedRoute, Planner
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, VisitStatement, Walk, read
 from hippo_core.methods.spatial.settings import SpatialSection
@@ -28,23 +28,23 @@ LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b"
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was put), the answer in
-    it, if it is known, the numbers of the statements that they rest on, the way, if it is of one, and how that is gone."""
+    """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was asked), the answer in
+    it, if known, the numbers of the statements behind it, the route, if it is one, and its cost in decisions."""
 
     sentence: str
     question: str
     answer: str
-    told: tuple[int, ...]
-    way: PlannedRoute | None = None
+    statements: tuple[int, ...]
+    route: PlannedRoute | None = None
     trip: Trip | None = None
 
 
 class MapAnswerer:
-    """The map of what was told, and what it says.
+    """The map of a world's statements, and its answers.
 
     Args:
         texts: the statements of one world, in order of telling; those that tell nothing of places are passed over.
-        habits: what a sleep made of its routes; None: nothing.
+        policy: the macros that a sleep learnt from its routes; None: none.
         reader: the fitted one; None: patterns read.
     """
 
@@ -52,50 +52,56 @@ class MapAnswerer:
         self,
         texts: Sequence[str],
         settings: SpatialSection | None = None,
-        habits: "MacroPolicy | None" = None,
+        policy: "MacroPolicy | None" = None,
         reader: "PlaceReader | None" = None,
     ) -> None:
         self.settings = settings or SpatialSection()
-        self.habits = habits if self.settings.macros else None
+        self.policy = policy if self.settings.macros else None
         self.reader = reader
         self.texts = list(texts)
         self.map = PlaceMap()
         self._build()
 
     def write(self, text: str) -> Observation | None:
-        """One more statement; what is read from it. A link or a barrier between known places changes these places alone; all else is
-        mapped anew."""
+        """Add a statement; returns what is read from it. A link or a barrier between known places changes these places alone; for all else
+        the map is built again."""
         self.texts.append(text)
-        one = next(reversed(self._read()[-1]), None)
-        places = {one.origin, one.goal} if isinstance(one, Link) else {one.place} if isinstance(one, Barrier) else set()
-        if one and isinstance(self.map, ToldMap) and places and places <= self.map.labels.keys():
-            self.planner.update(*self.map.hear(len(self.texts) - 1, one))
-            return one
+        observation = next(reversed(self._read()[-1]), None)
+        ends = (
+            {observation.origin, observation.goal}
+            if isinstance(observation, Link)
+            else {observation.place}
+            if isinstance(observation, Barrier)
+            else set()
+        )
+        if observation and isinstance(self.map, LinkMap) and ends and ends <= self.map.labels.keys():
+            self.planner.update(*self.map.observe(len(self.texts) - 1, observation))
+            return observation
         self._build()
-        return next((one for number, one in self.told if number == len(self.texts) - 1), None)
+        return next((observation for number, observation in self.observations if number == len(self.texts) - 1), None)
 
     def price(self, a: str, b: str, cost: float) -> None:
-        """Say what the steps between two places of a told map cost, both ways. LabError where that is below 0, infinite or no number."""
+        """Set the cost of the steps between two places, both ways. LabError where it is below 0, infinite or no number."""
         for ends in ((a, b), (b, a)):
             self.map.price(*ends, cost)
         self.planner.update(a, b)
 
     def _build(self) -> None:
         plain = [text for text in self.texts if is_plain(text)]
-        found = self.reader.names(plain) if plain and self.reader else None
-        self.names = found.names if found else place_names(plain)
-        self.places = found.places if found else None  # the nouns of all places; None: each noun behind "the" may be one
-        self.told = told = [(number, one) for number, said in enumerate(self._read()) for one in said]
-        self.routes = {one.name: (number, one) for number, one in told if isinstance(one, Route)}
+        tagged = self.reader.names(plain) if plain and self.reader else None
+        self.names = tagged.names if tagged else place_names(plain)
+        self.places = tagged.places if tagged else None  # the nouns of all places; None: each noun behind "the" may be one
+        self.observations = observations = [(number, observation) for number, read in enumerate(self._read()) for observation in read]
+        self.routes = {observation.name: (number, observation) for number, observation in observations if isinstance(observation, Route)}
         self.there: dict[str, list[tuple[int, str]]] = {}
         self.walks: dict[str, list[tuple[int, Walk]]] = {}
-        for number, one in told:
-            if isinstance(one, There):
-                self.there.setdefault(one.place, []).append((number, one.thing))
-            elif isinstance(one, Walk):
-                self.walks.setdefault(one.who, []).append((number, one))
+        for number, observation in observations:
+            if isinstance(observation, There):
+                self.there.setdefault(observation.place, []).append((number, observation.thing))
+            elif isinstance(observation, Walk):
+                self.walks.setdefault(observation.who, []).append((number, observation))
         self.landmarks = dict(self._landmarks())
-        costs, self.map = self.map.costs, self._map(told)
+        costs, self.map = self.map.costs, self._map(observations)
         self.map.costs = costs
         self.planner = Planner(self.map)
 
@@ -104,66 +110,70 @@ class MapAnswerer:
         from hippo_core.methods.spatial.learned import read_world
 
         texts = [mark(text, self.names) for text in self.texts]
-        found = [read(text) for text in texts]
-        return read_world(texts, found, self.reader, self.places) if self.reader else [[one] if one is not None else [] for one in found]
+        patterns = [read(text) for text in texts]
+        return (
+            read_world(texts, patterns, self.reader, self.places)
+            if self.reader
+            else [[observation] if observation is not None else [] for observation in patterns]
+        )
 
-    def _map(self, told: Sequence[tuple[int, Observation]]) -> PlaceMap:
-        self.visits = visits = [(number, one) for number, one in told if isinstance(one, VisitStatement)]
-        self.walked: LocalisedWalk | None = None  # of an explorer, if its place is filtered
+    def _map(self, observations: Sequence[tuple[int, Observation]]) -> PlaceMap:
+        self.visits = visits = [(number, observation) for number, observation in observations if isinstance(observation, VisitStatement)]
+        self.localised: LocalisedWalk | None = None  # of an explorer, if its place is filtered
         if not visits:
-            return build_map(told, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
+            return build_map(observations, Edges(self.settings.keep))  # who tells a map knows it: nothing is weighed
         edges = Edges(self.settings.keep, self.settings.gate)
         if not self.settings.path_integration:
             return labelled_map(visits, edges)
-        self.walked = localise([visit for _, visit in visits], self.settings.particles)
-        return explored_map(visits, self.walked, edges)
+        self.localised = localise([visit for _, visit in visits], self.settings.particles)
+        return explored_map(visits, self.localised, edges)
 
     def called(self, place: str) -> str:
-        """The name of a place, as it was told."""
+        """The name of a place, as the statements have it."""
         label = self.map.labels[place]
         return self.names.get(label, label)
 
-    def way(self, start: str, goal: str) -> MapAnswer | None:
-        """A way between the places of two labels; None where one is not known, or has no way that could be said."""
+    def route(self, start: str, goal: str) -> MapAnswer | None:
+        """A route between the places of two labels; None where one is not known, or no route can be expressed."""
         origin, end = self.map.find(start), self.map.find(goal)
-        return self._way(MapQuery("way", PlaceRef(start), PlaceRef(goal)), origin, end) if origin and end else None
+        return self._route(MapQuery("way", PlaceRef(start), PlaceRef(goal)), origin, end) if origin and end else None
 
     def _landmarks(self) -> Iterator[tuple[str, tuple[str, int]]]:
-        """What has a name and is told to be at a place, no place itself: its name, the place, and the number of the statement."""
+        """Named things at places, no places themselves: the name, the place, and the number of the statement."""
         for number, text in enumerate(self.texts):
             if (hit := LANDMARK.search(text)) and read(text) is None:
                 there = read(text.replace(hit[0], "it"))
                 if isinstance(there, There):
                     yield hit["name"], (there.place, number)
 
-    def say(self, question: str) -> MapAnswer | None:
-        """What the map says to a question; None where it does not ask of the map, or the map does not know. What is at a place stands for
-        that."""
+    def answer(self, question: str) -> MapAnswer | None:
+        """The map's answer to a question; None where the question is not about the map, or the map does not know. A thing at a place stands
+        for the place."""
         for name, (place, number) in self.landmarks.items():
             if (plain := re.sub(rf"\b[Tt]he {re.escape(name)}(?!\w)", f"the {place}", question)) != question:
-                said = self._say(plain)
-                return replace(said, told=(*said.told, number)) if said else None
-        return self._say(question)
+                reply = self._answer(plain)
+                return replace(reply, statements=(*reply.statements, number)) if reply else None
+        return self._answer(question)
 
-    def lacks(self, question: str, said: MapAnswer | None) -> bool:
-        """Whether a question, to which the map says this, asks what it does not hold: a way, a side, a walk, what is at a place, or where
-        somebody is of whom nothing was told. Where no link was told there is no map to ask."""
+    def lacks(self, question: str, reply: MapAnswer | None) -> bool:
+        """Whether a question, given the map's reply, asks for what the map lacks: a route, a direction, a walk, a thing at a place, or
+        where an unknown person is. Without any link there is no map to ask."""
         plain = mark(question, self.names)
         wanted = asked(plain, self.walks.keys(), self.routes.keys())
-        if wanted is None or not self.map.links or (said and said.answer):
+        if wanted is None or not self.map.links or (reply and reply.answer):
             return False
         if wanted.kind == "there" and not wanted.thing:
             return any(not any(name.key in text.casefold() for text in self.texts) for name in mentions(plain))
-        return said is None and (wanted.kind != "there" or self._place(wanted.start) is not None)
+        return reply is None and (wanted.kind != "there" or self._place(wanted.start) is not None)
 
-    def _say(self, question: str) -> MapAnswer | None:
+    def _answer(self, question: str) -> MapAnswer | None:
         wanted = self.asked(question)
         if wanted is None:
             return None
         if wanted.kind == "route":
-            number, told = self.routes[wanted.start.label]
-            trip = of_route(len(told.steps), self.habits is not None and told.name in self.habits.routes)
-            return MapAnswer("", f"How does the {told.name} go from the {told.origin}?" if told.origin else "", "", (number,), trip=trip)
+            number, route = self.routes[wanted.start.label]
+            trip = of_route(len(route.steps), self.policy is not None and route.name in self.policy.routes)
+            return MapAnswer("", f"How does the {route.name} go from the {route.origin}?" if route.origin else "", "", (number,), trip=trip)
         if wanted.kind == "there":
             return self._there(wanted)
         if wanted.kind == "where":
@@ -177,7 +187,7 @@ class MapAnswerer:
         other = self._place(wanted.other) if wanted.other else None
         if wanted.kind == "nearer":
             return self._nearer(start, goal, other) if goal and other else None
-        return self._way(wanted, start, goal) if goal else None
+        return self._route(wanted, start, goal) if goal else None
 
     def asked(self, question: str) -> MapQuery | None:
         """What a question asks of this map; None where it asks nothing of one."""
@@ -193,88 +203,90 @@ class MapAnswerer:
         return likely_question(plain, set(self.map.labels.values()), self.walks.keys(), self.reader, known)
 
     def _is_known(self, wanted: MapQuery) -> bool:
-        """Whether both places of a question are on the map and, where it asks by what one gets there, that was told."""
+        """Whether both places of a question are on the map, and where it asks what the link leads over, that too."""
         ends = [self._place(place) for place in (wanted.start, wanted.goal) if place]
         link = self.map.links.get(frozenset(end for end in ends if end))
         return None not in ends and (wanted.kind != "by" or bool(link and link.by))
 
     def _there(self, wanted: MapQuery) -> MapAnswer | None:
-        """What was told of a place: the thing that is there, where that is asked for and it alone was told of; else the statements."""
-        label, told = wanted.start.label, self.there.get(wanted.start.label, ())
-        numbers = tuple(number for number, _ in told)
-        if not wanted.thing or len(told) != 1 or not told[0][1]:
+        """The thing at a place, where the question asks for it and the map has one alone; else the statements about the place."""
+        label, observed = wanted.start.label, self.there.get(wanted.start.label, ())
+        numbers = tuple(number for number, _ in observed)
+        if not wanted.thing or len(observed) != 1 or not observed[0][1]:
             return MapAnswer("", "", "", numbers) if numbers else None
-        thing, name = told[0][1], self.names.get(label, label)
+        thing, name = observed[0][1], self.names.get(label, label)
         return MapAnswer(f"The {name} holds {thing}.", f"What does the {name} hold?", thing.split()[1], numbers)
 
     def _place(self, place: PlaceRef) -> str | None:
         return self.map.find(place.label, place.next_to)
 
-    def _way(self, wanted: MapQuery, origin: str, end: str) -> MapAnswer | None:
-        planned = plan(self.planner, origin, end, self.habits if wanted.kind == "way" else None)
-        way, trip = planned or (None, None)
-        labels = [self.called(place) for place in (way.places if way else (origin, end))]
+    def _route(self, wanted: MapQuery, origin: str, end: str) -> MapAnswer | None:
+        planned = plan(self.planner, origin, end, self.policy if wanted.kind == "way" else None)
+        route, trip = planned or (None, None)
+        labels = [self.called(place) for place in (route.places if route else (origin, end))]
         start, goal = labels[0], labels[-1]
-        if way is None and not self.map.ever_joined(origin, end):
+        if route is None and not self.map.ever_joined(origin, end):
             return None
-        if wanted.kind == "reach" and way is None:
-            return MapAnswer(f"No way leads from the {start} to the {goal}.", "", "no", self._statements_of_places(origin, end))
-        if way is None:  # what bars it was told of the places, if it was
-            return MapAnswer(*route(goal, start, NO_PATH[0]), NO_PATH[0], self._statements_of_places(origin, end))
-        told = self._statements_of(way) or tuple(self.map.told[origin][-1:])
+        if wanted.kind == "reach" and route is None:
+            return MapAnswer(f"No way leads from the {start} to the {goal}.", "", "no", self._latest_statements(origin, end))
+        if route is None:  # the latest statements about the places may say what bars it
+            return MapAnswer(*route_sentence(goal, start, NO_PATH[0]), NO_PATH[0], self._latest_statements(origin, end))
+        statements = self._statements_of(route) or tuple(self.map.statements[origin][-1:])
         if wanted.kind == "reach":
-            return MapAnswer(f"A way leads from the {start} to the {goal}.", "", "yes", told, way, trip)
+            return MapAnswer(f"A way leads from the {start} to the {goal}.", "", "yes", statements, route, trip)
         if wanted.kind == "next":
-            if not way.words:
+            if not route.words:
                 return None
-            return MapAnswer(f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], told, way, trip)
+            return MapAnswer(
+                f"On the way from the {start} to the {goal} the {labels[1]} comes first.", "", labels[1], statements, route, trip
+            )
         in_places = wanted.in_places or not self.map.is_grid
         if wanted.kind == "count":
-            spoken = NUMBERS[len(way.words)] if len(way.words) < len(NUMBERS) else str(len(way.words))
+            spoken = NUMBERS[len(route.words)] if len(route.words) < len(NUMBERS) else str(len(route.words))
         elif wanted.kind == "by":
-            over = self.map.links[frozenset(way.places)].by if len(way.places) == 2 else None
+            over = self.map.links[frozenset(route.places)].by if len(route.places) == 2 else None
             spoken = over.most_common(1)[0][0] if over else ""
         else:
-            spoken = ", ".join(labels[1:] if in_places else way.words) or NO_STEPS
-        return MapAnswer(*route(goal, start, spoken), spoken, told, way, trip) if spoken else None
+            spoken = ", ".join(labels[1:] if in_places else route.words) or NO_STEPS
+        return MapAnswer(*route_sentence(goal, start, spoken), spoken, statements, route, trip) if spoken else None
 
-    def _statements_of_places(self, *places: str) -> tuple[int, ...]:
-        """The numbers of what was told last of these places."""
-        return tuple(dict.fromkeys(number for place in places for number in self.map.told[place][-1:]))
+    def _latest_statements(self, *places: str) -> tuple[int, ...]:
+        """The numbers of the latest statement about each of these places."""
+        return tuple(dict.fromkeys(number for place in places for number in self.map.statements[place][-1:]))
 
-    def _statements_of(self, way: PlannedRoute) -> tuple[int, ...]:
-        """The numbers of what was told last of the links of a way."""
-        return tuple(dict.fromkeys(self.map.links[frozenset(pair)].told[-1] for pair in pairwise(way.places)))
+    def _statements_of(self, route: PlannedRoute) -> tuple[int, ...]:
+        """The numbers of the latest statement about each link of a route."""
+        return tuple(dict.fromkeys(self.map.links[frozenset(pair)].statements[-1] for pair in pairwise(route.places)))
 
-    def _nearer(self, start: str, one: str, other: str) -> MapAnswer | None:
-        """Which of two places has the shorter way from a start; None where neither has."""
-        ways = [self.planner.way(start, goal) for goal in (one, other)]
-        steps = [len(way.words) if way else math.inf for way in ways]
+    def _nearer(self, start: str, first: str, second: str) -> MapAnswer | None:
+        """Which of two places has the shorter route from a start; None where neither has."""
+        routes = [self.planner.route(start, goal) for goal in (first, second)]
+        steps = [len(route.words) if route else math.inf for route in routes]
         if steps[0] == steps[1]:
             return None
-        goal = one if steps[0] < steps[1] else other
-        told = tuple(dict.fromkeys(number for way in ways if way for number in self._statements_of(way)))
-        return MapAnswer(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), told)
+        goal = first if steps[0] < steps[1] else second
+        statements = tuple(dict.fromkeys(number for route in routes if route for number in self._statements_of(route)))
+        return MapAnswer(f"From the {self.called(start)} the {self.called(goal)} is nearer.", "", self.called(goal), statements)
 
     def _around(self, wanted: MapQuery, place: str) -> MapAnswer | None:
         near, label = self.map.steps[place], self.map.labels[place]
         if wanted.kind == "exits":
             spoken = ", ".join(word for word in MOVES if word in near)
-            return MapAnswer(*route(label, label, spoken), spoken, tuple(self.map.told[place][-1:])) if spoken else None
+            return MapAnswer(*route_sentence(label, label, spoken), spoken, tuple(self.map.statements[place][-1:])) if spoken else None
         label = self.called(place)
         if wanted.word not in near or not (other := self.map.labels[near[wanted.word]]):
             return None
-        told = tuple(self.map.links[frozenset((place, near[wanted.word]))].told[-1:])
+        statements = tuple(self.map.links[frozenset((place, near[wanted.word]))].statements[-1:])
         sentence = f"The {label} has a {other} in the {wanted.word}."
-        return MapAnswer(sentence, f"What does the {label} have in the {wanted.word}?", other, told)
+        return MapAnswer(sentence, f"What does the {label} have in the {wanted.word}?", other, statements)
 
     def _where(self, wanted: MapQuery) -> MapAnswer | None:
         """Where a walker is: the steps summed, put right by the links that are known."""
         walk, cells = self.walks[wanted.who], self.map.cells
         here: str | None = None
-        told: list[int] = []
+        statements: list[int] = []
         for number, step in walk:
-            told.append(number)
+            statements.append(number)
             if step.place:
                 here = self.map.find(step.place)
             elif here is not None:
@@ -283,14 +295,14 @@ class MapAnswerer:
                     cell = beside(cells[here], step.word)
                     near = next((place for place, at in cells.items() if at == cell), None)
                 if near and (link := self.map.links.get(frozenset((here, near)))):
-                    told.append(link.told[-1])
+                    statements.append(link.statements[-1])
                 here = near
         if here is None:
             return None
         label = self.map.labels[here]
-        return MapAnswer(f"{wanted.who} is at the {label} now.", "", label, tuple(dict.fromkeys(told)))
+        return MapAnswer(f"{wanted.who} is at the {label} now.", "", label, tuple(dict.fromkeys(statements)))
 
 
-def route(name: str, start: str, spoken: str) -> tuple[str, str]:
-    """A sentence in the wording of a told route, and its question."""
+def route_sentence(name: str, start: str, spoken: str) -> tuple[str, str]:
+    """A sentence in the wording of a stated route, and its question."""
     return f"The {name} walk goes from the {start}: {spoken}.", f"How does the {name} walk go from the {start}?"

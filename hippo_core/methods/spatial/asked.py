@@ -15,15 +15,15 @@ Kind = Literal["way", "count", "by", "next", "nearer", "reach", "neighbor", "exi
 PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?P<next> next to the (?P<near>[^\W\d_]+))?")
 COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
 BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
-WAY = re.compile(
+ROUTE_WORDS = re.compile(
     r"\b(?:ways?|routes?|paths?|directions?|turns?|places|"
     r"place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
     re.IGNORECASE,
 )
-SIDES = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
+EXIT_WORDS = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
 WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
 THING = re.compile(r"^(?:What (?:is|was|does|did|can|would)|Which thing)\b(?!.* [A-Z])")
-PLACES = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
+PLACE_LISTS = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,8 @@ class PlaceRef:
 
 @dataclass(frozen=True, slots=True)
 class MapQuery:
-    """A question of a map. `start`, `goal`: the places that it names, `other`: another goal; `word`: its direction; `who`: whom it is
-    about; `in_places`: whether the way is wanted as places and not as directions; `thing`: whether a thing is asked for, and nobody is
-    named."""
+    """A question about a map. `start`, `goal`: the places that it names, `other`: another goal; `word`: its direction; `who`: whom it is
+    about; `in_places`: whether it wants the route as places, not directions; `thing`: whether it asks for a thing and names nobody."""
 
     kind: Kind
     start: PlaceRef
@@ -55,8 +54,8 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
     of routes that were told."""
     if route := next((name for name in sorted(routes) if re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)), ""):
         return MapQuery("route", PlaceRef(route))
-    found = [(match["before"] or "", PlaceRef(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
-    named = [(before.lower(), place) for before, place in found if place.label not in GENERIC and place.label not in MOVES]
+    refs = [(match["before"] or "", PlaceRef(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
+    named = [(before.lower(), place) for before, place in refs if place.label not in GENERIC and place.label not in MOVES]
     words = directions(question)
     if set(words) == set(MOVES):  # "North, south, east or west: ..."
         words = []
@@ -69,7 +68,7 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
             return MapQuery("neighbor", start, word=words[0])
         if words:
             return None
-        return MapQuery("exits", start) if SIDES.search(question) else MapQuery("there", start, thing=bool(THING.match(question)))
+        return MapQuery("exits", start) if EXIT_WORDS.search(question) else MapQuery("there", start, thing=bool(THING.match(question)))
     if len(named) != 2 or words:
         return None
     start, goal = (place for _, place in named) if named[0][0] in FROM or named[1][0] not in FROM else (place for _, place in named[::-1])
@@ -77,4 +76,4 @@ def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = fro
         return MapQuery("count", start, goal)
     if BY.search(question):
         return MapQuery("by", start, goal)
-    return MapQuery("way", start, goal, in_places=bool(PLACES.search(question))) if WAY.search(question) else None
+    return MapQuery("way", start, goal, in_places=bool(PLACE_LISTS.search(question))) if ROUTE_WORDS.search(question) else None

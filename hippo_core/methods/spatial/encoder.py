@@ -50,7 +50,7 @@ class PlaceEncoder(StatementEncoder):
     def name(self, texts: Sequence[Marked]) -> list[Tensor]:
         """Of texts whose names are not marked, logits of `NAMED` for each piece [T, N]: whether it is of a place."""
         states, _, _ = self.states(texts)
-        return [self.named(own[: len(one.ids)]) for own, one in zip(states, texts, strict=True)]
+        return [self.named(own[: len(text.ids)]) for own, text in zip(states, texts, strict=True)]
 
     def forward(self, texts: Sequence[Marked], turns: Sequence[Sequence[int]]) -> list[PlacesRead]:
         """Read texts; `turns`: of each the places of its directions, as indices of its pieces."""

@@ -19,34 +19,34 @@ from hippo_core.methods.gate_terms import Weighed, hub
 from hippo_core.methods.spatial.settings import BlockSettings
 
 WEIGHTS: Mapping[str, float] = {"repeat": 1.0, "edge": 1.0, "degree": 0.2}
-SIDES = 2  # edges of a place from which on another one is less likely
+USUAL_DEGREE = 2  # edges of a place from which on another one is less likely
 Link = frozenset[str]  # of two places
 
 
 @dataclass
 class LinkEvidence:
-    """What was told of a link: `open` above 0 says that it is there, `weight` how much was told in all; `told`: the numbers of the
-    statements that tell of it; `opened`: how many of them say that it is there; `by`: over what it leads."""
+    """The evidence of a link: `open` above 0 says that it is there, `weight` is that of all statements; `statements`: their numbers;
+    `opened`: how many of them say that it is there; `by`: over what it leads."""
 
     open: float = 0.0
     weight: float = 0.0
-    told: list[int] = field(default_factory=list)
+    statements: list[int] = field(default_factory=list)
     opened: int = 0
     by: Counter[str] = field(default_factory=Counter)
 
-    def hear(self, number: int, is_open: bool, by: str = "", keep: float = 0.5) -> None:
+    def observe(self, number: int, is_open: bool, by: str = "", keep: float = 0.5) -> None:
         """One more statement."""
         self.open, self.weight = keep * self.open + (1.0 if is_open else -1.0), keep * self.weight + 1.0
         self.opened += is_open
-        self.told.append(number)
+        self.statements.append(number)
         if by:
             self.by[by] += 1
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTerms(Weighed):
-    """What is known of a new edge when it is told, each from 0 to 1: `repeat`, 1 / n, told for the n-th time; `edge`, the share of what was
-    told of it that says it is closed, the latest counting most; `degree`, how far the larger of its places is beyond `SIDES` edges."""
+    """What is known of a new edge when it is told, each from 0 to 1: `repeat`, 1 / n, told for the n-th time; `edge`, the share of its
+    evidence that says it is closed, the latest counting most; `degree`, how far the larger of its places exceeds `USUAL_DEGREE` edges."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
     repeat: float
@@ -55,41 +55,41 @@ class LinkTerms(Weighed):
 
 
 class Edges:
-    """The edges of a map, as they are told one by one. Without a gate: all that were ever told to be open. `keep`: how much of what was
-    told of a link counts once it is told again."""
+    """The edges of a map, as they are told one by one. Without a gate: all that were ever told to be open. `keep`: the share of a link's
+    earlier evidence that still counts when it is told again."""
 
     def __init__(self, keep: float = 0.5, gate: BlockSettings | None = None) -> None:
         self.keep, self.gate = keep, gate if gate and gate.enabled else None
         self.evidence: dict[Link, LinkEvidence] = {}
-        self.held: set[Link] = set()
+        self.stored: set[Link] = set()
         self.degrees: Counter[str] = Counter()
         self.decisions: Counter[str] = Counter()  # insert, aggregate, block, and drop, by how often
 
-    def hear(self, link: Link, number: int, is_open: bool, by: str = "") -> None:
+    def observe(self, link: Link, number: int, is_open: bool, by: str = "") -> None:
         """What a statement says of a link."""
         evidence = self.evidence.setdefault(link, LinkEvidence())
-        evidence.hear(number, is_open, by, self.keep)
-        if link in self.held:
+        evidence.observe(number, is_open, by, self.keep)
+        if link in self.stored:
             self.decisions["aggregate"] += 1
             if self.gate and evidence.open <= 0:
                 self._change(link, "drop", -1)
-                self.held.remove(link)
+                self.stored.remove(link)
         elif is_open:
             if self.gate and self.terms(link).passes(self.gate.block_threshold):
                 self.decisions["block"] += 1
             else:
                 self._change(link, "insert", 1)
-                self.held.add(link)
+                self.stored.add(link)
 
     def terms(self, link: Link) -> LinkTerms:
-        """What is known of a link that was told to be open."""
+        """The terms of a link that a statement calls open."""
         evidence = self.evidence[link]
         closed = (evidence.weight - evidence.open) / (2 * evidence.weight)
-        return LinkTerms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), SIDES))
+        return LinkTerms(1 / evidence.opened, closed, hub(max(self.degrees[place] for place in link), USUAL_DEGREE))
 
     def __contains__(self, link: Link) -> bool:
         """Whether one can go there."""
-        return link in self.held and self.evidence[link].open > 0
+        return link in self.stored and self.evidence[link].open > 0
 
     @property
     def open(self) -> dict[Link, LinkEvidence]:

@@ -20,7 +20,7 @@ from hippo_core.methods.spatial.place_map import Cell, PlaceMap, beside
 from hippo_core.methods.spatial.reading import VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
 
-Side = tuple[Cell, str]
+CellSide = tuple[Cell, str]
 MOVE, WRONG_LABEL, CHANGED = 0.06, 0.08, 0.04  # how likely a told direction is wrong, a label is; a side is another than it was last told
 SHARED = 0.02  # how likely a new cell shares a label
 LABELS = 20  # how many labels there are, about
@@ -33,7 +33,7 @@ class Particle:
     score: float = 0.0
     trail: tuple[Cell, ...] = ()
     shown: dict[Cell, Counter[str]] = field(default_factory=dict)
-    open: dict[Side, bool] = field(default_factory=dict)
+    open: dict[CellSide, bool] = field(default_factory=dict)
 
     @property
     def here(self) -> Cell:
@@ -49,7 +49,7 @@ class LocalisedWalk:
     shown: dict[Cell, Counter[str]]
 
 
-def side(cell: Cell, word: str) -> Side:
+def side(cell: Cell, word: str) -> CellSide:
     """A side by the name that it has from both of its cells."""
     return (cell, word) if word in ("south", "east") else (beside(cell, word), OPPOSITE[word])
 
@@ -59,19 +59,19 @@ def localise(visits: Sequence[VisitStatement], particles: int = 16) -> Localised
     beam = [Particle()]
     spread: list[float] = []
     for number, visit in enumerate(visits):
-        ways = [(particle, word) for particle in beam for word in (MOVES if number else ("",))]
+        moves = [(particle, word) for particle in beam for word in (MOVES if number else ("",))]
         scored: list[tuple[float, Particle, Cell]] = []
-        for particle, word in ways:
+        for particle, word in moves:
             cell = beside(particle.here, word) if word else (0, 0)
             scored.append((particle.score + fit(particle, cell, visit, word), particle, cell))
-        best = sorted(scored, key=lambda one: -one[0])[:particles]
+        best = sorted(scored, key=lambda candidate: -candidate[0])[:particles]
         beam = [_went_on(particle, cell, score, visit) for score, particle, cell in best]
         spread.append(_spread(beam))
     return LocalisedWalk(beam[0].trail, tuple(spread), beam[0].shown)
 
 
 def integrate(visits: Sequence[VisitStatement]) -> LocalisedWalk:
-    """The walk by its told moves alone, without recognising a place: path integration that is never put right."""
+    """The walk by its stated moves alone, without recognising a place: path integration that is never corrected."""
     cells: list[Cell] = []
     shown: dict[Cell, Counter[str]] = {}
     for visit in visits:
@@ -89,53 +89,53 @@ def fit(particle: Particle, cell: Cell, visit: VisitStatement, word: str) -> flo
         total += log(1 - MOVE if word == visit.move else MOVE / 3)
         total += 0.0 if particle.open.get(side(particle.here, word), True) else log(CHANGED)
         total += 0.0 if visit.open is None or OPPOSITE[word] in visit.open else log(CHANGED)
-    for way in MOVES:
-        known = particle.open.get(side(cell, way))
+    for direction in MOVES:
+        known = particle.open.get(side(cell, direction))
         if known is not None and visit.open is not None:
-            total += log(1 - CHANGED if known == (way in visit.open) else CHANGED)
+            total += log(1 - CHANGED if known == (direction in visit.open) else CHANGED)
     return total + sum(_label_fit(particle, where, label) for where, label in _labels(cell, visit).items())
 
 
 def _labels(cell: Cell, visit: VisitStatement) -> dict[Cell, str]:
     """What a step at a cell shows, there and beside it."""
-    return {**({cell: visit.place} if visit.place else {}), **{beside(cell, way): label for way, label in visit.seen.items()}}
+    return {**({cell: visit.place} if visit.place else {}), **{beside(cell, direction): label for direction, label in visit.seen.items()}}
 
 
-def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walked: LocalisedWalk, edges: Edges | None = None) -> PlaceMap:
-    """The map of a walk: its cells are the places; a link is open by what is told from its two ends, the last counting most. `edges`:
-    that it is told to, none so far."""
-    found = PlaceMap(edges=edges or Edges())
-    visited = dict.fromkeys(walked.cells)
+def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walk: LocalisedWalk, edges: Edges | None = None) -> PlaceMap:
+    """The map of a walk: its cells are the places; a link is open by what is seen from its two ends, the last counting most. `edges`:
+    which are to collect the links, empty so far."""
+    place_map = PlaceMap(edges=edges or Edges())
+    visited = dict.fromkeys(walk.cells)
     name = {cell: str(number) for number, cell in enumerate(visited)}
     here: Cell | None = None
-    for (number, visit), cell in zip(numbered, walked.cells, strict=True):
-        found.told[name[cell]].append(number)
+    for (number, visit), cell in zip(numbered, walk.cells, strict=True):
+        place_map.statements[name[cell]].append(number)
         for word in MOVES:
             if near := name.get(beside(cell, word)):
                 came = here is not None and beside(cell, word) == here
                 by = visit.by if came else ""
                 if visit.open is not None or came:
-                    found.edges.hear(frozenset((name[cell], near)), number, visit.open is None or word in visit.open, by)
+                    place_map.edges.observe(frozenset((name[cell], near)), number, visit.open is None or word in visit.open, by)
         here = cell
-    found.links = found.edges.open
-    found.walked = {place: cell for cell, place in name.items()}
-    found.labels = {place: walked.shown[cell].most_common(1)[0][0] if cell in walked.shown else "" for cell, place in name.items()}
-    at = {cell: place for place, cell in found.walked.items()}
-    found.steps = {
+    place_map.links = place_map.edges.open
+    place_map.walk_cells = {place: cell for cell, place in name.items()}
+    place_map.labels = {place: walk.shown[cell].most_common(1)[0][0] if cell in walk.shown else "" for cell, place in name.items()}
+    at = {cell: place for place, cell in place_map.walk_cells.items()}
+    place_map.steps = {
         place: {
-            word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in found.links
+            word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in place_map.links
         }
-        for place, cell in found.walked.items()
+        for place, cell in place_map.walk_cells.items()
     }
-    return found
+    return place_map
 
 
 def _label_fit(particle: Particle, cell: Cell, label: str) -> float:
     counts = particle.shown.get(cell)
     if counts:
         return log(counts[label] / counts.total() * (1 - WRONG_LABEL) + WRONG_LABEL / LABELS)
-    taken = any(label == other.most_common(1)[0][0] for other in particle.shown.values())
-    return log((SHARED + WRONG_LABEL if taken else 1) / LABELS)
+    is_used = any(label == other.most_common(1)[0][0] for other in particle.shown.values())
+    return log((SHARED + WRONG_LABEL if is_used else 1) / LABELS)
 
 
 def _went_on(particle: Particle, cell: Cell, score: float, visit: VisitStatement) -> Particle:
@@ -143,7 +143,7 @@ def _went_on(particle: Particle, cell: Cell, score: float, visit: VisitStatement
     for where, label in _labels(cell, visit).items():
         shown[where] = shown.get(where, Counter()) + Counter([label])
     if visit.open is not None:
-        opened |= {side(cell, way): way in visit.open for way in MOVES}
+        opened |= {side(cell, direction): direction in visit.open for direction in MOVES}
     return Particle(score, (*particle.trail, cell), shown, opened)
 
 

@@ -1,8 +1,8 @@
-"""Macros: what was gone again and again, as one step, and how they are learnt from routes that were told.
+"""Macros: sequences of steps that recur in the stated routes, each taken as one step, and how they are learnt.
 
-Of the routes that succeed when they are replayed on the map, the sequences of 4 to 6 steps that several have in common become macros. A
-policy (policy.py) learns which to take on the way to a goal. This is replay on a model of the world, as in Dyna (Sutton 1991), and macros
-are options with a fixed sequence (Sutton, Precup & Singh 1999). A macro is one decision, a step of the planner another.
+Routes are replayed on the map. Sequences of 4 to 6 steps that several successful ones share become macros. A policy (policy.py) learns
+which to take on the way to a goal. This is replay on a model of the world, as in Dyna (Sutton 1991), and macros are options with a fixed
+sequence (Sutton, Precup & Singh 1999). A macro is one decision, a step of the planner another.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A way as it is gone: its moves, the decisions that it takes, and how many of the moves are steps of macros."""
+    """The cost of a route: its moves, the decisions that it takes, and how many of the moves are steps of macros."""
 
     moves: int
     decisions: int
@@ -86,7 +86,7 @@ def replayed(route: Route, planner: Planner) -> Trajectory | None:
         return None
     places = follow(planner.map, start, route.steps)
     leads = len(places) == len(route.steps) + 1
-    shortest = planner.way(start, places[-1]) if leads else None
+    shortest = planner.route(start, places[-1]) if leads else None
     succeeds = shortest is not None and len(shortest.words) == len(route.steps)
     return Trajectory(route.name, places, route.steps, leads, succeeds)
 
@@ -95,37 +95,40 @@ def mined(trajectories: Sequence[Trajectory]) -> list[Macro]:
     """The macros that trajectories have in common, the best first: of the sequences that several have, those which cut them into the fewest
     decisions."""
     totals, successes, ends = Counter[Key](), Counter[Key](), dict[Key, str]()
-    for one in trajectories:
-        windows = dict(_windows(one))
+    for trajectory in trajectories:
+        windows = dict(_windows(trajectory))
         totals.update(windows.keys())
-        if one.succeeds:
+        if trajectory.succeeds:
             successes.update(windows.keys())
             ends |= windows
     common = {key for key, count in successes.items() if count >= REPEATS}
     used = Counter[Key]()
-    for one in trajectories:
-        if one.succeeds:
-            used.update(set(_cut(one, 0, len(one.words), common)))
-    found = [Macro(key[0], ends[key], key[1], successes[key], totals[key]) for key, count in used.items() if count >= REPEATS]
-    good = (macro for macro in found if macro.rank >= 0.5)
+    for trajectory in trajectories:
+        if trajectory.succeeds:
+            used.update(set(_cut(trajectory, 0, len(trajectory.words), common)))
+    macros = [Macro(key[0], ends[key], key[1], successes[key], totals[key]) for key, count in used.items() if count >= REPEATS]
+    good = (macro for macro in macros if macro.rank >= 0.5)
     return sorted(good, key=lambda macro: (-macro.rank, -len(macro.words), macro.start, macro.words))
 
 
-def _windows(one: Trajectory) -> Iterator[tuple[Key, str]]:
+def _windows(trajectory: Trajectory) -> Iterator[tuple[Key, str]]:
     """The parts of a trajectory that are as long as macros are, and where they end ("": where it does not lead any more)."""
-    for first, here in enumerate(one.places):
+    for first, here in enumerate(trajectory.places):
         for count in LENGTHS:
-            if first + count <= len(one.words):
-                yield (here, one.words[first : first + count]), one.places[first + count] if first + count < len(one.places) else ""
+            if first + count <= len(trajectory.words):
+                yield (
+                    (here, trajectory.words[first : first + count]),
+                    trajectory.places[first + count] if first + count < len(trajectory.places) else "",
+                )
 
 
-def _cut(one: Trajectory, first: int, last: int, known: Container[Key]) -> list[Key]:
+def _cut(trajectory: Trajectory, first: int, last: int, known: Container[Key]) -> list[Key]:
     """The macros by which one gets from one place of a trajectory to another in the fewest decisions; the longest first among equals."""
     best: dict[int, tuple[int, list[Key]]] = {last: (0, [])}
     for here in range(last - 1, first - 1, -1):
         options = [(best[here + 1][0] + 1, best[here + 1][1])]
         for count in LENGTHS:
-            key = (one.places[here], one.words[here : here + count])
+            key = (trajectory.places[here], trajectory.words[here : here + count])
             if here + count <= last and key in known:
                 options.append((best[here + count][0] + 1, [key, *best[here + count][1]]))
         best[here] = min(options[::-1], key=lambda option: option[0])
@@ -133,15 +136,15 @@ def _cut(one: Trajectory, first: int, last: int, known: Container[Key]) -> list[
 
 
 def examples(trajectories: Sequence[Trajectory], macros: Sequence[Macro]) -> Counter[Example]:
-    """What was done at each place of the trajectories that succeeded, on the way to each later one, by how often."""
+    """What was done at each place of the successful trajectories, on the way to each later one, with counts."""
     number = {(macro.start, macro.words): index for index, macro in enumerate(macros)}
-    found = Counter[Example]()
-    for one in trajectories:
-        for first, here in enumerate(one.places if one.succeeds else ()):
-            for last in range(first + 1, len(one.places)):
-                taken = [key for key in _cut(one, first, last, number)[:1] if key[0] == here]
-                found[here, one.places[last], number[taken[0]] if taken else -1] += 1
-    return found
+    counts = Counter[Example]()
+    for trajectory in trajectories:
+        for first, here in enumerate(trajectory.places if trajectory.succeeds else ()):
+            for last in range(first + 1, len(trajectory.places)):
+                used = [key for key in _cut(trajectory, first, last, number)[:1] if key[0] == here]
+                counts[here, trajectory.places[last], number[used[0]] if used else -1] += 1
+    return counts
 
 
 @dataclass
@@ -151,29 +154,29 @@ class Guide:
 
     planner: Planner
     goal: str
-    habits: Proposer | None = None
-    taken: set[Macro] = field(default_factory=set)
+    proposer: Proposer | None = None
+    used: set[Macro] = field(default_factory=set)
     rest: PlannedRoute | None = None  # what the planner has planned, from the last step that it gave
 
     def next(self, here: str) -> tuple[tuple[str, ...], bool]:
         """The next steps from here, and whether they are a macro's; none where no way is known."""
-        macro = self.habits.propose(here, self.goal) if self.habits else None
-        if macro and macro not in self.taken:
+        macro = self.proposer.propose(here, self.goal) if self.proposer else None
+        if macro and macro not in self.used:
             passed = follow(self.planner.map, here, macro.words)
             if len(passed) == len(macro.words) + 1:
-                self.taken.add(macro)
+                self.used.add(macro)
                 return macro.words[: passed.index(self.goal) if self.goal in passed else None], True
         if self.rest is None or self.rest.places[0] != here:
-            self.rest = self.planner.way(here, self.goal)
+            self.rest = self.planner.route(here, self.goal)
         if self.rest is None:
             return (), False
         word, self.rest = self.rest.words[0], PlannedRoute(self.rest.places[1:], self.rest.words[1:])
         return (word,), False
 
 
-def plan(planner: Planner, start: str, goal: str, habits: Proposer | None = None) -> tuple[PlannedRoute, Trip] | None:
+def plan(planner: Planner, start: str, goal: str, proposer: Proposer | None = None) -> tuple[PlannedRoute, Trip] | None:
     """The way from a place to a goal on the map, as a guide leads; None where none is known."""
-    guide, places, words, decisions, by_macros = Guide(planner, goal, habits), [start], list[str](), 0, 0
+    guide, places, words, decisions, by_macros = Guide(planner, goal, proposer), [start], list[str](), 0, 0
     while places[-1] != goal:
         steps, is_macro = guide.next(places[-1])
         if not steps:
@@ -189,9 +192,9 @@ def of_route(steps: int, is_known: bool) -> Trip:
     return Trip(steps, -(-steps // LENGTHS[-1]), steps) if is_known else Trip(steps, steps)
 
 
-def table_of(told: Mapping[Example, int], macros: Sequence[Macro]) -> dict[tuple[str, str], Macro]:
-    """What a table of the examples proposes, without a policy: at a place and for a goal that it has, what was done there most often."""
+def table_of(counts: Mapping[Example, int], macros: Sequence[Macro]) -> dict[tuple[str, str], Macro]:
+    """What a table of the examples proposes, without a policy: for each place and goal in it, the most frequent choice."""
     best: dict[tuple[str, str], tuple[int, int]] = {}
-    for (here, goal, taken), count in told.items():
-        best[here, goal] = max(best.get((here, goal), (0, -1)), (count, taken))
-    return {where: macros[taken] for where, (_, taken) in best.items() if taken >= 0}
+    for (here, goal, chosen), count in counts.items():
+        best[here, goal] = max(best.get((here, goal), (0, -1)), (count, chosen))
+    return {where: macros[chosen] for where, (_, chosen) in best.items() if chosen >= 0}

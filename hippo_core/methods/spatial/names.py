@@ -1,6 +1,6 @@
 """Names of places that are more than one noun behind "the": "the old mill", "Saint Ann's".
 
-They are found in all that was told, and marked in a text as one noun, "the old_mill", before it is read.
+They are found in all statements, and marked in a text as one noun, "the old_mill", before it is read.
 """
 
 import re
@@ -32,8 +32,8 @@ def is_plain(text: str) -> bool:
 def place_names(texts: Sequence[str]) -> dict[str, str]:
     """The names of several words, and proper names, in the statements of one world: the noun that each is marked as, and the name."""
     plain = [text for text in texts if is_plain(text)]
-    found = _pairs(plain) | _proper(plain)
-    return {re.sub(r"['’]", "", name.lower()).replace(" ", "_"): name for name in sorted(found, key=lambda name: (-len(name), name))}
+    names = _pairs(plain) | _proper(plain)
+    return {re.sub(r"['’]", "", name.lower()).replace(" ", "_"): name for name in sorted(names, key=lambda name: (-len(name), name))}
 
 
 def mark(text: str, names: dict[str, str]) -> str:
@@ -61,11 +61,11 @@ def _pairs(texts: Sequence[str]) -> set[str]:
 
 def _proper(texts: Sequence[str]) -> set[str]:
     """Words with capitals that stand somewhere behind what leads to a place."""
-    found: set[str] = set()
+    names: set[str] = set()
     for text in texts:
         for hit in PROPER.finditer(text):
             if hit.start() and (BEFORE.search(text[: hit.start()]) or (" " in hit[0] and hit[0].split()[0] not in TITLES)):
-                found.add(hit[0])
+                names.add(hit[0])
             elif not hit.start() and (words := hit[0].split())[0].lower() in CLOSED and len(words) > 1 and BEFORE.search(words[0] + " "):
-                found.add(" ".join(words[1:]))
-    return found
+                names.add(" ".join(words[1:]))
+    return names

@@ -14,25 +14,25 @@ COLUMN, ROW, MARGIN = 84, 52, 30  # pixels between places of a grid, and around 
 SIZE = 420  # of a map without directions
 
 
-def drawn(atlas: MapAnswerer, said: MapAnswer | None) -> Picture:
+def drawn(atlas: MapAnswerer, reply: MapAnswer | None) -> Picture:
     """The map, with the way on it where the answer is one."""
     at = positions(atlas.map)
-    passed = said.way.places if said and said.way else ()
-    on_way = {frozenset(pair) for pair in pairwise(passed)}
+    passed = reply.route.places if reply and reply.route else ()
+    on_route = {frozenset(pair) for pair in pairwise(passed)}
     links = {frozenset((a, b)) for a, near in atlas.map.steps.items() for b in near.values()}
     rows = []
-    for link in sorted(links, key=lambda link: (link in on_way, *sorted(link))):
+    for link in sorted(links, key=lambda link: (link in on_route, *sorted(link))):
         a, b = sorted(link)
-        rows.append(_link(at[a], at[b], link in on_way))
+        rows.append(_link(at[a], at[b], link in on_route))
     rows += [_place(at[place], atlas.map.labels[place], place in passed, place == (passed or ("",))[-1]) for place in atlas.map.steps]
     width, height = (max(values, default=0) + 2 * MARGIN for values in (zip(*at.values(), strict=True) if at else ((), ())))
     alt = f"a map of {len(at)} places and {len(links)} links" + (f" with a way of {len(passed) - 1} steps" if passed else "")
     svg = (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(alt)}">{"".join(rows)}</svg>'
     )
-    way = f" The thick line is the way, which ends at the large dot: {said.answer}." if said and passed else ""
+    legend = f" The thick line is the way, which ends at the large dot: {reply.answer}." if reply and passed else ""
     north = "North is up." if atlas.map.is_grid else "Distances mean nothing."
-    return Picture("Remembered map", svg, f"Dots are places, lines the links that are held to be open. {north}{way}")
+    return Picture("Remembered map", svg, f"Dots are places, lines the links that are held to be open. {north}{legend}")
 
 
 def positions(place_map: PlaceMap) -> dict[str, tuple[int, int]]:
@@ -61,14 +61,14 @@ def positions(place_map: PlaceMap) -> dict[str, tuple[int, int]]:
     }
 
 
-def _link(a: tuple[int, int], b: tuple[int, int], on_way: bool) -> str:
-    colour, width = (ACCENT, 4) if on_way else (QUIET, 1.5)
+def _link(a: tuple[int, int], b: tuple[int, int], on_route: bool) -> str:
+    colour, width = (ACCENT, 4) if on_route else (QUIET, 1.5)
     return f'<line x1="{a[0]}" y1="{a[1]}" x2="{b[0]}" y2="{b[1]}" stroke="{colour}" stroke-width="{width}"/>'
 
 
-def _place(at: tuple[int, int], label: str, on_way: bool, end: bool) -> str:
+def _place(at: tuple[int, int], label: str, on_route: bool, end: bool) -> str:
     x, y = at
-    colour, weight = (ACCENT, 600) if on_way else (QUIET, 400)
+    colour, weight = (ACCENT, 600) if on_route else (QUIET, 400)
     circle = f'<circle cx="{x}" cy="{y}" r="{8 if end else 5}" fill="{colour}"/>'
     name = escape(label or "?")
     return f'{circle}<text x="{x + 7}" y="{y + 17}" font-size="11" font-weight="{weight}" fill="currentColor">{name}</text>'

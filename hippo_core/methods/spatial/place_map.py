@@ -1,7 +1,6 @@
-"""The map that a memory makes of what was told: places, the steps between them, by what they lead, and which statements say so.
+"""The map that a memory builds from statements: places, the steps between them, what these lead over, and which statements say so.
 
-What is told of a link or of a side more than once is weighed: each time counts one, for open or for closed, and what was told before counts
-`keep` of what it did.
+Several statements about one link are weighed: each counts one, for open or for closed, and each new one multiplies the earlier by `keep`.
 """
 
 from collections import Counter, defaultdict
@@ -20,16 +19,16 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 
 @dataclass
 class PlaceMap:
-    """Places by id. `steps[a][word] = b`: what one reaches from a by a step, a direction or on a map without directions the id of b;
-    `labels`: what a place goes by; `links`: the evidence of each pair of linked places; `walked`: where places lie by a walk that led
-    through them; `told`: of a place the numbers of the statements that describe it, the latest last; `edges`: what was told of links in
-    all; `costs`: of a step from one place to another, where it is not one; `doubts`: what one costs more because it is not sure."""
+    """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions;
+    `labels`: the name of a place; `links`: the evidence of each pair of linked places; `walk_cells`: where places lie by a walk through
+    them; `statements`: by place the numbers of those that describe it, in order; `edges`: all evidence of links; `costs`: of a step, where
+    it is not one; `doubts`: what an uncertain step costs more."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)
-    walked: dict[str, Cell] = field(default_factory=dict)
-    told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    walk_cells: dict[str, Cell] = field(default_factory=dict)
+    statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     edges: Edges = field(default_factory=Edges)
     costs: dict[tuple[str, str], float] = field(default_factory=dict)
     doubts: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class PlaceMap:
     @property
     def cells(self) -> dict[str, Cell]:
         """Where places lie, by a walk or else as far as the directions of steps say so."""
-        return self.walked or grid_layout(self.steps)
+        return self.walk_cells or grid_layout(self.steps)
 
     @property
     def is_grid(self) -> bool:
@@ -46,9 +45,9 @@ class PlaceMap:
 
     def find(self, label: str, next_to: str = "") -> str | None:
         """The place of this label, beside one of the label `next_to` where that is given; None where there is none."""
-        found = [place for place, own in self.labels.items() if own == label]
-        near = [place for place in found if not next_to or next_to in (self.labels[other] for other in self.steps[place].values())]
-        return next(iter([*near, *found]), None)
+        matches = [place for place, own in self.labels.items() if own == label]
+        near = [place for place in matches if not next_to or next_to in (self.labels[other] for other in self.steps[place].values())]
+        return next(iter([*near, *matches]), None)
 
     def ever_joined(self, a: str, b: str) -> bool:
         """Whether links joined two places once, which may be closed now; a walk joins all of its places."""
@@ -81,8 +80,8 @@ def beside(cell: Cell, word: str) -> Cell:
     return cell[0] + down, cell[1] + right
 
 
-class ToldMap(PlaceMap):
-    """The map of links that are told one by one, in order of telling; a place is its label."""
+class LinkMap(PlaceMap):
+    """The map of links that are told one by one, in order; a place is its label."""
 
     def __init__(self, edges: Edges | None = None) -> None:
         super().__init__(edges=edges or Edges())
@@ -99,48 +98,48 @@ class ToldMap(PlaceMap):
             waiting += new
         return b in known
 
-    def hear(self, number: int, one: Observation) -> tuple[str, ...]:
-        """One more statement; the places that it tells of, of which alone the steps may be others now."""
-        if isinstance(one, Link):
-            pair = frozenset((one.origin, one.goal))
-            self.edges.hear(pair, number, not one.closed, one.by)
+    def observe(self, number: int, observation: Observation) -> tuple[str, ...]:
+        """Add a statement; returns its places, the only ones whose steps may have changed."""
+        if isinstance(observation, Link):
+            pair = frozenset((observation.origin, observation.goal))
+            self.edges.observe(pair, number, not observation.closed, observation.by)
             if pair in self.edges:
                 self.links[pair] = self.edges.evidence[pair]
             else:
                 self.links.pop(pair, None)
-            if not one.closed:
-                self._doubt(one)
+            if not observation.closed:
+                self._doubt(observation)
                 self._one_way.pop(pair, None)
-                if one.one_way:
-                    self._one_way[pair] = one.origin
-            if one.word:
-                self._words[one.origin, one.goal][one.word] += 1
-                self._words[one.goal, one.origin][OPPOSITE[one.word]] += 1
-                self._barred -= {(one.origin, one.word), (one.goal, OPPOSITE[one.word])}
-            self._near[one.origin][one.goal] = self._near[one.goal][one.origin] = None
-            return self._told_of(number, one.origin, one.goal)
-        if isinstance(one, Barrier):
-            self._barred.add((one.place, one.word))
-            return self._told_of(number, one.place)
-        if isinstance(one, There):
-            self.told[one.place].append(number)
+                if observation.one_way:
+                    self._one_way[pair] = observation.origin
+            if observation.word:
+                self._words[observation.origin, observation.goal][observation.word] += 1
+                self._words[observation.goal, observation.origin][OPPOSITE[observation.word]] += 1
+                self._barred -= {(observation.origin, observation.word), (observation.goal, OPPOSITE[observation.word])}
+            self._near[observation.origin][observation.goal] = self._near[observation.goal][observation.origin] = None
+            return self._update(number, observation.origin, observation.goal)
+        if isinstance(observation, Barrier):
+            self._barred.add((observation.place, observation.word))
+            return self._update(number, observation.place)
+        if isinstance(observation, There):
+            self.statements[observation.place].append(number)
         return ()
 
-    def _doubt(self, one: Link) -> None:
-        """A link is as doubtful as its surest telling."""
-        ends, back = (one.origin, one.goal), (one.goal, one.origin)
-        doubt = min(one.doubt, self.doubts.get(ends, one.doubt if self.edges.evidence[frozenset(ends)].opened == 1 else 0.0))
+    def _doubt(self, link: Link) -> None:
+        """A link is as doubtful as its least doubtful statement."""
+        ends, back = (link.origin, link.goal), (link.goal, link.origin)
+        doubt = min(link.doubt, self.doubts.get(ends, link.doubt if self.edges.evidence[frozenset(ends)].opened == 1 else 0.0))
         for pair in (ends, back):
             self.doubts.pop(pair, None)
             if doubt:
                 self.doubts[pair] = doubt
 
-    def _told_of(self, number: int, *places: str) -> tuple[str, ...]:
+    def _update(self, number: int, *places: str) -> tuple[str, ...]:
         for place in places:
             self.labels[place] = place
-            self.told[place].append(number)
+            self.statements[place].append(number)
             self.steps[place] = {}
-            # The surest last: it keeps the direction.
+            # The least doubtful last: it keeps the direction.
             linked = [
                 ((-self.doubts.get((place, near), 0.0), self.links[pair].open), near)
                 for near in self._near[place]
@@ -154,22 +153,22 @@ class ToldMap(PlaceMap):
         return places
 
 
-def build_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> ToldMap:
-    """The map of what was told. `edges`: that the links are told to, none so far."""
-    found = ToldMap(edges)
-    for number, one in observations:
-        found.hear(number, one)
-    return found
+def build_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> LinkMap:
+    """The map of these observations. `edges`: which are to collect the links, empty so far."""
+    link_map = LinkMap(edges)
+    for number, observation in observations:
+        link_map.observe(number, observation)
+    return link_map
 
 
 def labelled_map(visits: Iterable[tuple[int, VisitStatement]], edges: Edges | None = None) -> PlaceMap:
     """The map of an exploration in which a place is its label: what has the same label is one place, and what shows none is left out."""
-    told: list[tuple[int, Observation]] = []
+    observations: list[tuple[int, Observation]] = []
     before, known = "", dict[tuple[str, str], str]()
     for number, visit in visits:
         here = visit.place
         if here:
-            told += [(number, There(here))]
+            observations += [(number, There(here))]
             if before and visit.move and before != here:
                 known |= {(before, visit.move): here, (here, OPPOSITE[visit.move]): before}
             known |= {(here, word): label for word, label in visit.seen.items() if label != here}
@@ -177,9 +176,9 @@ def labelled_map(visits: Iterable[tuple[int, VisitStatement]], edges: Edges | No
                 if near := known.get((here, word)):
                     by = visit.by if near == before and word == OPPOSITE.get(visit.move, "") else ""
                     if visit.open is not None or by:
-                        told.append((number, Link(here, near, word, by, closed=visit.open is not None and word not in visit.open)))
+                        observations.append((number, Link(here, near, word, by, closed=visit.open is not None and word not in visit.open)))
         before = here
-    return build_map(told, edges)
+    return build_map(observations, edges)
 
 
 def grid_layout(steps: dict[str, dict[str, str]]) -> dict[str, Cell]:

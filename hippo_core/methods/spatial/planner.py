@@ -1,8 +1,8 @@
-"""Ways on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
+"""Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
 
-scipy's search passes through all that can be reached, so on a large map a few places around the start are looked at first. Each place has a
-row of slots, and a slot that is free leads back to the place itself, so that a link that is told anew or closed changes one row and nothing
-is built again until a row, or the room for places, is full.
+scipy searches all that can be reached, so on a large map a few places around the start are searched first. Each place has a row of slots,
+and a free slot leads back to the place itself. So a new or closed link changes one row, and the matrix is rebuilt only when a row, or the
+matrix, is full.
 """
 
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from hippo_core.methods.spatial.place_map import PlaceMap
 
 SLOTS = 4  # of a place that is new: as many as there are directions; others have one to spare, hubs a fourth
 AROUND = 100  # one place of so many, and so many at most, are looked at before scipy looks at all of them
-ROOM = 1.25  # places there is room for, of each that is there
+ROW_MARGIN = 1.25  # rows for each place
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRoute:
-    """A way: the places that it leads through, the first and the last among them, and the step words between them."""
+    """A route: its places from the first to the last, and the step words between them."""
 
     places: tuple[str, ...]
     words: tuple[str, ...]
 
 
 class Planner:
-    """Ways of the least cost on one map, of the fewest steps where all cost the same."""
+    """Routes of least cost on one map; of fewest steps where all cost the same."""
 
     def __init__(self, place_map: PlaceMap) -> None:
         self.map = place_map
         self._build()
 
-    def way(self, start: str, goal: str) -> PlannedRoute | None:
-        """A best way; None where none leads there, or a place is not known. The way from a place to itself has no steps."""
+    def route(self, start: str, goal: str) -> PlannedRoute | None:
+        """A best route; None where there is none, or a place is not known. The route from a place to itself has no steps."""
         if start not in self.number or goal not in self.number:
             return None
         most = 0 if self.map.is_weighed else min(len(self.names) // AROUND, AROUND)
@@ -48,9 +48,9 @@ class Planner:
         for here in (waiting := [start]):
             if goal in before or len(before) > most:
                 break
-            found = [near for near in steps[here].values() if near not in before]
-            before |= dict.fromkeys(found, here)
-            waiting += found
+            new = [near for near in steps[here].values() if near not in before]
+            before |= dict.fromkeys(new, here)
+            waiting += new
         passed = [goal] if goal in before else []
         while passed and passed[-1] != start:
             passed.append(before[passed[-1]])
@@ -71,7 +71,7 @@ class Planner:
         return tuple(self.names[number] for number in reversed(passed))
 
     def update(self, *places: str) -> None:
-        """Take over the steps of these places from the map, which have changed there."""
+        """Copy the changed steps of these places from the map."""
         for place in places:
             if place not in self.number:
                 self.number[place] = len(self.names)
@@ -86,7 +86,7 @@ class Planner:
         steps = self.map.steps
         self.names = list(steps)
         self.number = {place: number for number, place in enumerate(self.names)}
-        rows = int(ROOM * len(self.names)) + SLOTS
+        rows = int(ROW_MARGIN * len(self.names)) + SLOTS
         linked = np.zeros(rows, np.int64)
         linked[: len(self.names)] = [len(near) for near in steps.values()]
         slots = np.where(linked > 0, linked + 1 + linked // SLOTS, SLOTS)

@@ -21,13 +21,13 @@ from hippo_core.errors import LabError
 from hippo_core.methods.spatial.macros import Example, Macro, Trajectory, examples, mined
 
 HIDDEN, STEPS, RATE, SEED = 32, 150, 0.05, 1337
-SURE = 0.8  # how sure the head is of a macro that it proposes, at least
+POLICY_THRESHOLD = 0.8  # least probability of a proposed macro
 WORDS = "words"  # the tensor that holds macros and names of places, as JSON
 
 
 @dataclass(frozen=True, eq=False)
 class MacroPolicy:
-    """What a sleep made of a world's routes: M macros, P places that the head knows, and the routes that can be gone as they were told.
+    """What a sleep learnt from a world's routes: M macros, P places that the head knows, and the routes that lead to their ends.
     `weights`: `here` and `goal` float32 [P, hidden], `out` [hidden, M + 1], the last of which is "none"; empty without macros."""
 
     macros: tuple[Macro, ...]
@@ -37,10 +37,10 @@ class MacroPolicy:
 
     def __post_init__(self) -> None:
         shapes = {"here": (len(self.places), HIDDEN), "goal": (len(self.places), HIDDEN), "out": (HIDDEN, len(self.macros) + 1)}
-        found = {name: array.shape for name, array in self.weights.items()}
-        if found != (shapes if self.macros else {}):
+        actual = {name: array.shape for name, array in self.weights.items()}
+        if actual != (shapes if self.macros else {}):
             raise LabError(
-                f"a policy of {len(self.macros)} macros and {len(self.places)} places has weights {shapes}, got {found}; sleep anew"
+                f"a policy of {len(self.macros)} macros and {len(self.places)} places has weights {shapes}, got {actual}; sleep anew"
             )
 
     @cached_property
@@ -48,7 +48,7 @@ class MacroPolicy:
         return {place: number for number, place in enumerate(self.places)}
 
     def propose(self, here: str, goal: str) -> Macro | None:
-        """The macro to take at a place on the way to a goal; None: none that starts here, or the head is not sure."""
+        """The macro to take at a place on the way to a goal; None: none starts here, or none is likely enough."""
         starts = [number for number, macro in enumerate(self.macros) if macro.start == here]
         if not starts or here not in self._numbers or goal not in self._numbers:
             return None
@@ -56,12 +56,12 @@ class MacroPolicy:
         logits = hidden @ self.weights["out"]
         odds = np.exp(logits - logits.max())
         best = max(starts, key=lambda number: odds[number])
-        return self.macros[best] if odds[best] / odds.sum() >= SURE else None
+        return self.macros[best] if odds[best] / odds.sum() >= POLICY_THRESHOLD else None
 
     def to_bytes(self) -> bytes:
         """As safetensors."""
-        told = {"macros": [asdict(macro) for macro in self.macros], "places": self.places, "routes": sorted(self.routes)}
-        written = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+        content = {"macros": [asdict(macro) for macro in self.macros], "places": self.places, "routes": sorted(self.routes)}
+        written = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
         return save({**self.weights, WORDS: np.frombuffer(written, np.uint8)})
 
     @classmethod
@@ -69,9 +69,9 @@ class MacroPolicy:
         """LabError where `to_bytes` has not written them."""
         try:
             tensors = load(data)
-            told = json.loads(tensors.pop(WORDS).tobytes())
-            macros = tuple(Macro(**{**values, "words": tuple(values["words"])}) for values in told["macros"])
-            return cls(macros, tuple(told["places"]), frozenset(told["routes"]), tensors)
+            content = json.loads(tensors.pop(WORDS).tobytes())
+            macros = tuple(Macro(**{**values, "words": tuple(values["words"])}) for values in content["macros"])
+            return cls(macros, tuple(content["places"]), frozenset(content["routes"]), tensors)
         except (SafetensorError, KeyError, TypeError, ValueError):
             raise LabError(
                 "what a sleep learnt is kept as safetensors with macros, places and routes; these bytes are not; sleep anew"
@@ -79,25 +79,24 @@ class MacroPolicy:
 
 
 def learn(trajectories: Sequence[Trajectory], seed: int = SEED) -> MacroPolicy:
-    """The habits of these trajectories. The same ones and the same seed give the same weights."""
+    """The policy of these trajectories. The same ones and the same seed give the same weights."""
     macros = mined(trajectories)
-    told = examples(trajectories, macros) if macros else {}
-    places = tuple(sorted({place for here, goal, _ in told for place in (here, goal)}))
-    routes = frozenset(one.name for one in trajectories if one.leads)
-    return MacroPolicy(tuple(macros), places, routes, clone(told, places, len(macros), seed) if macros else {})
+    counts = examples(trajectories, macros) if macros else {}
+    places = tuple(sorted({place for here, goal, _ in counts for place in (here, goal)}))
+    routes = frozenset(trajectory.name for trajectory in trajectories if trajectory.leads)
+    return MacroPolicy(tuple(macros), places, routes, clone(counts, places, len(macros), seed) if macros else {})
 
 
-def clone(told: Mapping[Example, int], places: Sequence[str], macros: int, seed: int = SEED) -> dict[str, NDArray[np.float32]]:
-    """The head's weights, trained on what was done where, as often as it was; and, once, on "none" for each goal that nobody went to from
-    there."""
+def clone(counts: Mapping[Example, int], places: Sequence[str], macros: int, seed: int = SEED) -> dict[str, NDArray[np.float32]]:
+    """The head's weights, trained on the counted examples, and once on "none" for each place and goal without an example."""
     import torch
 
     number = {place: index for index, place in enumerate(places)}
-    gone = {(here, goal) for here, goal, _ in told}
-    rows = sorted({**told, **{(here, goal, -1): 1 for here in places for goal in places if (here, goal) not in gone}}.items())
-    here = torch.tensor([number[one[0]] for one, _ in rows])
-    goal = torch.tensor([number[one[1]] for one, _ in rows])
-    taken = torch.tensor([macros if one[2] < 0 else one[2] for one, _ in rows])
+    seen = {(here, goal) for here, goal, _ in counts}
+    rows = sorted({**counts, **{(here, goal, -1): 1 for here in places for goal in places if (here, goal) not in seen}}.items())
+    here = torch.tensor([number[example[0]] for example, _ in rows])
+    goal = torch.tensor([number[example[1]] for example, _ in rows])
+    chosen = torch.tensor([macros if example[2] < 0 else example[2] for example, _ in rows])
     weight = torch.tensor([float(count) for _, count in rows])
     random = torch.Generator().manual_seed(seed)
     shapes = {"here": (len(places), HIDDEN), "goal": (len(places), HIDDEN), "out": (HIDDEN, macros + 1)}
@@ -106,7 +105,7 @@ def clone(told: Mapping[Example, int], places: Sequence[str], macros: int, seed:
     with torch.enable_grad():
         for _ in range(STEPS):
             hidden = torch.tanh(weights["here"][here] + weights["goal"][goal])
-            losses = torch.nn.functional.cross_entropy(hidden @ weights["out"], taken, reduction="none")
+            losses = torch.nn.functional.cross_entropy(hidden @ weights["out"], chosen, reduction="none")
             optimizer.zero_grad()
             ((losses * weight).sum() / weight.sum()).backward()
             optimizer.step()
@@ -114,7 +113,7 @@ def clone(told: Mapping[Example, int], places: Sequence[str], macros: int, seed:
 
 
 @dataclass(frozen=True)
-class HabitsCodec:
+class MacroPolicyCodec:
     """The codec of what a sleep learnt; most traces have no payload."""
 
     settings: Mapping[str, Any] = field(default_factory=lambda: {"payload": "habits"})

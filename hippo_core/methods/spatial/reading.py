@@ -100,7 +100,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """Something else that is told of a place, such as what is there: the `thing` with its article, if there is one alone."""
+    """Any other statement about a place, such as what is there: the `thing` with its article, if there is one alone."""
 
     place: str
     thing: str = ""
@@ -158,17 +158,17 @@ def _link(text: str, places: list[tuple[str, str]], words: list[str], nouns: lis
     return Link(origin[0], goal[0], words[0] if words else "", by, closed)
 
 
-def _visit(number: int, told: str) -> VisitStatement:
+def _visit(number: int, text: str) -> VisitStatement:
     """A step of an explorer, sentence by sentence: first where it led, then its sides, then what is seen."""
-    sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", told) if sentence]
+    sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", text) if sentence]
     came, rest = sentences[0], sentences[1:]
     nouns, moved = list(place_nouns(came)), directions(came)
     place = next((noun for noun, before in nouns if before not in THROUGH), "")
     by = next((noun for noun, before in nouns if before in THROUGH), "")
-    sides = next((sentence for sentence in rest if not list(place_nouns(sentence))), "")
+    exits = next((sentence for sentence in rest if not list(place_nouns(sentence))), "")
     seen = {}
     for sentence in rest:
         labels, words = list(place_nouns(sentence)), directions(sentence)
         if labels and words:
             seen[words[0]] = labels[-1][0]
-    return VisitStatement(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(sides)[0])), seen)
+    return VisitStatement(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(exits)[0])), seen)

@@ -51,7 +51,7 @@ class WordStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlaceNames:
     """The names of a world. `names`: the noun that each is marked as, and the name; `places`: the nouns of all places, those of one word
     that are told with "the" and need no mark among them."""
 
@@ -78,7 +78,7 @@ def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int,
     if not own:
         return []
     tag = int(np.argmax(total))
-    found, end = list[tuple[int, int]](), len(own)
+    spans, end = list[tuple[int, int]](), len(own)
     tags = [0] * len(own)
     for at in range(len(own) - 1, -1, -1):
         tags[at] = tag
@@ -89,51 +89,51 @@ def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int,
             end = at + 1
             while end < len(own) and tags[end] == 2:
                 end += 1
-            found.append((at, end))
+            spans.append((at, end))
             at = end
         else:
             at += 1
-    return found
+    return spans
 
 
-def consensus_names(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> Found:
-    """The names that the world as a whole bears out, of those that its statements seem to have each for itself. What one statement alone
-    adds to a name that others have is no part of it; a piece of names that never stands without the rest is none; and a name stands for one
-    in at least half of the statements that have its words."""
+def consensus_names(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> PlaceNames:
+    """The names that the whole world supports, of those tagged in single statements. What one statement alone adds to a name of others is
+    not part of it; a piece of names that never occurs by itself is none; and a name is tagged in at least half of the statements that have
+    its words."""
     votes, bare, called = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), dict[tuple[str, ...], tuple[bool, str]]()
-    for text, own, found in zip(world.texts, world.tokens, spans, strict=True):
-        for start, end in found:
+    for text, own, name_spans in zip(world.texts, world.tokens, spans, strict=True):
+        for start, end in name_spans:
             words = tuple(token.word for token in own[start:end])
             votes[words] += 1
             bare[words] += not start or own[start - 1].word not in ARTICLES
             name = (start > 0, text[own[start].start : own[end - 1].end])
-            called[words] = max(called.get(words, name), name, key=lambda one: one[0])
-    taken = _without_additions(votes)
+            called[words] = max(called.get(words, name), name, key=lambda candidate: candidate[0])
+    names = _without_additions(votes)
     outside = Counter[tuple[str, ...]]()
     for own in world.tokens:
         words, at = [token.word for token in own], 0
         while at < len(words):  # the longest first, as they are marked
-            hit = next((one for size in range(LONGEST, 0, -1) if (one := tuple(words[at : at + size])) in taken), ())
+            hit = next((candidate for size in range(LONGEST, 0, -1) if (candidate := tuple(words[at : at + size])) in names), ())
             outside[hit] += bool(hit)
             at += len(hit) or 1
-    kept = [words for words in taken if outside[words] and 2 * votes[words] >= outside[words]]
+    kept = [words for words in names if outside[words] and 2 * votes[words] >= outside[words]]
     nouns = {words: _noun(words) for words in kept}
     marked = [words for words in kept if bare[words] or nouns[words] not in words]
     marked.sort(key=lambda words: (-len(words), words))
-    return Found({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
+    return PlaceNames({nouns[words]: called[words][1] for words in marked}, frozenset(nouns.values()))
 
 
-def without_means(found: Found, world: WordStatistics) -> Found:
-    """The names without those that always stand where it is told how one goes: along the quay, across the moor."""
+def without_means(place_names: PlaceNames, world: WordStatistics) -> PlaceNames:
+    """The names without those that only say how one goes: along the quay, across the moor."""
     often, over, by = Counter[str](), Counter[str](), Counter[str]()
     for text in world.texts:
-        for hit in NOUN.finditer(mark(text, found.names)):
+        for hit in NOUN.finditer(mark(text, place_names.names)):
             noun = hit["noun"].lower()
             often[noun] += 1
             over[noun] += (hit["before"] or "").lower() in OVER
             by[noun] += (hit["before"] or "").lower() == "by"  # once it may say what lies beside it
     means = {noun for noun, count in often.items() if count == over[noun] + by[noun] and (over[noun] or count > 1)}
-    return Found({noun: name for noun, name in found.names.items() if noun not in means}, found.places - means)
+    return PlaceNames({noun: name for noun, name in place_names.names.items() if noun not in means}, place_names.places - means)
 
 
 def _without_additions(votes: Mapping[tuple[str, ...], int]) -> set[tuple[str, ...]]:
@@ -147,6 +147,8 @@ def _without_additions(votes: Mapping[tuple[str, ...], int]) -> set[tuple[str, .
 
 def _noun(words: Sequence[str]) -> str:
     """A name as one noun of letters and lines under them."""
-    letters = "".join(DIGITS[int(one)] + " " if one.isdigit() else one for one in " ".join(words).replace(" '", "").replace("'", ""))
+    letters = "".join(
+        DIGITS[int(letter)] + " " if letter.isdigit() else letter for letter in " ".join(words).replace(" '", "").replace("'", "")
+    )
     noun = "_".join(re.findall(r"[^\W\d_]+", letters))
     return f"place_{noun}" if noun in GENERIC or noun in MOVES else noun

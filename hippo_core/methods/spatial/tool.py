@@ -31,9 +31,9 @@ class SpatialTool:
 
     def plan(self, start: str, goal: str) -> str:
         """A best way between two places, in the wording of a told route; "none" where what led there is closed, "stay" to where one is."""
-        said = self.atlas.way(self._noun(start), self._noun(goal))
-        if said:
-            return said.sentence
+        reply = self.atlas.route(self._noun(start), self._noun(goal))
+        if reply:
+            return reply.sentence
         return self._unknown(start, goal) or f"No way from the {start.removeprefix('the ')} to the {goal.removeprefix('the ')} was told."
 
     def read(self, place: str) -> str:
@@ -53,17 +53,17 @@ class SpatialTool:
                 f"a cost is that of a link, and none is read from {text!r}; say how two places are linked, or leave the cost out"
             )
         cost = valid_cost(cost) if cost is not None else None
-        one = self.atlas.write(text)
-        if isinstance(one, Link) and cost is not None:
-            self.atlas.price(one.origin, one.goal, cost)
+        observation = self.atlas.write(text)
+        if isinstance(observation, Link) and cost is not None:
+            self.atlas.price(observation.origin, observation.goal, cost)
         names = self.atlas.names
-        if isinstance(one, Link):
-            a, b = (names.get(label, label) for label in (one.origin, one.goal))
-            tells = f"the way from the {a} to the {b} is closed" if one.closed else _lies(a, one.word, b)
+        if isinstance(observation, Link):
+            a, b = (names.get(label, label) for label in (observation.origin, observation.goal))
+            tells = f"the way from the {a} to the {b} is closed" if observation.closed else _lies(a, observation.word, b)
             return f"Remembered: {tells}."
-        if isinstance(one, Barrier):
-            return f"Remembered: the {names.get(one.place, one.place)} is closed to the {one.word}."
-        return "Remembered." if one else "Nothing of places is read from this."
+        if isinstance(observation, Barrier):
+            return f"Remembered: the {names.get(observation.place, observation.place)} is closed to the {observation.word}."
+        return "Remembered." if observation else "Nothing of places is read from this."
 
     def _noun(self, name: str) -> str:
         """A place's name as the map has it."""

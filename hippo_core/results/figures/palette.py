@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.methods.presets import looks_of_presets
+from hippo_core.methods.presets import styles_of_presets
 from hippo_core.results.conditions import base, is_control, named
 
 INK = "#1d2330"
@@ -41,7 +41,7 @@ def styles() -> Mapping[str, Style]:
 @cache
 def _styles_in(lab: Path) -> Mapping[str, Style]:
     styles = {}
-    for name, settings in looks_of_presets().items():
+    for name, settings in styles_of_presets().items():
         own = {"label": name.split("/")[-1], **{key: value for key, value in settings.items() if key != "order"}}
         if wrong := [key for key in own if key not in LEGAL] + [key for key in ("colour", "marker") if key not in own]:
             legal = "order, label, colour, marker, line, hollow and with"

@@ -27,11 +27,11 @@ def test_a_cue_bears_its_share_of_the_keys_that_are_made_together(monkeypatch):
     traces = [made(method, trace, number) for number, trace in enumerate(passages_of(worlds()[0]), start=1)]
     monkeypatch.setattr(KeyEncoder, "codes", slow)
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    together, alone = method.open(traces, QUESTIONS), method.open(traces)
-    for retrieve in (together, alone):
+    batched, alone = method.open(traces, QUESTIONS), method.open(traces)
+    for retrieve in (batched, alone):
         for question in QUESTIONS:
-            found = retrieve(Query(question, tuple(trace.source for trace in traces)))
-            assert found.ranking and found.recall_ms == pytest.approx(250.0)
+            retrieved = retrieve(Query(question, tuple(trace.source for trace in traces)))
+            assert retrieved.ranking and retrieved.recall_ms == pytest.approx(250.0)
 
 
 def made(method, trace, number):

@@ -19,10 +19,10 @@ CALIBRATION = Calibration(
     sd={"surprise": 2.0, "novelty": 0.25, "reward": 0.5, "pin": 0.0},
     tau=1.0,
 )
-told = st.builds(
+features = st.builds(
     GateFeatures, st.integers(0, 80).map(lambda x: x / 8), st.integers(0, 8).map(lambda x: x / 8), st.booleans(), st.booleans()
 )
-samples = st.lists(told, min_size=1, max_size=40)
+samples = st.lists(features, min_size=1, max_size=40)
 
 
 def calibrate(some, rate, gate=USUAL):
@@ -30,10 +30,10 @@ def calibrate(some, rate, gate=USUAL):
 
 
 def test_by_hand():
-    found = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise=4.0, novelty=0.75, reward=True, pin=True))
-    assert found.contributions == {"surprise": 0.5, "novelty": 1.0, "reward": 0.75, "pin": 0.0}
-    assert found.raw == {"surprise": 4.0, "novelty": 0.75, "reward": 1.0, "pin": 1.0}
-    assert (found.S, found.action, found.trace_id) == (2.25, "insert", None)
+    decision = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise=4.0, novelty=0.75, reward=True, pin=True))
+    assert decision.contributions == {"surprise": 0.5, "novelty": 1.0, "reward": 0.75, "pin": 0.0}
+    assert decision.raw == {"surprise": 4.0, "novelty": 0.75, "reward": 1.0, "pin": 1.0}
+    assert (decision.S, decision.action, decision.trace_id) == (2.25, "insert", None)
 
 
 def test_a_statement_at_the_threshold_is_refused():
@@ -45,8 +45,8 @@ def test_a_statement_at_the_threshold_is_refused():
 
 def test_a_duplicate_is_evidence_whatever_its_worth():
     for surprise in (0.0, 9.0):
-        found = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise, 0.0), duplicate_of=7)
-        assert (found.action, found.trace_id) == ("aggregate", 7)
+        decision = WriteGate(CALIBRATION, USUAL).decide(STATEMENT, GateFeatures(surprise, 0.0), duplicate_of=7)
+        assert (decision.action, decision.trace_id) == ("aggregate", 7)
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
@@ -66,14 +66,14 @@ def test_a_term_that_is_not_finite_is_an_error(term, broken):
 
 
 def share_written(some, gate):
-    return sum(gate.decide(STATEMENT, told).action == "insert" for told in some) / len(some)
+    return sum(gate.decide(STATEMENT, features).action == "insert" for features in some) / len(some)
 
 
 @given(samples, st.integers(0, 40))
 def test_the_threshold_is_the_lowest_that_keeps_the_rate(some, count):
     rate = min(1.0, count / len(some))
     calibration = calibrate(some, rate)
-    scores = [WriteGate(calibration, USUAL).decide(STATEMENT, told).S for told in some]
+    scores = [WriteGate(calibration, USUAL).decide(STATEMENT, features).S for features in some]
     written = sum(score > calibration.tau for score in scores)
     lower = sum(score >= calibration.tau for score in scores)
     assert written <= rate * len(some) + 1e-6
@@ -88,10 +88,10 @@ def test_the_ends_of_the_rate_write_all_and_nothing():
 @given(samples)
 def test_terms_are_standardised_over_the_samples_and_a_constant_one_counts_nothing(some):
     calibration = calibrate(some, 0.5)
-    decided = [WriteGate(calibration, USUAL).decide(STATEMENT, told).contributions for told in some]
+    decided = [WriteGate(calibration, USUAL).decide(STATEMENT, features).contributions for features in some]
     for term, weight in zip(("surprise", "novelty", "reward", "pin"), (1.0, 1.0, 0.5, 0.8), strict=True):
         values = [contributions[term] for contributions in decided]
-        spread = len({told.term(term) for told in some}) > 1
+        spread = len({features.term(term) for features in some}) > 1
         assert sum(values) == pytest.approx(0, abs=1e-9)
         assert math.sqrt(sum(value**2 for value in values) / len(values)) == pytest.approx(weight if spread else 0, abs=1e-9)
 
@@ -105,8 +105,8 @@ def test_equal_decimals_have_no_spread_though_their_mean_is_rounded(value):
 
 
 @given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-def test_salience_keeps_the_order_of_S(one, other):
-    low, high = sorted((one, other))
+def test_salience_keeps_the_order_of_S(first, other):
+    low, high = sorted((first, other))
     assert 0 <= salience_of(low) <= salience_of(high) <= 1
 
 
@@ -116,9 +116,9 @@ def decisions_at_random(rate, seed, numbers=range(4000)):
 
 
 def test_the_random_gate_writes_its_share_whatever_the_order():
-    found = decisions_at_random(0.3, 5)
-    assert list(found.values()).count("insert") / len(found) == pytest.approx(0.3, abs=0.04)
-    assert decisions_at_random(0.3, 5, reversed(range(4000))) == found
-    assert decisions_at_random(0.3, 6) != found
+    decision = decisions_at_random(0.3, 5)
+    assert list(decision.values()).count("insert") / len(decision) == pytest.approx(0.3, abs=0.04)
+    assert decisions_at_random(0.3, 5, reversed(range(4000))) == decision
+    assert decisions_at_random(0.3, 6) != decision
     assert set(decisions_at_random(0.0, 5).values()) == {"refuse"}
     assert set(decisions_at_random(1.0, 5).values()) == {"insert"}

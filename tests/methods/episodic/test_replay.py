@@ -15,7 +15,7 @@ from tests.store.made import key_of, keys, saliences, trace
 
 A, B, C, BETWEEN, AGAINST = (key_of(entries) for entries in ({0: 1}, {1: 1}, {2: 1}, {0: 1, 1: 1}, {0: -1}))
 arriving = st.lists(st.tuples(keys, saliences), max_size=12).map(
-    lambda found: [Arrival(number + 1, key, S, number) for number, (key, S) in enumerate(found)]
+    lambda pairs: [Arrival(number + 1, key, S, number) for number, (key, S) in enumerate(pairs)]
 )
 
 
@@ -25,47 +25,47 @@ def queued(*some, capacity=1024):
 
 
 def test_diversity_by_hand():
-    found = [item.diversity for item in queued(A, A, B, BETWEEN, AGAINST).items]
+    diversities = [item.diversity for item in queued(A, A, B, BETWEEN, AGAINST).items]
     half = 1 - np.sqrt(0.5)
-    assert found == pytest.approx([1, 0, 1, half, 1], abs=1e-11)
+    assert diversities == pytest.approx([1, 0, 1, half, 1], abs=1e-11)
 
 
 def by_definition(arrivals, capacity):
     """One by one, cosines from the dense rows."""
-    held, diversities = [], []
+    queued_keys, diversities = [], []
     for arrival in arrivals:
         row = np.array(arrival.key.dense())
-        unit = [np.array(key.dense()) / np.linalg.norm(key.dense()) for key in held]
+        unit = [np.array(key.dense()) / np.linalg.norm(key.dense()) for key in queued_keys]
         unlike = [1 - max(0.0, float(other @ row) / np.linalg.norm(row)) for other in unit]
         diversities.append(np.mean(unlike) if unlike else 1.0)
-        held = [*held, arrival.key][-capacity:]
+        queued_keys = [*queued_keys, arrival.key][-capacity:]
     return diversities[-capacity:]
 
 
 @settings(deadline=None)
 @given(arriving, st.integers(1, 15), st.integers(0, 12))
 def test_at_once_is_one_by_one(arrivals, capacity, cut):
-    whole = push(Queue(capacity), arrivals)
+    at_once = push(Queue(capacity), arrivals)
     parts = push(push(Queue(capacity), arrivals[:cut]), arrivals[cut:])
-    assert [item.trace for item in whole.items] == [arrival.trace for arrival in arrivals[-capacity:]]
-    assert whole.dropped == parts.dropped == max(0, len(arrivals) - capacity)
-    assert [item.diversity for item in whole.items] == pytest.approx(by_definition(arrivals, capacity), abs=1e-10)
-    assert [item.diversity for item in parts.items] == pytest.approx([item.diversity for item in whole.items], abs=1e-12)
+    assert [item.trace for item in at_once.items] == [arrival.trace for arrival in arrivals[-capacity:]]
+    assert at_once.dropped == parts.dropped == max(0, len(arrivals) - capacity)
+    assert [item.diversity for item in at_once.items] == pytest.approx(by_definition(arrivals, capacity), abs=1e-10)
+    assert [item.diversity for item in parts.items] == pytest.approx([item.diversity for item in at_once.items], abs=1e-12)
 
 
 def test_more_than_are_compared_at_a_time():
     generator = np.random.default_rng(0)
-    some = [key_of({int(place): 1 for place in generator.choice(32, 3, replace=False)}) for _ in range(700)]
-    whole, parts = queued(*some, capacity=300), Queue(300)
+    some = [key_of({int(unit_number): 1 for unit_number in generator.choice(32, 3, replace=False)}) for _ in range(700)]
+    at_once, parts = queued(*some, capacity=300), Queue(300)
     for number, key in enumerate(some):
         parts = push(parts, [Arrival(number + 1, key, 1.0, number)])
-    assert [item.trace for item in whole.items] == [item.trace for item in parts.items]
-    assert [item.diversity for item in whole.items] == pytest.approx([item.diversity for item in parts.items], abs=1e-12)
+    assert [item.trace for item in at_once.items] == [item.trace for item in parts.items]
+    assert [item.diversity for item in at_once.items] == pytest.approx([item.diversity for item in parts.items], abs=1e-12)
 
 
 def test_traces_arrive_in_the_order_of_their_ids():
-    found = arrivals_of([trace(id=9, salience=0.5), trace(id=4, salience=0.25)])
-    assert [(arrival.trace, arrival.S, arrival.step) for arrival in found] == [(4, 0.25, 0), (9, 0.5, 1)]
+    order = arrivals_of([trace(id=9, salience=0.5), trace(id=4, salience=0.25)])
+    assert [(arrival.trace, arrival.S, arrival.step) for arrival in order] == [(4, 0.25, 0), (9, 0.5, 1)]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def items_of(*some):
 
 def test_priority_by_hand():
     items = items_of((A, 2.0, 0, 1.0), (B, 4.0, 1, 0.5), (C, 3.0, 3, 0.0))
-    found = priorities(items, now=3)
-    assert found == pytest.approx([0.3 / 4 + 0.2, 0.5 + 0.3 / 3 + 0.2 * 0.5, 0.25 + 0.3])
+    scores = priorities(items, now=3)
+    assert scores == pytest.approx([0.3 / 4 + 0.2, 0.5 + 0.3 / 3 + 0.2 * 0.5, 0.25 + 0.3])
 
 
 def test_equal_strengths_say_nothing():
@@ -105,10 +105,10 @@ def test_equal_strengths_say_nothing():
 @given(st.lists(st.tuples(keys, st.floats(-1e6, 1e6), st.integers(0, 9), st.floats(0, 1)), min_size=1))
 def test_a_priority_lies_between_0_and_1_and_does_not_know_the_unit_of_S(rows):
     items = items_of(*rows)
-    found = priorities(items, now=9)
-    assert (found >= 0).all() and (found <= 1 + 1e-12).all()
+    scores = priorities(items, now=9)
+    assert (scores >= 0).all() and (scores <= 1 + 1e-12).all()
     doubled = items_of(*((key, 4 * S, step, diversity) for key, S, step, diversity in rows))
-    assert priorities(doubled, now=9) == pytest.approx(found)
+    assert priorities(doubled, now=9) == pytest.approx(scores)
 
 
 def test_a_step_before_the_last_trace_is_an_error():
@@ -121,7 +121,7 @@ def test_a_like_trace_is_put_off_and_comes_later():
     falling = np.array([4.0, 3.0, 2.0, 1.0])
     assert [item.trace for item in in_order(items, falling, 4)] == [1, 3, 2, 4]
     assert [item.trace for item in in_order(items, falling, 2)] == [1, 3]
-    assert [item.trace for item in in_order(items, falling, 4, alike=1.1)] == [1, 2, 3, 4]
+    assert [item.trace for item in in_order(items, falling, 4, similar=1.1)] == [1, 2, 3, 4]
 
 
 def test_ties_go_to_the_older_trace():
@@ -131,12 +131,12 @@ def test_ties_go_to_the_older_trace():
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(keys, st.floats(0, 1)), max_size=12), st.floats(0.3, 1))
-def test_no_trace_follows_a_like_one_while_another_was_left(rows, alike):
+def test_no_trace_follows_a_like_one_while_another_was_left(rows, similar):
     items = items_of(*((key, 0.0, 0, 0.0) for key, _ in rows))
-    order = in_order(items, np.array([priority for _, priority in rows]), len(items), alike)
+    order = in_order(items, np.array([priority for _, priority in rows]), len(items), similar)
     assert sorted(item.trace for item in order) == [item.trace for item in items]
-    for place in range(1, len(order)):
-        near = cosines([order[place - 1].key], [item.key for item in order[place:]])[0] >= alike
+    for position in range(1, len(order)):
+        near = cosines([order[position - 1].key], [item.key for item in order[position:]])[0] >= similar
         assert near.all() or not near[0]
 
 
@@ -147,7 +147,10 @@ POLICIES = get_args(Policy)
 def full(size=SIZE, capacity=1024):
     """A queue of traces with many keys and strengths."""
     generator = np.random.default_rng(2)
-    some = [key_of({int(place): int(generator.integers(1, 9)) for place in generator.choice(32, 3, replace=False)}) for _ in range(size)]
+    some = [
+        key_of({int(unit_number): int(generator.integers(1, 9)) for unit_number in generator.choice(32, 3, replace=False)})
+        for _ in range(size)
+    ]
     return push(Queue(capacity), [Arrival(number + 1, key, float(generator.normal()), number) for number, key in enumerate(some)])
 
 
@@ -161,16 +164,16 @@ def drawn(seed=7, cycle=1, schedule=None, queue=None, **knobs):
 @given(st.sampled_from(POLICIES), st.floats(0, 1), st.floats(0, 2), st.none() | st.integers(0, 50), st.integers(0, 99))
 def test_a_draw_repeats_itself_has_nothing_twice_and_keeps_to_the_limits(policy, rate, noise_level, max_items, seed):
     knobs = {"policy": policy, "rate": rate, "noise_level": noise_level, "max_items": max_items}
-    found = drawn(seed, **knobs)
-    assert drawn(seed, **knobs) == found
-    assert len(set(found)) == len(found) == ReplaySettings(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
-    assert set(found) <= set(range(1, SIZE + 1))
+    chosen = drawn(seed, **knobs)
+    assert drawn(seed, **knobs) == chosen
+    assert len(set(chosen)) == len(chosen) == ReplaySettings(**knobs).count(SIZE) <= min(SIZE, SIZE if max_items is None else max_items)
+    assert set(chosen) <= set(range(1, SIZE + 1))
 
 
 def test_policies_differ():
     schedule = {trace: Due(cycle=5, interval=4) for trace in drawn(policy="priority")[:5]}
-    found = {policy: drawn(policy=policy, schedule=schedule) for policy in POLICIES}
-    assert len(set(found.values())) == len(POLICIES)
+    orders = {policy: drawn(policy=policy, schedule=schedule) for policy in POLICIES}
+    assert len(set(orders.values())) == len(POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -204,9 +207,9 @@ def test_ca2_goes_on_in_order_of_arrival_and_its_control_in_another_order_that_i
     def cycles(policy):
         return [trace for cycle in (1, 2, 3, 4) for trace in drawn(policy=policy, rate=0.25, cycle=cycle)]
 
-    told = list(range(1, SIZE + 1))
-    assert cycles("ca2") == told
-    assert sorted(cycles("ca2_shuffled")) == told != cycles("ca2_shuffled")
+    arrived = list(range(1, SIZE + 1))
+    assert cycles("ca2") == arrived
+    assert sorted(cycles("ca2_shuffled")) == arrived != cycles("ca2_shuffled")
     assert (
         drawn(policy="ca2_shuffled", rate=1.0)
         == drawn(policy="ca2_shuffled", rate=1.0, cycle=2)

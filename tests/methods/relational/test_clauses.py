@@ -5,7 +5,7 @@ import pytest
 
 from hippo_core.methods.relational.clauses import Clauses, hops_of
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import Likeness
+from hippo_core.methods.relational.likeness import TextSimilarity
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.paths import Search
 from tests.methods.relational.test_graph import traces
@@ -14,7 +14,7 @@ MEANS = {  # what means the same, for likeness without an encoder
     "team": ("shirt", "winger", "team", "play"), "train": ("drills", "goalposts", "train"), "river": ("winds", "floods", "river"),
     "draw": ("drew", "picture"), "bake": ("dough", "rolls", "bread", "baker"),
 }  # fmt: skip
-TOLD = (
+TEXTS = (
     "Ulla wears the shirt of Tarn Rovers.",
     "Tarn Rovers do their drills at Larkhill.",
     "The Ost winds past Larkhill.",
@@ -25,38 +25,38 @@ TOLD = (
 QUESTION = "Which river runs by the place where the team of Ulla trains?"
 
 
-class Told(Likeness):
+class SharedMeanings(TextSimilarity):
     """Texts are alike by the share of meanings that both have."""
 
     def texts(self, asked, known):
         sets = [
-            [{name for name, words in MEANS.items() if any(word in text for word in words)} for text in side] for side in (asked, known)
+            [{name for name, words in MEANS.items() if any(word in text for word in words)} for text in group] for group in (asked, known)
         ]
         return np.array([[len(a & b) / max(1, len(a | b)) for b in sets[1]] for a in sets[0]]).reshape(len(asked), len(known))
 
 
-def path(question, *told, **more):
-    search = Search(Graph.of(traces(*told)), Told(), **more)
+def path(question, *texts, **more):
+    search = Search(Graph.of(traces(*texts)), SharedMeanings(), **more)
     best = search.best(question)
-    return [told[number] for number in best[0].statements] if best else None
+    return [texts[number] for number in best[0].statements] if best else None
 
 
 def test_a_path_says_in_order_what_the_parts_say_from_the_name_outward():
-    assert path(QUESTION, *TOLD) == [*TOLD[:3]]
-    assert path("Which river runs by the place where Moss Rangers train?", *TOLD) == [TOLD[5], TOLD[4]]
+    assert path(QUESTION, *TEXTS) == [*TEXTS[:3]]
+    assert path("Which river runs by the place where Moss Rangers train?", *TEXTS) == [TEXTS[5], TEXTS[4]]
 
 
 def test_statements_that_say_the_parts_in_another_order_are_no_path():
     other = ("Ulla runs the river at Dunmere.", "Dunmere has a place for its drills at Saxby.", "The team of Penn Town is sold at Saxby.")
-    for told in ((*other, *TOLD[:3]), (*TOLD[:3], *other)):
-        assert path(QUESTION, *told) == [*TOLD[:3]]
+    for texts in ((*other, *TEXTS[:3]), (*TEXTS[:3], *other)):
+        assert path(QUESTION, *texts) == [*TEXTS[:3]]
 
 
 def test_it_has_as_many_statements_as_the_parts_ask_for():
-    assert len(path("Where does the team of Ulla train?", *TOLD)) == 2
-    assert len(path("What is the team of Ulla?", *TOLD)) == 1
+    assert len(path("Where does the team of Ulla train?", *TEXTS)) == 2
+    assert len(path("What is the team of Ulla?", *TEXTS)) == 1
     more = ("Tarn Rovers train Brackendale.", "Ulla trains at Moss.")
-    assert path("Where does Ulla train?", TOLD[0], *more) == [more[1]]
+    assert path("Where does Ulla train?", TEXTS[0], *more) == [more[1]]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_it_has_as_many_statements_as_the_parts_ask_for():
 )
 def test_how_many_statements_a_question_asks_for(question, hops):
     [name] = mentions(question)
-    assert Clauses(question, name, [name], Told()).hops == hops
+    assert Clauses(question, name, [name], SharedMeanings()).hops == hops
     assert hops_of([]) == 1
 
 
@@ -88,8 +88,8 @@ def test_how_many_statements_a_question_asks_for(question, hops):
 )
 def test_who_speaks_in_words_of_no_pattern(text, teller, core):
     [trace] = traces(text)
-    told = read(trace)
-    assert (told.teller, told.said.core) == (teller, core)
+    statement = read(trace)
+    assert (statement.teller, statement.attribution.core) == (teller, core)
 
 
 DISPUTE = (

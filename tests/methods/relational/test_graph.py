@@ -25,48 +25,48 @@ def traces(*texts, **more):
     return [Trace("w", f"f{number}", text, time=number, id=number, **more) for number, text in enumerate(texts, 1)]
 
 
-def holds(*texts):
+def winning_tail(*texts):
     """Where the mill is, as the graph settles it."""
     graph = Graph.of(traces(*(text.replace("mill", "Mill works") for text in texts)))
-    return graph.told[graph.holds(0)].tail
+    return graph.statements[graph.current_statement(0)].tail
 
 
-def said(*pairs):
+def statements(*pairs):
     return [SAYS[who].format(city) for who, city in pairs]
 
 
 @pytest.mark.parametrize(
     ("told", "so"),
     [
-        (said(("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")), "oslo"),  # the most
+        (statements(("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")), "oslo"),  # the most
         (
-            said(("Lea", "Lima"), ("Lea", "Lima"), ("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")),
+            statements(("Lea", "Lima"), ("Lea", "Lima"), ("Lea", "Lima"), ("Tom", "Oslo"), ("Ida", "Oslo")),
             "oslo",
         ),  # who says it thrice counts once
-        (said(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
+        (statements(("Lea", "Oslo"), ("Tom", "Lima"), ("Ida", "Lima"), ("Tom", "Oslo")), "oslo"),  # a last word takes the first one back
         (["The mill is in Oslo.", "Rumor has it that the mill is in Lima."], "oslo"),
-        (["The mill is in Lima.", *said(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
+        (["The mill is in Lima.", *statements(("Lea", "Lima"), ("Tom", "Lima")), "Later the mill moved to Oslo."], "oslo"),
         (["Lea thinks that the mill is in Lima.", "Tom thinks that the mill is in Lima.", "Ida is sure that the mill is in Oslo."], "oslo"),
         (["The mill is in Oslo.", "Lea has a vague idea that the mill is in Lima."], "oslo"),  # a plain word is no doubt
     ],
 )
 def test_what_holds(told, so):
-    assert holds(*told) == so
+    assert winning_tail(*told) == so
 
 
 def test_a_rumor_does_not_win_in_any_order():
-    told = [
+    texts = [
         "The mill is in Oslo.",
         "Rumor has it that the mill is in Lima.",
         "Someone heard that the mill is in Lima, but nobody confirmed it.",
     ]
-    assert {holds(*order) for order in permutations(told)} == {"oslo"}
+    assert {winning_tail(*order) for order in permutations(texts)} == {"oslo"}
 
 
-def asked(question, *told, **more):
-    search = Search(Graph.of(traces(*told)), **more)
+def asked(question, *texts, **more):
+    search = Search(Graph.of(traces(*texts)), **more)
     paths = search.best(question)
-    return [search.graph.told[number].trace.text for number in paths[0].statements] if paths else None
+    return [search.graph.statements[number].trace.text for number in paths[0].statements] if paths else None
 
 
 @pytest.mark.parametrize(
@@ -84,26 +84,26 @@ def test_a_path_leads_from_the_names_to_what_is_asked_for(question, path):
 
 
 def test_a_detour_that_says_a_little_more_does_not_win():
-    told = ("At the Finch shop, Omar bought a brass lamp.", "The Finch shop is in Lima.", "The Finch shop is a dealer of the Marlow shop.")
+    texts = ("At the Finch shop, Omar bought a brass lamp.", "The Finch shop is in Lima.", "The Finch shop is a dealer of the Marlow shop.")
     question = "In which city did Omar order a brass lamp?"  # "dealer" is a little likelier to "order" than "bought" is
-    assert asked(question, *told, "The Marlow shop is in Oslo.") == [*told[:2]]
-    assert asked(question, told[0], told[2], "The Marlow shop is in Oslo.") == [told[0], told[2], "The Marlow shop is in Oslo."]
+    assert asked(question, *texts, "The Marlow shop is in Oslo.") == [*texts[:2]]
+    assert asked(question, texts[0], texts[2], "The Marlow shop is in Oslo.") == [texts[0], texts[2], "The Marlow shop is in Oslo."]
 
 
 def test_a_word_more_of_the_question_is_worth_a_statement_more():
-    told = (
+    texts = (
         "Lea bought a small old brass lamp at the Finch shop.",
         "The Finch shop is in Lima.",
         "Omar is a friend of Lea.",
         "Omar bought a small old brass lamp at the Marlow shop.",
         "The Marlow shop is in Oslo.",
     )
-    assert asked("In which city did the friend of Lea buy a small old brass lamp?", *told) == [*told[2:]]
+    assert asked("In which city did the friend of Lea buy a small old brass lamp?", *texts) == [*texts[2:]]
 
 
 def test_of_paths_that_say_as_much_the_one_whose_statements_are_told_of_others_likewise_is_best():
-    told = (CHAIN[2], CHAIN[7], CHAIN[4], "Lea bought a vase at the Finch shop.", CHAIN[3])  # letters to Lima are told of first
-    assert asked("In which city did Omar buy a vase?", *told) == [CHAIN[2], CHAIN[4]]
+    texts = (CHAIN[2], CHAIN[7], CHAIN[4], "Lea bought a vase at the Finch shop.", CHAIN[3])  # letters to Lima are told of first
+    assert asked("In which city did Omar buy a vase?", *texts) == [CHAIN[2], CHAIN[4]]
 
 
 def test_the_path_follows_what_is_stored():
@@ -114,10 +114,10 @@ def test_the_path_follows_what_is_stored():
 
 
 def test_a_contested_statement_is_replaced_by_the_one_that_holds_unless_that_is_switched_off():
-    told = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
-    assert asked("In which city did Omar buy a lamp?", *told)[-1] == told[-1]
-    both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (told, [told[-1], *told[:-1]])}
-    assert both != {told[-1]}
+    texts = [*CHAIN[:4], "Later the Finch shop moved to Oslo."]
+    assert asked("In which city did Omar buy a lamp?", *texts)[-1] == texts[-1]
+    both = {asked("In which city did Omar buy a lamp?", *order, resolve=False)[-1] for order in (texts, [texts[-1], *texts[:-1]])}
+    assert both != {texts[-1]}
 
 
 @pytest.mark.parametrize("name", ["Oman", "Omah", "Vancouver", "Marlene", "Leander"])
@@ -171,6 +171,6 @@ def test_a_statement_that_is_told_of_another_time_changes_what_held(question="In
 
 
 def test_a_date_of_what_was_done_is_no_time_that_is_asked_about():
-    told = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
-    assert asked("In which city did Omar buy a vase in July?", *told) == [told[1], MOVES[1]]
-    assert Graph.of(traces(*told)).told[0].said.since is None
+    texts = ("Omar bought a vase at the Marlow shop in May.", "Omar bought a vase at the Finch shop in July.", *MOVES[:2])
+    assert asked("In which city did Omar buy a vase in July?", *texts) == [texts[1], MOVES[1]]
+    assert Graph.of(traces(*texts)).statements[0].attribution.since is None

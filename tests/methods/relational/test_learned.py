@@ -8,17 +8,17 @@ from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
-from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, decided
+from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, claim_in_force
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from tests.methods.asking import needs_minilm
 from tests.methods.relational.test_graph import traces
-from tests.methods.relational.test_method import brought
+from tests.methods.relational.test_method import retrieve
 
 
 @pytest.fixture(scope="module")
 def search():
-    return lambda *told: PathSearch(fitted_reader(), told)
+    return lambda *texts: PathSearch(fitted_reader(), texts)
 
 
 HOUSE = (
@@ -30,9 +30,9 @@ HOUSE = (
 )
 
 
-def answer(search, question, *told):
-    paths = search(*told).best(question)
-    return paths[0] and search(*told).names[paths[0].end] if paths else None
+def answer(search, question, *texts):
+    paths = search(*texts).best(question)
+    return paths[0] and search(*texts).names[paths[0].end] if paths else None
 
 
 @needs_minilm
@@ -49,9 +49,9 @@ def test_the_answer_follows_what_was_told(search):
 
 @needs_minilm
 def test_what_is_told_later_replaces_what_was_so(search):
-    told = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow has moved to Skelby.")
-    assert answer(search, "Where does Nils Farrow live now?", *told) == "Skelby"
-    assert answer(search, "Where does Ada Moor live?", *told) == "Brent"
+    texts = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow has moved to Skelby.")
+    assert answer(search, "Where does Nils Farrow live now?", *texts) == "Skelby"
+    assert answer(search, "Where does Ada Moor live?", *texts) == "Brent"
 
 
 WORLD = (
@@ -82,9 +82,9 @@ def test_names_of_many_kinds_are_known_again(search, text, names):
 
 
 def test_two_names_that_are_taken_for_one_are_two():
-    told = ["It is Rashid Moss Linnea Young copies from.", "Rashid Moss sings.", "Linnea Young and Rashid Moss met.", "Linnea Young left."]
+    texts = ["It is Rashid Moss Linnea Young copies from.", "Rashid Moss sings.", "Linnea Young and Rashid Moss met.", "Linnea Young left."]
     spans = [[(6, 30)], [(0, 11)], [(0, 12), (17, 28)], [(0, 12)]]
-    assert [span.key for span in TaggedNames.of(told, spans).find(told[0])] == ["rashid moss", "linnea young"]
+    assert [span.key for span in TaggedNames.of(texts, spans).find(texts[0])] == ["rashid moss", "linnea young"]
 
 
 def test_a_common_word_is_no_name():
@@ -94,9 +94,9 @@ def test_a_common_word_is_no_name():
 
 @needs_minilm
 def test_a_noun_of_a_question_that_nobody_told_of_is_a_word_of_it(search, monkeypatch):
-    found = search(*WORLD)
-    monkeypatch.setattr(found.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
-    assert found.named("Which old sea has Kraken?") == [(18, 24, "kraken")]
+    world_search = search(*WORLD)
+    monkeypatch.setattr(world_search.reader, "names", lambda texts: [[(10, 13), (18, 24)]])
+    assert world_search.named("Which old sea has Kraken?") == [(18, 24, "kraken")]
 
 
 def test_what_a_name_is_called_does_not_depend_on_how_it_is_written():
@@ -104,10 +104,10 @@ def test_what_a_name_is_called_does_not_depend_on_how_it_is_written():
 
 
 def test_a_name_is_known_again_by_a_part_of_it_and_behind_the():
-    told = ["Dr. Aoife O'Neill rents the mill.", "O'Neill lives here.", "A mill burnt.", "The mill is old."]
+    texts = ["Dr. Aoife O'Neill rents the mill.", "O'Neill lives here.", "A mill burnt.", "The mill is old."]
     spans = [[(0, 17), (28, 32)], [(0, 7)], [], [(4, 8)]]
-    names = TaggedNames.of(told, spans)
-    assert [[span.key for span in names.find(text, own)] for text, own in zip(told, spans, strict=True)] == [
+    names = TaggedNames.of(texts, spans)
+    assert [[span.key for span in names.find(text, own)] for text, own in zip(texts, spans, strict=True)] == [
         ["dr aoife o'neill", "mill"],
         ["dr aoife o'neill"],
         [],
@@ -116,8 +116,8 @@ def test_a_name_is_known_again_by_a_part_of_it_and_behind_the():
 
 
 def test_what_the_tagger_takes_for_a_name_in_few_of_its_places_is_none():
-    told = ["The shore is near.", "We saw the shore.", "Nobody left the shore."]
-    assert TaggedNames.of(told, [[(4, 9)], [], []]).find(told[1]) == []
+    texts = ["The shore is near.", "We saw the shore.", "Nobody left the shore."]
+    assert TaggedNames.of(texts, [[(4, 9)], [], []]).find(texts[1]) == []
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,19 @@ def test_the_cuts_that_are_found_are_the_likeliest_of_all():
     logits = torch.randn(6, HOPS + 1)
     likely, name = logits.double().log_softmax(-1), 3
     worth = {}
-    for places in product(range(HOPS + 1), repeat=4):
-        tags = (0, *places, 0)
-        around = [[place for place in range(1, 5) if place == name or 0 < tags[place] <= hop] for hop in range(1, max(tags) + 1)]
+    for inner_tags in product(range(HOPS + 1), repeat=4):
+        tags = (0, *inner_tags, 0)
+        around = [
+            [position for position in range(1, 5) if position == name or 0 < tags[position] <= hop] for hop in range(1, max(tags) + 1)
+        ]
         nested = all(of == [*range(of[0], of[-1] + 1)] and len(of) > size for of, size in zip(around, [1, *map(len, around)], strict=False))
         if tags[name] == 1 and nested:
-            worth[tags] = float(sum(likely[place, tags[place]] for place in range(1, 5) if place != name))
-    found = cuts(logits, marked, doubt=100.0, most=1000)
-    assert {tags for _, tags in found} == worth.keys()
-    assert [likely - found[0][0] for likely, _ in found] == pytest.approx([worth[tags] - worth[found[0][1]] for _, tags in found])
+            worth[tags] = float(sum(likely[position, tags[position]] for position in range(1, 5) if position != name))
+    likeliest = cuts(logits, marked, doubt=100.0, most=1000)
+    assert {tags for _, tags in likeliest} == worth.keys()
+    assert [likely - likeliest[0][0] for likely, _ in likeliest] == pytest.approx(
+        [worth[tags] - worth[likeliest[0][1]] for _, tags in likeliest]
+    )
 
 
 @needs_minilm
@@ -179,31 +183,34 @@ def test_the_surer_of_both_readings_answers():
     search = EitherSearch(Search(graph, encoder="minilm"), LearnedSearch(fitted_reader(), graph))
     asked = {"In which city did Omar buy a lamp?": "Oslo", "Who supplies the Copper Kettle with bread?": "Dunmore Bakery"}
     for question, answer in asked.items():
-        best, sure = (
+        best, confidences = (
             search.best(question)[0],
             [one.confidence(question, one.best(question)[0]) for one in (search.patterns, search.learned)],
         )
         assert search.names[best.end] == answer
-        assert search.of(best).confidence(question, best) == max(sure) > min(sure)
+        assert search.of(best).confidence(question, best) == max(confidences) > min(confidences)
     assert search.best("Who?") == []
 
 
 @needs_minilm
 def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(tiny):
-    _, found = brought(tiny, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
-    assert [trace.text for trace in found.shown] == [HOUSE[1], HOUSE[2]]
-    assert found.answer == "Igor Pell"
-    _, found = brought(tiny, HOUSE, "who bakes?", encoder="minilm")
-    assert found.shown
-    assert found.answer == found.restated == ""
-    told = ("Kim drinks coffee in the morning.", "Actually, Kim drinks tea in the morning.", "Kim drinks milk at night.")
-    _, found = brought(tiny, told, "what is drunk in the morning?", encoder="minilm", k=1)
-    assert (found.ranking[0].text, [trace.text for trace in found.shown]) == (told[0], [told[1]])
+    _, retrieved = retrieve(tiny, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
+    assert [trace.text for trace in retrieved.shown] == [HOUSE[1], HOUSE[2]]
+    assert retrieved.answer == "Igor Pell"
+    _, retrieved = retrieve(tiny, HOUSE, "who bakes?", encoder="minilm")
+    assert retrieved.shown
+    assert retrieved.answer == retrieved.restated == ""
+    texts = ("Kim drinks coffee in the morning.", "Actually, Kim drinks tea in the morning.", "Kim drinks milk at night.")
+    _, retrieved = retrieve(tiny, texts, "what is drunk in the morning?", encoder="minilm", k=1)
+    assert (retrieved.ranking[0].text, [trace.text for trace in retrieved.shown]) == (texts[0], [texts[1]])
 
 
-def claims(*said):
+def claims(*rows):
     """(tail, how surely, whether it replaces, teller)."""
-    return [PathClaim(PathStep(number, "a", tail), sure, replaces, teller) for number, (tail, sure, replaces, teller) in enumerate(said)]
+    return [
+        PathClaim(PathStep(number, "a", tail), confidence, replaces, teller)
+        for number, (tail, confidence, replaces, teller) in enumerate(rows)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -219,6 +226,6 @@ def claims(*said):
     ],
 )
 def test_what_holds_of_what_was_told(said, now, before):
-    assert decided(claims(*said)).step.end == now
-    former = decided(claims(*said), before=True)
+    assert claim_in_force(claims(*said)).step.end == now
+    former = claim_in_force(claims(*said), before=True)
     assert (former and former.step.end) == before

@@ -11,7 +11,7 @@ from hippo_core.methods.relational.passages import PassageGraph, are_passages, p
 from hippo_core.store.trace import Trace
 from tests.methods.asking import bound
 
-TOLD = (
+TEXTS = (
     ("Silent Orchard", "Silent Orchard is a film of 1931. It was directed by Berta Olm."),
     ("Kiln", "Kiln is a village with a mill and a chapel."),
     ("Berta Olm (director)", "Berta Olm (director) was born at Kiln, the youngest of nine."),
@@ -24,22 +24,22 @@ QUESTION = "Which film of 1931, Silent Orchard or another, had somebody of a lar
 WEIGHTS = {"named": 6, "linked": 8, "naming": 0, "words": 0, "seeds": 5}  # of a few passages; what a test is about, it sets
 
 
-def passages(told=TOLD):
-    return [Trace("w", f"p{n}", text, context_key=title, time=n, id=n + 1) for n, (title, text) in enumerate(told)]
+def passages(texts=TEXTS):
+    return [Trace("w", f"p{n}", text, context_key=title, time=n, id=n + 1) for n, (title, text) in enumerate(texts)]
 
 
-def found(tiny, told=TOLD, question=QUESTION, name="memory/sgc_rss", taught=None, weights=None, **overrides):
+def retrieve(tiny, texts=TEXTS, question=QUESTION, name="memory/sgc_rss", taught=None, weights=None, **overrides):
     """What is retrieved, and the ranking by titles."""
     weights = WEIGHTS | (weights or {}) if name == "memory/sgc_rss" else {}
     overrides |= {"encoder": "own"} | {f"relational.passages.{key}": value for key, value in weights.items()}
-    given = passages(told)
+    given = passages(texts)
     sources = tuple(trace.source for trace in given if taught is None or trace.context_key in taught)
     retrieved = bound(name, tiny, **overrides).open(given)(Query(question, sources))
     return retrieved, [trace.context_key for trace in retrieved.ranking or ()]
 
 
 def without(number, words):
-    return [(title, text.replace(words, "somebody") if place == number else text) for place, (title, text) in enumerate(TOLD)]
+    return [(title, text.replace(words, "somebody") if index == number else text) for index, (title, text) in enumerate(TEXTS)]
 
 
 def test_a_text_names_the_longest_title_as_whole_words_without_its_brackets():
@@ -59,37 +59,40 @@ def test_titles_are_those_that_a_text_opens_with():
 
 
 def test_a_linked_passage_stands_beside_its_seed_as_long_as_it_is_named(tiny):
-    retrieved, ranking = found(tiny, k=2, weights={"seeds": 1})
+    retrieved, ranking = retrieve(tiny, k=2, weights={"seeds": 1})
     assert ranking[:2] == ["Silent Orchard", "Berta Olm (director)"]
     assert [trace.context_key for trace in retrieved.shown] == ranking[:2]
     assert (retrieved.together, retrieved.confidence) == (True, None)
-    assert found(tiny, without(0, "Berta Olm"), weights={"seeds": 1})[1][1] != "Berta Olm (director)"
-    assert found(tiny, weights={"seeds": 1, "linked": 0})[1][1] != "Berta Olm (director)"
-    assert found(tiny, weights={"seeds": 1, "search": "pagerank"})[1][:2] == ranking[:2]
+    assert retrieve(tiny, without(0, "Berta Olm"), weights={"seeds": 1})[1][1] != "Berta Olm (director)"
+    assert retrieve(tiny, weights={"seeds": 1, "linked": 0})[1][1] != "Berta Olm (director)"
+    assert retrieve(tiny, weights={"seeds": 1, "search": "pagerank"})[1][:2] == ranking[:2]
 
 
 def test_a_title_in_the_question_lifts_its_passage_and_makes_it_a_seed(tiny):
     question = "Is Tomas Reed or the youngest of nine older?"
-    assert found(tiny, question=question)[1][0] == "Tomas Reed"
-    assert found(tiny, question=question, weights={"named": 0, "linked": 0})[1][0] == "Berta Olm (director)"
-    orchard = found(tiny, question="Silent Orchard: where does it come from?", weights={"seeds": 0})[1]
+    assert retrieve(tiny, question=question)[1][0] == "Tomas Reed"
+    assert retrieve(tiny, question=question, weights={"named": 0, "linked": 0})[1][0] == "Berta Olm (director)"
+    orchard = retrieve(tiny, question="Silent Orchard: where does it come from?", weights={"seeds": 0})[1]
     assert orchard[:2] == ["Silent Orchard", "Berta Olm (director)"]
 
 
 def test_a_passage_that_names_a_seed_stands_beside_it(tiny):
     question = "Tomas Reed: which film of 1944 has a director?"
-    told = [*TOLD, ("Hollow", "Hollow holds what Tomas Reed left.")]
+    texts = [*TEXTS, ("Hollow", "Hollow holds what Tomas Reed left.")]
     weights = {"linked": 0, "named": 12, "seeds": 0}
-    without, by = (found(tiny, told, question, weights=weights | {"naming": naming})[1] for naming in (0, 9))
+    without, by = (retrieve(tiny, texts, question, weights=weights | {"naming": naming})[1] for naming in (0, 9))
     assert (without[:2], by[:2]) == (["Tomas Reed", "Harbor Song"], ["Tomas Reed", "Hollow"])
-    cut = [(title, text.replace("what Tomas Reed left", "what he left")) for title, text in told]
-    assert found(tiny, cut, question, weights=weights | {"naming": 9})[1][:2] == without[:2]
+    cut = [(title, text.replace("what Tomas Reed left", "what he left")) for title, text in texts]
+    assert retrieve(tiny, cut, question, weights=weights | {"naming": 9})[1][:2] == without[:2]
 
 
 def test_words_of_the_question_count_beside_the_likeness(tiny):
-    told = [("Ash", "Ash is a hilltop, a hillock and hilly."), ("Bell", "Bell has one hill."), ("Cole", "Cole has none.")]
+    texts = [("Ash", "Ash is a hilltop, a hillock and hilly."), ("Bell", "Bell has one hill."), ("Cole", "Cole has none.")]
     weights = {"named": 0, "linked": 0, "seeds": 0}
-    assert [found(tiny, told, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] for words in (0, 9)] == ["Ash", "Bell"]
+    assert [retrieve(tiny, texts, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] for words in (0, 9)] == [
+        "Ash",
+        "Bell",
+    ]
 
 
 def test_what_stands_before_a_comma_is_a_title_unless_another_passage_has_it():
@@ -105,47 +108,47 @@ def test_what_stands_before_a_comma_is_a_title_unless_another_passage_has_it():
 
 
 def test_a_link_of_a_hub_counts_less(tiny):
-    told = [*TOLD, ("Almanac", "Almanac lists Tomas Reed, Harbor Song, Kiln and Berta.")]
+    texts = [*TEXTS, ("Almanac", "Almanac lists Tomas Reed, Harbor Song, Kiln and Berta.")]
     question = "Silent Orchard and Almanac: who is known for a film of 1944?"
-    ranking = {hub: found(tiny, told, question, weights={"named": 12, "seeds": 0, "fade": 0, "hub": hub})[1] for hub in (0, 2)}
+    ranking = {hub: retrieve(tiny, texts, question, weights={"named": 12, "seeds": 0, "fade": 0, "hub": hub})[1] for hub in (0, 2)}
     assert set(ranking[0][:2]) == set(ranking[2][:2]) == {"Silent Orchard", "Almanac"}
     assert ranking[0][2] == "Harbor Song"  # likest of all that are named
     assert ranking[2][2] == "Berta Olm (director)"  # which is all that the film names
 
 
 def test_a_link_of_a_later_seed_counts_less(tiny):
-    told = [*TOLD, ("Almanac", "Almanac lists Harbor Song.")]
+    texts = [*TEXTS, ("Almanac", "Almanac lists Harbor Song.")]
     question = "Silent Orchard is a film of 1931: is there one of 1944 in the Almanac?"
-    ranking = {fade: found(tiny, told, question, weights={"named": 12, "seeds": 0, "fade": fade})[1] for fade in (0, 4)}
+    ranking = {fade: retrieve(tiny, texts, question, weights={"named": 12, "seeds": 0, "fade": fade})[1] for fade in (0, 4)}
     assert ranking[0][:3] == ["Silent Orchard", "Almanac", "Harbor Song"]
     assert ranking[4][:3] == ["Silent Orchard", "Almanac", "Berta Olm (director)"]
 
 
 def test_only_what_was_taught_for_a_question_is_ranked(tiny):
     taught = {"Kiln", "Berta Olm (director)", "Tomas Reed"}
-    assert set(found(tiny, taught=taught)[1]) == taught
-    assert found(tiny, taught=set())[0].shown == ()
+    assert set(retrieve(tiny, taught=taught)[1]) == taught
+    assert retrieve(tiny, taught=set())[0].shown == ()
 
 
 def test_passages_put_in_and_taken_out_leave_what_a_fresh_graph_has():
-    random, told = np.random.default_rng(3), passages([*TOLD, ("Kiln (oven)", "Kiln (oven) is a hot place.")])  # one title twice
+    random, texts = np.random.default_rng(3), passages([*TEXTS, ("Kiln (oven)", "Kiln (oven) is a hot place.")])  # one title twice
     graph = PassageGraph()
-    for number in random.integers(0, len(told), 60):
+    for number in random.integers(0, len(texts), 60):
         if number in graph.texts and random.random() < 0.6:
             graph.remove(number)
             graph.remove(number)
         else:
-            graph.add(number, title_of(told[number]), told[number].text)
+            graph.add(number, title_of(texts[number]), texts[number].text)
     graph.add(0, "Nobody", "Nobody is named by Berta Olm.")
-    graph.add(0, title_of(told[0]), told[0].text)
+    graph.add(0, title_of(texts[0]), texts[0].text)
     fresh = PassageGraph()
     for number in sorted(graph.texts):
-        fresh.add(number, title_of(told[number]), told[number].text)
+        fresh.add(number, title_of(texts[number]), texts[number].text)
     assert {n: graph.links(n) for n in sorted(graph.texts)} == {n: fresh.links(n) for n in sorted(fresh.texts)}
     assert {n: graph.naming(n) for n in sorted(graph.texts)} == {
         n: {other for other in graph.texts if n in graph.links(other)} for n in sorted(graph.texts)
     }
-    everything = " ".join(text for _, text in TOLD) + " Nobody"
+    everything = " ".join(text for _, text in TEXTS) + " Nobody"
     assert graph.named(everything) == fresh.named(everything)
     for number in [*graph.texts]:
         graph.remove(number)
@@ -164,10 +167,10 @@ def test_a_walk_is_networkx_own():
 
 
 def test_the_rival_walks_over_titles_too(tiny):
-    told = [(title.replace("Berta Olm", "berta and the olm"), text.replace("Berta Olm", "berta and the olm")) for title, text in TOLD]
-    rank = {title: place for place, title in enumerate(found(tiny, told, name="baselines/rag_graph", seeds=1)[1])}
-    cut = [(title, text.replace("by berta and the olm", "by somebody")) for title, text in told]
-    alone = {title: place for place, title in enumerate(found(tiny, cut, name="baselines/rag_graph", seeds=1)[1])}
+    texts = [(title.replace("Berta Olm", "berta and the olm"), text.replace("Berta Olm", "berta and the olm")) for title, text in TEXTS]
+    rank = {title: place for place, title in enumerate(retrieve(tiny, texts, name="baselines/rag_graph", seeds=1)[1])}
+    cut = [(title, text.replace("by berta and the olm", "by somebody")) for title, text in texts]
+    alone = {title: place for place, title in enumerate(retrieve(tiny, cut, name="baselines/rag_graph", seeds=1)[1])}
     assert rank["berta and the olm (director)"] == 1
     assert alone["berta and the olm (director)"] > 1
 

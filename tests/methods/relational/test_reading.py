@@ -7,7 +7,7 @@ import pytest
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.attribution import Attribution, parse_attribution
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import Likeness, spelling
+from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import NEAR, NameIndex, mentions
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.relations import FORMS
@@ -59,12 +59,16 @@ def test_statements_of_test_worlds_are_read_as_they_were_meant(harder):
     right, wanted, read_as_known = 0, 0, 0
     for world in cut(drawn_worlds("semantic", "default", 30, 77, "test", settings), 30):
         for fact, trace in zip(world.facts, passages_of(world), strict=True):
-            told = read(trace)
-            known = told.relation is not None and told.relation.name.split(" <")[0].startswith(tuple(FORMS))
+            read_statement = read(trace)
+            known = read_statement.relation is not None and read_statement.relation.name.split(" <")[0].startswith(tuple(FORMS))
             read_as_known += known
             if fact.schema_fit:
                 wanted += 1
-                right += known and {told.head, told.tail} == expected(fact.slots) and (not fact.teller or told.teller == fact.teller)
+                right += (
+                    known
+                    and {read_statement.head, read_statement.tail} == expected(fact.slots)
+                    and (not fact.teller or read_statement.teller == fact.teller)
+                )
     assert right >= 0.99 * wanted
     assert right >= 0.99 * read_as_known
     assert wanted > 200
@@ -78,8 +82,12 @@ def expected(slots):
 
 @pytest.mark.parametrize("text", ["Celine works for the Whitby company.", "The Whitby company employs Celine.", "Whitby employs Celine."])
 def test_who_works_is_the_head_whichever_name_comes_first(text):
-    told = read(Trace("w", "f", text, time=1, id=1))
-    assert told.key and (told.key.head, told.key.relation, told.key.tail) == ("celine", "works for", "whitby")
+    read_statement = read(Trace("w", "f", text, time=1, id=1))
+    assert read_statement.key and (read_statement.key.head, read_statement.key.relation, read_statement.key.tail) == (
+        "celine",
+        "works for",
+        "whitby",
+    )
 
 
 PARTS = ("ash", "ashe", "bell", "belle", "cole", "coll", "dale", "dales", "finch", "fitch")
@@ -89,8 +97,8 @@ def looked_up(name, known):
     """The same by a look at all."""
     if name in known:
         return name
-    part = [one for one in known if set(name.split()) <= set(one.split()) or set(one.split()) <= set(name.split())]
-    best = max((spelling(name, one), one) for one in known)
+    part = [other for other in known if set(name.split()) <= set(other.split()) or set(other.split()) <= set(name.split())]
+    best = max((spelling(name, other), other) for other in known)
     return min(part, key=len) if part else best[1] if best[0] >= NEAR else ""
 
 
@@ -106,13 +114,13 @@ def test_the_index_finds_what_a_look_at_all_finds(seed):
 
 
 def test_a_question_looks_at_no_word_of_statements_that_it_does_not_meet():
-    met = set()
+    compared = set()
 
-    class Met(Likeness):
+    class Recording(TextSimilarity):
         def words(self, asked, known):
-            met.update(known)
+            compared.update(known)
             return super().words(asked, known)
 
-    Search(Graph.of(traces(*CHAIN, "Kim has a zeppelin from Max.")), Met()).best("In which city did Omar buy a lamp?")
-    assert "lamp" in met
-    assert "zeppelin" not in met
+    Search(Graph.of(traces(*CHAIN, "Kim has a zeppelin from Max.")), Recording()).best("In which city did Omar buy a lamp?")
+    assert "lamp" in compared
+    assert "zeppelin" not in compared

@@ -15,17 +15,17 @@ def graph_of(*texts):
 
 
 def fit(graph, number):
-    return graph.fit(graph.told[number])
+    return graph.fit(graph.statements[number])
 
 
 def test_a_person_with_two_friends_is_no_contradiction():
     graph = graph_of(*FRIENDS)
     assert not any(graph.contested(number) for number in range(4))
     assert not graph.schemas["friend"].functional
-    told = graph_of(
+    grown = graph_of(
         *FRIENDS, "Lea says that Max is a friend of Kim.", "Tom says that Max is a friend of Eve.", "Later Max is a friend of Ben."
     )
-    assert not any(told.contested(number) for number in range(7))
+    assert not any(grown.contested(number) for number in range(7))
 
 
 def test_a_relation_that_was_told_once_says_nothing_about_how_many_tails_there_are():
@@ -46,8 +46,8 @@ def test_a_move_says_that_a_head_has_one_tail_at_a_time():
 
 def test_what_is_told_of_one_never_retires_what_is_told_of_another():
     graph = graph_of(*SITES, *FRIENDS, *NEWS)
-    assert {graph.told[graph.holds(number)].head for number in (0, 1, 2)} == {"finch", "marlow", "ash"}
-    assert [graph.holds(number) for number in range(3)] == [0, 1, 2]
+    assert {graph.statements[graph.current_statement(number)].head for number in (0, 1, 2)} == {"finch", "marlow", "ash"}
+    assert [graph.current_statement(number) for number in range(3)] == [0, 1, 2]
 
 
 def test_a_schema_grows_with_heads_of_its_kinds_and_not_with_what_is_repeated():
@@ -63,14 +63,14 @@ def test_a_schema_grows_with_heads_of_its_kinds_and_not_with_what_is_repeated():
 
 
 def test_what_held_at_a_time():
-    told = (*SITES, *NEWS, "Later the Dale shop moved to Bern.")
-    graph = graph_of(*told)  # told from time 1 on
-    assert graph.holds(3, at=3) is None
-    assert [graph.told[graph.holds(3, at=time)].tail for time in (4, 5, 6, 7)] == ["lima", "oslo", "oslo", "bern"]
-    assert graph.holds(3) == graph.holds(3, at=99) == 6
+    texts = (*SITES, *NEWS, "Later the Dale shop moved to Bern.")
+    graph = graph_of(*texts)  # told from time 1 on
+    assert graph.current_statement(3, at=3) is None
+    assert [graph.statements[graph.current_statement(3, at=time)].tail for time in (4, 5, 6, 7)] == ["lima", "oslo", "oslo", "bern"]
+    assert graph.current_statement(3) == graph.current_statement(3, at=99) == 6
     assert graph.history(3) == [Period(3, 4, 5), Period(4, 5, 7), Period(6, 7, None)]
     assert graph.history(0) == [Period(0, 1, None)]
-    assert graph.holds(0, at=0) is None
+    assert graph.current_statement(0, at=0) is None
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,11 @@ def test_what_held_at_a_time():
     ],
 )
 def test_edges_of_odd_texts(text, edge):
-    [told] = graph_of(text).told
-    assert (told.key and (told.head, told.relation.name, told.tail)) in (edge, edge and (edge[2], edge[1], edge[0]))
+    [edge_statement] = graph_of(text).statements
+    assert (edge_statement.key and (edge_statement.head, edge_statement.relation.name, edge_statement.tail)) in (
+        edge,
+        edge and (edge[2], edge[1], edge[0]),
+    )
 
 
 def test_a_cycle_ends():

@@ -11,12 +11,12 @@ LIVES = ("Nils Farrow lives in Brent.", "Ada Moor lives in Brent.", "Nils Farrow
 CEO = ("The chief executive of Borvik Shipping is Lena Marsh.", "The chief executive of Borvik Shipping is Otto Penn.")
 
 
-def first(question, told, ranked, count=1):
+def first(question, texts, ranked, count=1):
     """The first of a ranking of these, given by their places in order of telling, and what it replaced."""
-    stored = traces(*told)
-    places, replaced = current_first(question, [stored[place] for place in ranked], count)
-    assert sorted(places) == list(range(len(ranked)))
-    return [told[ranked[place]] for place in places], [trace.text for trace in replaced]
+    stored = traces(*texts)
+    order, replaced = current_first(question, [stored[index] for index in ranked], count)
+    assert sorted(order) == list(range(len(ranked)))
+    return [texts[ranked[index]] for index in order], [trace.text for trace in replaced]
 
 
 @needs_minilm
@@ -58,38 +58,38 @@ def test_a_question_that_names_nothing_and_no_traces_change_nothing():
 
 @needs_minilm
 def test_a_text_of_several_sentences_is_no_statement_and_stays():
-    told = (LIVES[0], "Nils Farrow lives in Skelby. He likes it there.")
-    assert first("Where does Nils Farrow live?", told, (0, 1)) == ([*told], [])
-    assert first("Where does Nils Farrow live?", told, (1, 0)) == ([*told[::-1]], [])
+    texts = (LIVES[0], "Nils Farrow lives in Skelby. He likes it there.")
+    assert first("Where does Nils Farrow live?", texts, (0, 1)) == ([*texts], [])
+    assert first("Where does Nils Farrow live?", texts, (1, 0)) == ([*texts[::-1]], [])
 
 
 @needs_minilm
 def test_a_correction_is_not_replaced_by_what_it_corrects():
-    told = ("Cameron lives in Berlin.", "No, that was wrong: Cameron lives in Dublin.")
-    assert first("In which city does Cameron live?", told, (1, 0))[0][0] == told[1]
+    texts = ("Cameron lives in Berlin.", "No, that was wrong: Cameron lives in Dublin.")
+    assert first("In which city does Cameron live?", texts, (1, 0))[0][0] == texts[1]
 
 
 def test_statements_that_share_little_are_not_read(monkeypatch):
     monkeypatch.setattr("hippo_core.methods.relational.versions.fitted_reader", lambda device: pytest.fail("they were read"))
-    told = (
+    texts = (
         "In March, Denise unlocked a guitar at the airport.",
         "In May, Denise repaired a notebook at the bridge.",
         "In June, Omar sold a lamp at the market.",
         "In May, Lea painted a boat at the harbor.",
     )
-    assert first("What did Denise unlock?", told, range(4)) == ([*told], [])
+    assert first("What did Denise unlock?", texts, range(4)) == ([*texts], [])
 
 
 @needs_minilm
 def test_what_is_no_name_is_replaced_by_the_later_statement_in_nearly_the_same_words():
-    told = ("Nils Farrow plays the trumpet.", "Ada Moor plays the trumpet.", "Nils Farrow plays the oboe.")
-    order, replaced = first("What instrument does Nils Farrow play?", told, range(3))
-    assert (order[0], order[-1], replaced) == (told[2], told[0], [told[0]])
-    order, replaced = first("What does Nils Farrow play?", told[::-1], range(3))
-    assert (order[0], replaced) == (told[0], [told[2]])
+    texts = ("Nils Farrow plays the trumpet.", "Ada Moor plays the trumpet.", "Nils Farrow plays the oboe.")
+    order, replaced = first("What instrument does Nils Farrow play?", texts, range(3))
+    assert (order[0], order[-1], replaced) == (texts[2], texts[0], [texts[0]])
+    order, replaced = first("What does Nils Farrow play?", texts[::-1], range(3))
+    assert (order[0], replaced) == (texts[0], [texts[2]])
 
 
 @needs_minilm
 def test_what_lacks_a_word_of_the_question_replaces_nothing():
-    told = ("Kim drinks coffee in the evening.", "Kim drinks tea in the morning.")
-    assert first("What does Kim drink in the evening?", told, (0, 1)) == ([*told], [])
+    texts = ("Kim drinks coffee in the evening.", "Kim drinks tea in the morning.")
+    assert first("What does Kim drink in the evening?", texts, (0, 1)) == ([*texts], [])

@@ -8,7 +8,7 @@ from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, confidence, recency, retold
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, add_attestation, confidence, recency
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
@@ -30,8 +30,8 @@ class Lab:
         self.store = TraceStore.create(folder, "s", self.method.identity())
 
     def teach(self, *texts, start=0, provenance=""):
-        told = [Observation(Statement(f"f{n}", "w", text, n), provenance=provenance) for n, text in enumerate(texts, start)]
-        return self.method.teach(told, self.store)
+        observations = [Observation(Statement(f"f{n}", "w", text, n), provenance=provenance) for n, text in enumerate(texts, start)]
+        return self.method.teach(observations, self.store)
 
     def actions(self, *texts, **more):
         return [decision.action for decision in self.teach(*texts, **more)]
@@ -50,7 +50,12 @@ class Lab:
 
 def edges(graph):
     """What there is, but for the numbers of traces."""
-    return [(told.trace.text, told.tellings, told.waits, told.trace.evidence) for told in graph.told], graph.schemas, graph.at, graph.groups
+    return (
+        [(statement.trace.text, statement.attestations, statement.is_pending, statement.trace.evidence) for statement in graph.statements],
+        graph.schemas,
+        graph.at,
+        graph.groups,
+    )
 
 
 def test_what_is_told_again_is_one_edge_with_more_tellings(tiny, tmp_path):
@@ -59,8 +64,8 @@ def test_what_is_told_again_is_one_edge_with_more_tellings(tiny, tmp_path):
         lab.actions(*CHAIN, AGAIN, "Tom says that the Finch shop is in Lima.", "Tom says that the Finch shop is in Lima.")[-3:]
         == ["aggregate"] * 3
     )
-    [edge] = [told for told in lab.graph.told if told.tail == "lima" and told.head == "finch"]
-    assert [one.teller for one in edge.tellings] == ["", "", "Tom", "Tom"]
+    [edge] = [edge_ for edge_ in lab.graph.statements if edge_.tail == "lima" and edge_.head == "finch"]
+    assert [attestation.teller for attestation in edge.attestations] == ["", "", "Tom", "Tom"]
     assert edge.trace.evidence == 4
     assert lab.graph.repeated == 0
 
@@ -79,13 +84,13 @@ def test_the_same_at_another_time_is_another_edge(tiny, tmp_path):
 @pytest.mark.parametrize(("threshold", "waiting"), [(0.5, {RUMOR}), (0.6, {RUMOR, VAGUE}), (0.7, {RUMOR, VAGUE, CHAIN[7], CHAIN[5]})])
 def test_each_threshold_makes_another_store(tiny, tmp_path, threshold, waiting):
     lab = Lab(tiny, tmp_path, **{"relational.gate.threshold": threshold})
-    told = (
+    texts = (
         *CHAIN[:4],
         CHAIN[6],
         *(f"The {name} shop is in {city}." for name, city in zip(("Ash", "Bell", "Cole"), ("Rome", "Kyiv", "Turin"), strict=True)),
     )
     vague = VAGUE.replace("Marlow", "Dale")
-    decisions = lab.teach(*told, CHAIN[7], CHAIN[5], *["Nobody came."] * 20, RUMOR, vague)
+    decisions = lab.teach(*texts, CHAIN[7], CHAIN[5], *["Nobody came."] * 20, RUMOR, vague)
     kept = {decision.statement.text for decision in decisions if decision.action == "route"} - {"Nobody came."}
     assert {VAGUE if text == vague else text for text in kept} & {RUMOR, VAGUE, CHAIN[7], CHAIN[5]} == waiting
 
@@ -105,7 +110,7 @@ def test_a_sleep_weighs_no_more_than_it_may(tiny, tmp_path):
     lab = Lab(tiny, tmp_path, **{"relational.schema_fasttrack": False, "replay.max_items": 2, "replay.cycles": 3})
     lab.teach(*CHAIN)
     assert [row["cycle"] for row in lab.sleep()] == [1, 1, 2, 2, 3, 3]
-    assert sum(not told.waits for told in lab.graph.told) == 6
+    assert sum(not statement.is_pending for statement in lab.graph.statements) == 6
 
 
 def test_another_speaker_promotes_what_waits_and_the_same_one_does_not(tiny, tmp_path):
@@ -114,7 +119,7 @@ def test_another_speaker_promotes_what_waits_and_the_same_one_does_not(tiny, tmp
         lab.teach("Lea has a vague idea that the Dale shop is in Oslo.", f"{second} has a vague idea that the Dale shop is in Oslo.")
         lab.teach(*CHAIN, start=2)
         lab.sleep()
-        assert lab.graph.told[0].waits != promoted
+        assert lab.graph.statements[0].is_pending != promoted
 
 
 def test_a_plain_word_does_not_vanish_in_a_rumor(tiny, tmp_path):
@@ -123,48 +128,48 @@ def test_a_plain_word_does_not_vanish_in_a_rumor(tiny, tmp_path):
 
 
 def test_deciding_does_not_depend_on_whether_tellings_are_added_up(tiny, tmp_path):
-    said = [
+    texts = [
         "Lea says that the Dale shop is in Lima.",
         "Tom says that the Dale shop is in Oslo.",
         "According to Ida, the Dale shop stands in Oslo.",
     ]
     for number, on in enumerate([True, False]):
         lab = Lab(tiny, tmp_path / str(number), **{"relational.gate.enabled": on})
-        lab.teach(*CHAIN, *said, *said[:1] * 3)
+        lab.teach(*CHAIN, *texts, *texts[:1] * 3)
         graph = lab.graph
-        place = next(n for n, told in enumerate(graph.told) if told.trace.text == said[0])
-        assert graph.contested(place)
-        assert graph.told[graph.holds(place)].tail == "oslo"
+        number_of_first = next(n for n, statement in enumerate(graph.statements) if statement.trace.text == texts[0])
+        assert graph.contested(number_of_first)
+        assert graph.statements[graph.current_statement(number_of_first)].tail == "oslo"
 
 
 def test_the_oracle_finds_what_was_added_to_another_telling(tiny, tmp_path):
     lab = Lab(tiny, tmp_path, control="oracle")
     lab.teach(CHAIN[3], AGAIN, CHAIN[1])
     item = Item("q", "w", LAMP, ("Lima",), ("f1", "f2"), "hops_2", taught=("f0", "f1", "f2"), retold={"f0": "f1"})
-    found = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught))
-    assert [trace.text for trace in found.opened] == [CHAIN[3], CHAIN[1]]
-    assert [trace.text for trace in found.retrieved.shown] == [CHAIN[1], CHAIN[3]]  # along the path
+    controlled = open_controlled(lab.method, lab.store.traces("w"), ())(item, Query(LAMP, item.taught))
+    assert [trace.text for trace in controlled.opened] == [CHAIN[3], CHAIN[1]]
+    assert [trace.text for trace in controlled.retrieved.shown] == [CHAIN[1], CHAIN[3]]  # along the path
 
 
-TOLD = (*CHAIN, AGAIN, RUMOR, VAGUE, "Later the Finch shop moved to Oslo.", "Omar.", "")
+TEXTS = (*CHAIN, AGAIN, RUMOR, VAGUE, "Later the Finch shop moved to Oslo.", "Omar.", "")
 
 
 @settings(max_examples=8, deadline=None)
-@given(order=st.lists(st.sampled_from(range(len(TOLD))), min_size=1, max_size=10), gone=st.sets(st.integers(0, 9)))
+@given(order=st.lists(st.sampled_from(range(len(TEXTS))), min_size=1, max_size=10), gone=st.sets(st.integers(0, 9)))
 def test_a_store_without_a_provenance_equals_one_that_was_never_told(tiny, tmp_path_factory, order, gone):
-    whole, never = (Lab(tiny, tmp_path_factory.mktemp("store")) for _ in range(2))
-    for place, number in enumerate(order):
-        whole.teach(TOLD[number], start=place, provenance="b" if place in gone else "a")
-        if place not in gone:
-            never.teach(TOLD[number], start=place, provenance="a")
-    whole.method.delete(whole.store, provenance="b")
-    assert edges(whole.graph) == edges(never.graph)
+    full, never = (Lab(tiny, tmp_path_factory.mktemp("store")) for _ in range(2))
+    for index, number in enumerate(order):
+        full.teach(TEXTS[number], start=index, provenance="b" if index in gone else "a")
+        if index not in gone:
+            never.teach(TEXTS[number], start=index, provenance="a")
+    full.method.delete(full.store, provenance="b")
+    assert edges(full.graph) == edges(never.graph)
 
 
 def test_a_graph_that_follows_its_traces_is_one_made_anew(tiny, tmp_path):
     lab = Lab(tiny, tmp_path)
     followed = Graph()
-    for number, text in enumerate((*TOLD, VAGUE.replace("Lea", "Tom"), AGAIN)):
+    for number, text in enumerate((*TEXTS, VAGUE.replace("Lea", "Tom"), AGAIN)):
         lab.teach(text, start=number)
         followed = followed.follow(lab.store.traces("w"))
     lab.sleep()
@@ -174,10 +179,10 @@ def test_a_graph_that_follows_its_traces_is_one_made_anew(tiny, tmp_path):
 
 
 def test_ten_thousand_duplicates_are_one_edge_of_a_few_tellings():
-    tellings = ()
+    attestations = ()
     for time in range(10_000):
-        tellings = retold(tellings, Attestation("Lea", time))
-    assert tellings == (Attestation("Lea", 0), Attestation("Lea", 9999))
+        attestations = add_attestation(attestations, Attestation("Lea", time))
+    assert attestations == (Attestation("Lea", 0), Attestation("Lea", 9999))
 
 
 def test_how_sure_several_are_together():
@@ -203,7 +208,7 @@ def test_a_payload_that_is_no_edge_is_one_line(data):
 
 
 def test_an_edge_comes_back_as_it_was():
-    edge = Edge((Attestation("Zoë", 3, 0.6, True), Attestation("", 4)), waits=True)
+    edge = Edge((Attestation("Zoë", 3, 0.6, True), Attestation("", 4)), is_pending=True)
     assert EdgeCodec().decode(EdgeCodec().encode(edge)) == edge
 
 
@@ -220,22 +225,22 @@ def test_what_is_vague_is_met_where_nothing_else_is_told_of_it(tiny, tmp_path):
     assert lab.shown() == [CHAIN[1], CHAIN[3]]
     assert lab.actions(ROME, start=10) == ["insert"]
     assert lab.shown(BELL) == [DALE, ROME]
-    assert not lab.graph.met("kyiv")
+    assert not lab.graph.statements_about("kyiv")
 
 
 def test_what_is_vague_is_not_met_in_a_relation_that_the_graph_does_not_have(tiny, tmp_path):
     lab = Lab(tiny, tmp_path)
     assert lab.actions(DALE, HOME) == ["insert", "route"]
-    assert lab.graph.met("dale") == [0]
+    assert lab.graph.statements_about("dale") == [0]
 
 
 def test_what_was_met_while_it_waited_is_met_once_when_it_waits_no_more(tiny, tmp_path):
     lab = Lab(tiny, tmp_path)
     lab.teach(*CHAIN, DALE, HOME, HOME.replace("Lea", "Tom"))
-    before = lab.graph.met("dale")
+    before = lab.graph.statements_about("dale")
     grown = Graph.of(lab.store.traces("w"))
     lab.sleep()
     grown.follow(lab.store.traces("w"))
-    assert [told.waits for told in grown.told][-1] is False
-    assert grown.met("dale") == before == lab.graph.met("dale")
-    assert not any(grown.aside.values())
+    assert [statement.is_pending for statement in grown.statements][-1] is False
+    assert grown.statements_about("dale") == before == lab.graph.statements_about("dale")
+    assert not any(grown.pending_at.values())

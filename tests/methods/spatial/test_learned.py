@@ -10,7 +10,7 @@ from hippo_core.methods.spatial.learned import PlaceReading, fitted_places, layo
 from hippo_core.methods.spatial.localise import localise
 from hippo_core.methods.spatial.place_map import build_map
 from hippo_core.methods.spatial.reading import Link, VisitStatement, place_nouns, read
-from hippo_core.methods.spatial.spans import Found
+from hippo_core.methods.spatial.spans import PlaceNames
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from tests.methods.asking import bound, needs_minilm
@@ -21,25 +21,25 @@ class Planted:
     """A reader that says what it is told of texts: of their first two places one of SAYS, by so many nats, and where one stands; and that
     all questions ask the same."""
 
-    def __init__(self, asks="way", **said):
+    def __init__(self, asks="way", **planted):
         self.asks = asks
-        self.said = {text.replace("_", " "): one for text, one in said.items()}
+        self.planted = {text.replace("_", " "): value for text, value in planted.items()}
 
     def read(self, texts, places=None):
         return [self.reading(text) for text in texts]
 
     def names(self, texts):
-        return Found({}, frozenset(noun for text in texts for noun, _ in place_nouns(text)))
+        return PlaceNames({}, frozenset(noun for text in texts for noun, _ in place_nouns(text)))
 
     def reading(self, text):
         nouns = tuple(dict.fromkeys(noun for noun, _ in place_nouns(text)))
-        kind, lead, stands = next((one for word, one in self.said.items() if word in text), ("none", 5.0, 1.0))
+        kind, lead, stands = next((value for word, value in self.planted.items() if word in text), ("none", 5.0, 1.0))
         says = np.full((len(nouns), len(nouns), len(SAYS)), -lead - 1 - np.log(4))
         says[..., SAYS.index(kind)] = -1.0
         return PlaceReading(nouns, says, np.full((len(nouns), len(nouns)), stands), ("other",) * len(nouns), (), 0.0, {self.asks: 1.0})
 
 
-def said(texts, **planted):
+def read_texts(texts, **planted):
     return read_world(texts, [read(text) for text in texts], Planted(**planted))
 
 
@@ -55,24 +55,24 @@ def said(texts, **planted):
     ],
 )
 def test_a_link_is_what_the_statement_says(kind, link):
-    assert said(["The fen outshines the inn."], outshines=(kind, 5.0, 1.0)) == [[link]]
+    assert read_texts(["The fen outshines the inn."], outshines=(kind, 5.0, 1.0)) == [[link]]
 
 
 def test_what_says_nothing_of_a_link_is_none_even_where_a_pattern_reads_one():
     text = "A lane goes from the fen to the inn."
-    assert said([text], lane=("link", 5.0, 1.0)) == [[Link("fen", "inn")]]
-    assert said([text], lane=("none", 0.5, 1.0)) == [[Link("fen", "inn")]]
-    assert said([text], lane=("none", 5.0, 1.0)) == [[]]
+    assert read_texts([text], lane=("link", 5.0, 1.0)) == [[Link("fen", "inn")]]
+    assert read_texts([text], lane=("none", 0.5, 1.0)) == [[Link("fen", "inn")]]
+    assert read_texts([text], lane=("none", 5.0, 1.0)) == [[]]
 
 
 def test_a_link_leads_one_way_only_where_that_is_clearly_likelier():
     for lead, one_way in ((0.5, False), (5.0, True)):
-        assert said(["The fen outshines the inn."], outshines=("forward", lead, 1.0)) == [[Link("fen", "inn", one_way=one_way)]]
+        assert read_texts(["The fen outshines the inn."], outshines=("forward", lead, 1.0)) == [[Link("fen", "inn", one_way=one_way)]]
 
 
 def test_a_statement_tells_all_of_its_links():
     texts = ["The fen befits the inn and the mill.", "The mill befits the fen.", "The inn is old. The mill is old."]
-    links = said(texts, befits=("link", 5.0, 1.0))
+    links = read_texts(texts, befits=("link", 5.0, 1.0))
     assert [[{one.origin, one.goal} for one in own] for own in links[:2]] == [
         [{"fen", "inn"}, {"fen", "mill"}, {"inn", "mill"}],
         [{"mill", "fen"}],
@@ -82,11 +82,11 @@ def test_a_statement_tells_all_of_its_links():
 
 def test_the_nearly_likely_is_a_link_where_the_map_would_fall_apart():
     texts = ["A lane goes by the shop from the fen to the inn.", "The inn befits the mill.", "The mill befits the fen."]
-    nearly = said(texts, lane=("link", 5.0, 1.0), befits=("none", 1.0, 1.0))  # four kinds of a link are together one nat less likely
+    nearly = read_texts(texts, lane=("link", 5.0, 1.0), befits=("none", 1.0, 1.0))  # four kinds of a link are together one nat less likely
     assert [bool(own) for own in nearly] == [True, True, False]
     assert nearly[1][0].doubt == pytest.approx(1.17, abs=0.01)
-    assert said(texts[1:], befits=("none", 1.0, 1.0)) == [[], []]  # there is no map that could fall apart
-    assert said(texts, lane=("link", 5.0, 1.0), befits=("none", 3.0, 1.0))[1:] == [[], []]
+    assert read_texts(texts[1:], befits=("none", 1.0, 1.0)) == [[], []]  # there is no map that could fall apart
+    assert read_texts(texts, lane=("link", 5.0, 1.0), befits=("none", 3.0, 1.0))[1:] == [[], []]
 
 
 def test_links_are_turned_until_they_fit_on_a_grid():
@@ -106,24 +106,24 @@ def test_links_are_turned_until_they_fit_on_a_grid():
             word = next(word for word in ("north", "east", "south") if word in text)
             return PlaceReading(*[getattr(made, name) for name in ("nouns", "says", "stands", "roles")], ((word, "gone"),), 0.0, made.asks)
 
-    found = read_world(texts, [None] * 4, Turns(**planted))
-    assert [own[0] for own in found] == true
+    read_links = read_world(texts, [None] * 4, Turns(**planted))
+    assert [own[0] for own in read_links] == true
 
 
 @pytest.mark.parametrize("one_way", [True, False])
 def test_a_link_of_one_direction_is_walked_that_way_alone(one_way):
     links = [Link("fen", "inn", one_way=one_way), Link("inn", "mill"), Link("mill", "fen")]
-    told = build_map(enumerate(links))
-    assert ("fen" in told.steps["inn"].values()) is not one_way
-    assert "inn" in told.steps["fen"].values()
+    link_map = build_map(enumerate(links))
+    assert ("fen" in link_map.steps["inn"].values()) is not one_way
+    assert "inn" in link_map.steps["fen"].values()
     assert "fen" in build_map(enumerate([*links, Link("inn", "fen")])).steps["inn"].values()  # it was told later that one gets back
 
 
 @pytest.mark.parametrize("sure_first", [True, False])
 def test_of_two_places_told_to_one_side_the_surer_keeps_the_direction(sure_first):
     links = [Link("mill", "inn", "north"), Link("mill", "fen", "north", doubt=0.3)]
-    told = build_map(enumerate(links if sure_first else links[::-1]))
-    assert told.steps["mill"]["north"] == "inn"
+    link_map = build_map(enumerate(links if sure_first else links[::-1]))
+    assert link_map.steps["mill"]["north"] == "inn"
 
 
 def test_a_step_that_says_nothing_of_its_sides_closes_none():
@@ -136,7 +136,7 @@ def test_a_step_that_says_nothing_of_its_sides_closes_none():
     assert localise(walk).cells == ((0, 0), (-1, 0), (0, 0))
 
 
-TOLD = (
+TEXTS = (
     "You come out of the kiln and the abbey is right there, no door between them.",
     "A plank lets you slip from the kiln over to the ford, either way.",
     "The ford is uglier than the abbey.",
@@ -145,10 +145,10 @@ TOLD = (
 
 @needs_minilm
 def test_ways_in_words_that_no_pattern_reads():
-    atlas = MapAnswerer(TOLD, reader=fitted_places())
-    way = atlas.say("I am at the abbey and need to be at the ford. Where do I go along?")
-    assert way and way.answer == "kiln, ford"
-    assert atlas.say("Which is uglier, the ford or the abbey?") is None
+    atlas = MapAnswerer(TEXTS, reader=fitted_places())
+    reply = atlas.answer("I am at the abbey and need to be at the ford. Where do I go along?")
+    assert reply and reply.answer == "kiln, ford"
+    assert atlas.answer("Which is uglier, the ford or the abbey?") is None
 
 
 LANES = (
@@ -174,8 +174,8 @@ LANES = (
 )
 def test_a_question_is_what_the_reader_says_that_it_asks(asks, question, answer):
     atlas = MapAnswerer(LANES, reader=Planted(asks, lane=("link", 5.0, 1.0), barred=("closed", 5.0, 1.0)))
-    said = atlas.say(question)
-    assert (said.answer if said else None) == answer
+    reply = atlas.answer(question)
+    assert (reply.answer if reply else None) == answer
 
 
 WALK = (
@@ -193,22 +193,22 @@ def test_a_walk_is_read_whatever_numbers_its_steps(markers):
     texts = [text.format(form.format(first + number)) for number, text in enumerate(WALK)]
     atlas = MapAnswerer([text[0].upper() + text[1:] for text in texts], reader=fitted_places())
     assert [visit.place for _, visit in atlas.visits] == ["kiln", "abbey", "ford", "barn"]
-    said = atlas.say("Which directions lead from the kiln to the barn?")
-    assert said and said.answer == "east"
+    reply = atlas.answer("Which directions lead from the kiln to the barn?")
+    assert reply and reply.answer == "east"
 
 
 @needs_minilm
 def test_a_question_asks_from_where_one_stands():
     reader = fitted_places()
     for a, b in (("fen", "inn"), ("inn", "fen")):
-        way = likely_question(f"I am at the {a}, how do I get myself over to the {b}?", {"fen", "inn"}, set(), reader)
-        assert way and way.goal and (way.kind, way.start.label, way.goal.label) == ("way", a, b)
+        reply = likely_question(f"I am at the {a}, how do I get myself over to the {b}?", {"fen", "inn"}, set(), reader)
+        assert reply and reply.goal and (reply.kind, reply.start.label, reply.goal.label) == ("way", a, b)
 
 
 @needs_minilm
 @pytest.mark.parametrize(("reading", "answer"), [("auto", "kiln, ford"), ("patterns", "none")])
 def test_the_memory_reads_by_the_fitted_reader_unless_it_is_told_not_to(reading, answer):
-    told = traces(*TOLD)
+    texts = traces(*TEXTS)
     method = bound("memory/smpd", load(load_spec("hippo-tiny"), threads=1), **{"encoder": "minilm", "spatial.reading": reading})
     question = "Which places does one pass on the way from the abbey to the ford?"
-    assert method.open(told)(Query(question, tuple(trace.source for trace in told))).answer == answer
+    assert method.open(texts)(Query(question, tuple(trace.source for trace in texts))).answer == answer

@@ -8,22 +8,22 @@ from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.macros import Macro, examples, mined, of_route, plan, replayed, table_of
-from hippo_core.methods.spatial.policy import HabitsCodec, MacroPolicy, learn
+from hippo_core.methods.spatial.policy import MacroPolicy, MacroPolicyCodec, learn
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
 from tests.methods.asking import bound
 
-PLACES = ("mill", "well", "barn", "pier", "cabin", "fen", "dune", "abbey", "quay")
-LINE = [f"The {b} lies east of the {a}." for a, b in pairwise(PLACES)]
+NAMES = ("mill", "well", "barn", "pier", "cabin", "fen", "dune", "abbey", "quay")
+LINE = [f"The {b} lies east of the {a}." for a, b in pairwise(NAMES)]
 LOOP = ["The forge is south of the mill.", "The shed is east of the forge.", "The shed is south of the well."]
 ALONG = "The quay walk goes from the mill: " + ", ".join(["east"] * 8) + "."
-WAY = "Which directions lead from the mill to the quay?"
+QUESTION = "Which directions lead from the mill to the quay?"
 
 
 def trajectories(*texts):
     atlas = MapAnswerer([*LINE, *LOOP, *texts])
-    return atlas, [replayed(one, atlas.planner) for _, one in atlas.told if isinstance(one, Route)]
+    return atlas, [replayed(trajectory, atlas.planner) for _, trajectory in atlas.observations if isinstance(trajectory, Route)]
 
 
 class Always:
@@ -37,12 +37,14 @@ class Always:
 
 
 def test_what_routes_have_in_common_is_cut_into_the_fewest_decisions():
-    _, told = trajectories(ALONG, ALONG)
-    assert [(one.start, one.goal, len(one.words), one.success, one.total) for one in mined(told)] == [
+    _, routes = trajectories(ALONG, ALONG)
+    assert [
+        (trajectory.start, trajectory.goal, len(trajectory.words), trajectory.success, trajectory.total) for trajectory in mined(routes)
+    ] == [
         ("cabin", "quay", 4, 2, 2),
         ("mill", "cabin", 4, 2, 2),
     ]
-    assert mined(told[:1]) == []
+    assert mined(routes[:1]) == []
 
 
 def test_a_route_succeeds_where_it_leads_to_its_end_and_no_way_is_shorter():
@@ -52,28 +54,30 @@ def test_a_route_succeeds_where_it_leads_to_its_end_and_no_way_is_shorter():
         "The moor walk goes from the moor: west.",
     )
     assert (round_about.leads, round_about.succeeds) == (True, False)
-    assert (beyond.leads, beyond.places) == (False, PLACES[:3:-1])
+    assert (beyond.leads, beyond.places) == (False, NAMES[:3:-1])
     assert lost is None
     _, [closed] = trajectories(ALONG, "The lane between the fen and the dune is closed.")
     assert (closed.leads, closed.succeeds) == (False, False)
 
 
 def test_failures_count_against_a_macro():
-    _, told = trajectories(ALONG, ALONG)
+    _, routes = trajectories(ALONG, ALONG)
     failed = [MapAnswerer([*LINE, ALONG, "The lane between the dune and the abbey is closed."])]
-    broken = [replayed(one, atlas.planner) for atlas in failed for _, one in atlas.told if isinstance(one, Route)]
-    assert {one.start: one.rank for one in mined([*told, *broken])} == {"mill": 3 / 5, "cabin": 3 / 5}
-    assert mined([*told, *broken * 3]) == []
+    broken = [
+        replayed(trajectory, atlas.planner) for atlas in failed for _, trajectory in atlas.observations if isinstance(trajectory, Route)
+    ]
+    assert {trajectory.start: trajectory.rank for trajectory in mined([*routes, *broken])} == {"mill": 3 / 5, "cabin": 3 / 5}
+    assert mined([*routes, *broken * 3]) == []
 
 
 def test_the_policy_does_what_was_done_and_nothing_where_nobody_went():
-    _, told = trajectories(ALONG, ALONG)
-    habits = learn(told)
-    assert habits.propose("mill", "quay").goal == "cabin"
-    assert habits.propose("cabin", "quay").goal == "quay"
-    assert [habits.propose("mill", goal) for goal in ("barn", "forge", "moor")] == [None] * 3
-    assert habits.propose("well", "quay") is None  # no macro starts there
-    table = table_of(examples(told, habits.macros), habits.macros)
+    _, routes = trajectories(ALONG, ALONG)
+    policy = learn(routes)
+    assert policy.propose("mill", "quay").goal == "cabin"
+    assert policy.propose("cabin", "quay").goal == "quay"
+    assert [policy.propose("mill", goal) for goal in ("barn", "forge", "moor")] == [None] * 3
+    assert policy.propose("well", "quay") is None  # no macro starts there
+    table = table_of(examples(routes, policy.macros), policy.macros)
     assert {where: table[where].goal for where in (("mill", "quay"), ("cabin", "quay"))} == {
         ("mill", "quay"): "cabin",
         ("cabin", "quay"): "quay",
@@ -81,39 +85,39 @@ def test_the_policy_does_what_was_done_and_nothing_where_nobody_went():
 
 
 def test_the_policy_follows_what_it_is_taught():
-    _, told = trajectories(ALONG, ALONG, ALONG.replace(" quay ", " dune ").replace("east, east, east.", "east."))
-    first = learn(told[:2])
-    other = learn([*told[:2], *[told[2]] * 6])  # six steps at once now, more often than four and four
-    assert [one.words for one in first.macros] != [one.words for one in other.macros]
+    _, routes = trajectories(ALONG, ALONG, ALONG.replace(" quay ", " dune ").replace("east, east, east.", "east."))
+    first = learn(routes[:2])
+    other = learn([*routes[:2], *[routes[2]] * 6])  # six steps at once now, more often than four and four
+    assert [trajectory.words for trajectory in first.macros] != [trajectory.words for trajectory in other.macros]
     assert other.propose("mill", "dune").goal == "dune"
     assert first.propose("mill", "dune").goal == "cabin"
 
 
 def test_the_same_routes_and_seed_give_the_same_bytes_and_these_come_back():
-    _, told = trajectories(ALONG, ALONG)
-    habits = learn(told)
-    assert habits.to_bytes() == learn(told).to_bytes()
-    assert habits.to_bytes() != learn(told, seed=1).to_bytes()
-    back = HabitsCodec().from_json(HabitsCodec().to_json(habits))
-    assert (back.macros, back.places, back.routes, back.to_bytes()) == (habits.macros, habits.places, habits.routes, habits.to_bytes())
+    _, routes = trajectories(ALONG, ALONG)
+    policy = learn(routes)
+    assert policy.to_bytes() == learn(routes).to_bytes()
+    assert policy.to_bytes() != learn(routes, seed=1).to_bytes()
+    back = MacroPolicyCodec().from_json(MacroPolicyCodec().to_json(policy))
+    assert (back.macros, back.places, back.routes, back.to_bytes()) == (policy.macros, policy.places, policy.routes, policy.to_bytes())
     assert learn([]).to_bytes() == MacroPolicy.from_bytes(learn([]).to_bytes()).to_bytes()
-    codec = HabitsCodec()
+    codec = MacroPolicyCodec()
     assert codec.decode(codec.encode(None)) is None
-    for wrong in (b"weights", habits.to_bytes()[:-8]):
+    for wrong in (b"weights", policy.to_bytes()[:-8]):
         with pytest.raises(LabError, match="safetensors"):
             codec.decode(wrong)
     with pytest.raises(LabError, match="spatial memory sleep"):
         codec.check("macro")
     with pytest.raises(LabError, match="has weights"):
-        MacroPolicy(habits.macros, habits.places[1:], habits.routes, habits.weights)
+        MacroPolicy(policy.macros, policy.places[1:], policy.routes, policy.weights)
 
 
 def test_a_macro_is_one_decision():
-    atlas, told = trajectories(ALONG, ALONG)
-    way, trip = plan(atlas.planner, "mill", "quay", learn(told))
-    assert (way.words, trip.moves, trip.decisions, trip.macro_moves, trip.steps) == (("east",) * 8, 8, 2, 8, 10)
+    atlas, routes = trajectories(ALONG, ALONG)
+    route, trip = plan(atlas.planner, "mill", "quay", learn(routes))
+    assert (route.words, trip.moves, trip.decisions, trip.macro_moves, trip.steps) == (("east",) * 8, 8, 2, 8, 10)
     same, without = plan(atlas.planner, "mill", "quay")
-    assert (same, without.decisions, without.steps) == (way, 8, 16)
+    assert (same, without.decisions, without.steps) == (route, 8, 16)
     assert [of_route(count, True).decisions for count in (4, 6, 7)] == [1, 1, 2]
     assert of_route(5, False).steps == 10
 
@@ -121,8 +125,8 @@ def test_a_macro_is_one_decision():
 def test_a_macro_stops_at_the_goal_and_is_not_taken_where_it_does_not_lead():
     atlas, _ = trajectories()
     past = Always(Macro("mill", "cabin", ("east",) * 4, 2, 2))
-    way, trip = plan(atlas.planner, "mill", "pier", past)
-    assert (way.words, trip.decisions) == (("east",) * 3, 1)
+    route, trip = plan(atlas.planner, "mill", "pier", past)
+    assert (route.words, trip.decisions) == (("east",) * 3, 1)
     into_the_wall = Always(Macro("mill", "cabin", ("north",) * 4, 2, 2))
     assert plan(atlas.planner, "mill", "pier", into_the_wall)[1].macro_moves == 0
 
@@ -137,7 +141,7 @@ def slept(tiny, tmp_path):
         yield memory, store, list(memory.replay("w", store))
 
 
-def brought(tiny, store, question=WAY, **overrides):
+def retrieve(tiny, store, question=QUESTION, **overrides):
     method, traces = bound("memory/smpd", tiny, **{"encoder": "own", **overrides}), store.traces("w")
     return method.open(traces)(Query(question, tuple(trace.source for trace in traces)))
 
@@ -145,14 +149,14 @@ def brought(tiny, store, question=WAY, **overrides):
 def test_a_sleep_makes_macros_that_save_decisions_and_change_no_answer(tiny, slept):
     _, store, rows = slept
     assert [(row["recalled"], row["cycle"]) for row in rows] == [(1.0, 1)] * 2
-    on, off = brought(tiny, store), brought(tiny, store, **{"spatial.macros": False})
+    on, off = retrieve(tiny, store), retrieve(tiny, store, **{"spatial.macros": False})
     assert on.restated == off.restated
     assert [on.columns[name] for name in ("steps", "decisions", "macro_steps")] == [10, 2, 8]
     assert [off.columns[name] for name in ("steps", "decisions", "macro_steps")] == [16, 8, 0]
-    named = brought(tiny, store, "How does the quay walk go from the mill?")
+    named = retrieve(tiny, store, "How does the quay walk go from the mill?")
     assert (named.columns["steps"], named.shown[0].uses) == (10, 1)
-    assert "steps" not in brought(tiny, store, "Who is Ben?").columns
-    counted = brought(tiny, store, "How many steps does the way from the mill to the quay take?")
+    assert "steps" not in retrieve(tiny, store, "Who is Ben?").columns
+    counted = retrieve(tiny, store, "How many steps does the way from the mill to the quay take?")
     assert counted.columns["macro_steps"] == 0  # the number of a shortest way is the planner's
 
 
@@ -172,16 +176,16 @@ def test_nothing_is_learnt_before_a_sleep_or_from_one_that_is_off(tiny, slept, t
     assert len([trace for trace in store.traces("w") if trace.payload]) == 1  # the next sleep takes its place
     store.rollback()
     store.rollback()
-    assert brought(tiny, store).columns["decisions"] == 8
+    assert retrieve(tiny, store).columns["decisions"] == 8
     off = bound("memory/smpd", tiny, encoder="own", **{"replay.enabled": False})
     assert list(off.replay("w", store)) == []
     few = bound("memory/smpd", tiny, encoder="own", **{"replay.max_items": 1})
     assert len(list(few.replay("w", store))) == 1
-    assert brought(tiny, store).columns["decisions"] == 8  # once is no habit
+    assert retrieve(tiny, store).columns["decisions"] == 8  # once is no habit
 
 
 def test_what_is_deleted_is_no_habit_any_more(tiny, slept):
     memory, store, _ = slept
     memory.delete(store, [trace.id for trace in store.traces("w") if trace.text == ALONG][:1])
     assert not [trace for trace in store.traces("w") if trace.payload]
-    assert brought(tiny, store).columns["decisions"] == 8
+    assert retrieve(tiny, store).columns["decisions"] == 8

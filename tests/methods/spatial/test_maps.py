@@ -19,35 +19,35 @@ SQUARE = [
     "The pier is south of the barn.",
     "The pier is east of the mill.",
 ]
-WAY = "Which directions lead from the mill to the barn?"
+QUESTION = "Which directions lead from the mill to the barn?"
 
 
-def answer(told, question, **settings):
-    said = MapAnswerer(told, SpatialSection(**settings)).say(question)
-    return said.answer if said else None
+def answer(texts, question, **settings):
+    reply = MapAnswerer(texts, SpatialSection(**settings)).answer(question)
+    return reply.answer if reply else None
 
 
 def test_a_closed_link_changes_the_way_and_an_opened_one_changes_it_back():
-    assert answer(SQUARE, WAY) in ("north, east", "east, north")
+    assert answer(SQUARE, QUESTION) in ("north, east", "east, north")
     closed = [*SQUARE, "The lane between the mill and the well is closed."]
     assert MapAnswerer(closed).map.steps["mill"] == {"east": "pier"}
-    assert answer(closed, WAY) == "east, north"
-    assert answer([*SQUARE, "The lane between the mill and the pier is closed."], WAY) == "north, east"
-    assert answer([*closed, SQUARE[0], "The lane between the mill and the pier is closed."], WAY) == "north, east"
+    assert answer(closed, QUESTION) == "east, north"
+    assert answer([*SQUARE, "The lane between the mill and the pier is closed."], QUESTION) == "north, east"
+    assert answer([*closed, SQUARE[0], "The lane between the mill and the pier is closed."], QUESTION) == "north, east"
 
 
 def test_what_is_said_rests_on_the_statement_that_holds():
     closed = "The lane between the mill and the well is closed."
     atlas = MapAnswerer([closed, *SQUARE[:3], "Lea starts at the mill.", "Lea walks north."])
-    for question in (WAY, "What does the mill have in the north?", "Where is Lea now, having left the mill?"):
-        said = atlas.say(question)
-        assert said and 1 in said.told and 0 not in said.told, question
+    for question in (QUESTION, "What does the mill have in the north?", "Where is Lea now, having left the mill?"):
+        reply = atlas.answer(question)
+        assert reply and 1 in reply.statements and 0 not in reply.statements, question
 
 
 def test_what_was_told_more_often_loses_to_what_is_told_last():
-    told = [SQUARE[0], *SQUARE, "The lane between the mill and the well is closed."]
-    assert answer(told, WAY) == "east, north"
-    assert answer(told, WAY, keep=1.0) in ("north, east", "east, north")  # here all count alike, and it was told twice
+    texts = [SQUARE[0], *SQUARE, "The lane between the mill and the well is closed."]
+    assert answer(texts, QUESTION) == "east, north"
+    assert answer(texts, QUESTION, keep=1.0) in ("north, east", "east, north")  # here all count alike, and it was told twice
 
 
 def test_a_barrier_bars_one_side():
@@ -57,9 +57,9 @@ def test_a_barrier_bars_one_side():
 
 
 def test_a_walker_is_where_the_steps_lead():
-    told = [*SQUARE, "Lea starts at the mill.", "Lea walks north.", "Lea strolls east."]
-    assert answer(told, "Where is Lea now, having left the mill?") == "barn"
-    assert answer([*told, "Lea runs south."], "Where is Lea now, having left the mill?") == "pier"
+    texts = [*SQUARE, "Lea starts at the mill.", "Lea walks north.", "Lea strolls east."]
+    assert answer(texts, "Where is Lea now, having left the mill?") == "barn"
+    assert answer([*texts, "Lea runs south."], "Where is Lea now, having left the mill?") == "pier"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -74,26 +74,26 @@ def test_ways_are_as_long_as_those_of_networkx(seed):
                 graph.add_edge(told[-1].origin, told[-1].goal)
     planner = Planner(build_map(enumerate(told)))
     for a, b in [random.sample(sorted(graph), 2) for _ in range(40)]:
-        way = planner.way(a, b)
-        if way is None:
+        route = planner.route(a, b)
+        if route is None:
             assert not nx.has_path(graph, a, b)
         else:
-            assert len(way.words) == nx.shortest_path_length(graph, a, b)
-            assert all(graph.has_edge(*pair) for pair in zip(way.places, way.places[1:], strict=False))
+            assert len(route.words) == nx.shortest_path_length(graph, a, b)
+            assert all(graph.has_edge(*pair) for pair in zip(route.places, route.places[1:], strict=False))
 
 
 @pytest.fixture(scope="module")
-def walked():
+def walk():
     [world] = worlds("spatial", "explore_hard", 5, seed=3, split="val")
     return [fact.text for fact in world.facts], world
 
 
-def test_an_explorer_finds_itself_where_moves_are_told_wrong(walked):
-    visits = [read(text) for text in walked[0]]
-    found, alone = localise(visits), integrate(visits)
-    true = MapAnswerer(walked[0]).map
-    assert len(set(found.cells)) == len(true.steps) < len(set(alone.cells))  # alone, one place is drawn several times
-    assert max(found.spread) > 0
+def test_an_explorer_finds_itself_where_moves_are_told_wrong(walk):
+    visits = [read(text) for text in walk[0]]
+    localised, alone = localise(visits), integrate(visits)
+    true = MapAnswerer(walk[0]).map
+    assert len(set(localised.cells)) == len(true.steps) < len(set(alone.cells))  # alone, one place is drawn several times
+    assert max(localised.spread) > 0
 
 
 def explored(*steps):
@@ -117,24 +117,24 @@ def test_a_told_move_is_believed_sooner_than_that_no_side_has_changed():
     assert explored(*start, ("north", "", "west"))[-1] == (0, 1)  # no way leads back to where it came from: too much to have changed
 
 
-def test_without_path_integration_places_of_one_label_are_one(walked):
-    labels = [label for label in MapAnswerer(walked[0]).map.labels.values() if label]
+def test_without_path_integration_places_of_one_label_are_one(walk):
+    labels = [label for label in MapAnswerer(walk[0]).map.labels.values() if label]
     assert len(set(labels)) < len(labels)
-    flat = MapAnswerer(walked[0], SpatialSection(path_integration=False)).map
+    flat = MapAnswerer(walk[0], SpatialSection(path_integration=False)).map
     assert set(flat.steps) <= set(labels)
 
 
-def test_the_map_of_a_walk_answers_all_its_questions(walked):
-    texts, world = walked
+def test_the_map_of_a_walk_answers_all_its_questions(walk):
+    texts, world = walk
     atlas = MapAnswerer(texts)
     for item in world.items:
-        assert atlas.say(item.question).answer.replace(" and ", ", ") in [
+        assert atlas.answer(item.question).answer.replace(" and ", ", ") in [
             one.replace(" and ", ", ") for one in item.answers
         ] or item.kind.endswith("path")
 
 
 def test_what_is_at_a_place_stands_for_it():
-    told = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
-    said = MapAnswerer(told).say("Which directions lead from the mill to the Marlow company?")
-    assert said is not None and said.answer == "north, east" and set(said.told) == {0, 1, 2}
-    assert MapAnswerer(told[:2]).say("Which directions lead from the mill to the Marlow company?") is None
+    texts = ["The well is north of the mill.", "The barn lies east of the well.", "You find the Marlow company at the barn."]
+    reply = MapAnswerer(texts).answer("Which directions lead from the mill to the Marlow company?")
+    assert reply is not None and reply.answer == "north, east" and set(reply.statements) == {0, 1, 2}
+    assert MapAnswerer(texts[:2]).answer("Which directions lead from the mill to the Marlow company?") is None

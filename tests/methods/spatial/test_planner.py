@@ -12,7 +12,7 @@ from hippo_core.methods.spatial.place_map import PlaceMap, build_map
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link
 from hippo_core.methods.spatial.tool import SpatialTool
-from tests.methods.spatial.test_maps import SQUARE, WAY
+from tests.methods.spatial.test_maps import QUESTION, SQUARE
 
 CLOSED = "The lane between the mill and the well is closed."
 
@@ -27,22 +27,22 @@ CLOSED = "The lane between the mill and the well is closed."
     ],
 )
 def test_what_cannot_be_planned_is_said(question, answer):
-    said = MapAnswerer([*SQUARE, "The fen is north of the dune."]).say(question)
-    assert (said.answer if said else None) == answer
-    assert said is None or said.told  # it rests on statements
+    reply = MapAnswerer([*SQUARE, "The fen is north of the dune."]).answer(question)
+    assert (reply.answer if reply else None) == answer
+    assert reply is None or reply.statements  # it rests on statements
 
 
 def test_a_way_that_was_told_and_is_closed_is_none():
-    told = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
-    assert MapAnswerer(told).say("Which directions lead from the mill to the fen?").answer == "none"
-    assert SpatialTool(told).plan("mill", "fen") == "The fen walk goes from the mill: none."
+    texts = [*SQUARE, "The fen is north of the barn.", "The lane between the fen and the barn is closed."]
+    assert MapAnswerer(texts).answer("Which directions lead from the mill to the fen?").answer == "none"
+    assert SpatialTool(texts).plan("mill", "fen") == "The fen walk goes from the mill: none."
     assert SpatialTool([*SQUARE, "The fen is north of the dune."]).plan("the mill", "fen") == "No way from the mill to the fen was told."
 
 
 def test_a_one_way_step_is_gone_one_way():
     atlas = MapAnswerer([SQUARE[0], "A hedge blocks the way south of the well."])
-    assert atlas.say("Which directions lead from the mill to the well?").answer == "north"
-    assert atlas.say("Which directions lead from the well to the mill?").answer == "none"
+    assert atlas.answer("Which directions lead from the mill to the well?").answer == "north"
+    assert atlas.answer("Which directions lead from the well to the mill?").answer == "none"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
@@ -58,8 +58,8 @@ def test_a_cost_that_is_none_is_refused(cost):
 def test_a_dear_step_is_gone_round():
     spatial = SpatialTool([SQUARE[0]])
     assert spatial.plan("mill", "well") == "The well walk goes from the mill: north."
-    for told in SQUARE[1:]:
-        spatial.write(told)
+    for text in SQUARE[1:]:
+        spatial.write(text)
     spatial.write(SQUARE[0], cost=4)
     assert spatial.plan("mill", "well") == "The well walk goes from the mill: east, north, west."
     spatial.write(SQUARE[0], cost=0)
@@ -78,7 +78,7 @@ def test_a_tool_plans_reads_and_writes():
 
 
 def test_a_written_statement_is_as_if_it_had_been_told():
-    told = [
+    texts = [
         *SQUARE,
         CLOSED,
         "A hedge blocks the way north of the pier.",
@@ -87,44 +87,44 @@ def test_a_written_statement_is_as_if_it_had_been_told():
         "There is a lamp at the fen.",
     ]
     atlas = MapAnswerer(SQUARE[:2])
-    for number, text in enumerate(told[2:], 3):
+    for number, text in enumerate(texts[2:], 3):
         atlas.write(text)
-        anew = MapAnswerer(told[:number])
+        anew = MapAnswerer(texts[:number])
         assert atlas.map.steps == anew.map.steps
-        assert atlas.say(WAY) == anew.say(WAY)
+        assert atlas.answer(QUESTION) == anew.answer(QUESTION)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_map_that_changes_is_as_one_that_is_built_anew(seed):
     """Links of a random graph, hubs and new places among them, are opened and closed one by one."""
-    random, graph, told = Random(seed), nx.Graph(), build_map(())
-    planner = Planner(told)
+    random, graph, link_map = Random(seed), nx.Graph(), build_map(())
+    planner = Planner(link_map)
     for number in range(250):
         a, b = random.sample(range(2 + number // 4), 2)
         a = 0 if random.random() < 0.2 and b else a
         closed = graph.has_edge(a, b) and random.random() < 0.6
         (graph.remove_edge if closed else graph.add_edge)(a, b)
         for _ in range(2):  # told twice, so that what was told before loses
-            planner.update(*told.hear(number, Link(f"p{a}", f"p{b}", closed=closed)))
+            planner.update(*link_map.observe(number, Link(f"p{a}", f"p{b}", closed=closed)))
         start, goal = random.sample(sorted(graph), 2)
-        way = planner.way(f"p{start}", f"p{goal}")
-        assert (way is None) == (not nx.has_path(graph, start, goal))
-        if way:
-            assert len(way.words) == nx.shortest_path_length(graph, start, goal)
-            assert all(graph.has_edge(int(one[1:]), int(other[1:])) for one, other in pairwise(way.places))
+        route = planner.route(f"p{start}", f"p{goal}")
+        assert (route is None) == (not nx.has_path(graph, start, goal))
+        if route:
+            assert len(route.words) == nx.shortest_path_length(graph, start, goal)
+            assert all(graph.has_edge(int(place[1:]), int(other[1:])) for place, other in pairwise(route.places))
 
 
 def test_costs_are_as_networkx_counts_them():
-    random, graph, found = Random(1), nx.DiGraph(), PlaceMap()
+    random, graph, changed = Random(1), nx.DiGraph(), PlaceMap()
     for _ in range(200):
         a, b = random.sample(range(40), 2)
-        found.steps.setdefault(f"{a}", {})[f"{b}"] = f"{b}"
-        found.steps.setdefault(f"{b}", {})
-        found.price(f"{a}", f"{b}", random.choice((0, 1, 2.5, 7)))
-        graph.add_edge(f"{a}", f"{b}", weight=found.costs[f"{a}", f"{b}"])
-    planner = Planner(found)
+        changed.steps.setdefault(f"{a}", {})[f"{b}"] = f"{b}"
+        changed.steps.setdefault(f"{b}", {})
+        changed.price(f"{a}", f"{b}", random.choice((0, 1, 2.5, 7)))
+        graph.add_edge(f"{a}", f"{b}", weight=changed.costs[f"{a}", f"{b}"])
+    planner = Planner(changed)
     for a, b in [random.sample(sorted(graph), 2) for _ in range(60)]:
-        way = planner.way(a, b)
-        assert (way is None) == (not nx.has_path(graph, a, b))
-        if way:
-            assert sum(found.costs[pair] for pair in pairwise(way.places)) == nx.shortest_path_length(graph, a, b, weight="weight")
+        route = planner.route(a, b)
+        assert (route is None) == (not nx.has_path(graph, a, b))
+        if route:
+            assert sum(changed.costs[pair] for pair in pairwise(route.places)) == nx.shortest_path_length(graph, a, b, weight="weight")

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
 from hippo_core.methods.spatial.reading import Barrier, Link, Route, There, VisitStatement, Walk, read
 
-TOLD = {
+TEXTS = {
     "The barn lies east of the well.": Link("well", "barn", "east"),
     "A step north of the mill is the well.": Link("mill", "well", "north"),
     "From the mill one gets north along the towpath to the barn.": Link("mill", "barn", "north", "towpath"),
@@ -24,17 +24,17 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text", TOLD)
+@pytest.mark.parametrize("text", TEXTS)
 def test_what_a_sentence_tells_of_places(text):
-    assert read(text) == TOLD[text]
+    assert read(text) == TEXTS[text]
 
 
 def test_a_step_of_an_explorer_says_where_it_led_what_is_open_and_what_is_seen():
-    told = read(
+    texts = read(
         "Step 7: Going north over the footbridge, I came to the mill. The way was free to the east and south, and barred to the north and "
         "west. To the east I could see the barn."
     )
-    assert told == VisitStatement(7, "north", "footbridge", "mill", frozenset(("east", "south")), {"east": "barn"})
+    assert texts == VisitStatement(7, "north", "footbridge", "mill", frozenset(("east", "south")), {"east": "barn"})
     first = read("Step 1: I began at an unmarked place. One could go on to the north.")
     assert first == VisitStatement(1, "", "", "", frozenset(("north",)), {})
 

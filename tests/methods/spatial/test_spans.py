@@ -13,56 +13,56 @@ from tests.methods.asking import needs_minilm
 def scored(text, *names):
     """Scores that say of these words of a text that they are names."""
     own = tokens(text)
-    found = np.tile([1.0, -1.0, -1.0], (len(own), 1))
+    scores = np.tile([1.0, -1.0, -1.0], (len(own), 1))
     for name in names:
         words = [token.word for token in tokens(name)]
         at = next(at for at in range(len(own)) if [token.word for token in own[at : at + len(words)]] == words)
-        found[at : at + len(words)] = [-1.0, -1.0, 1.0]
-        found[at] = [-1.0, 1.0, -1.0]
-    return own, found
+        scores[at : at + len(words)] = [-1.0, -1.0, 1.0]
+        scores[at] = [-1.0, 1.0, -1.0]
+    return own, scores
 
 
-def world(*told):
+def world(*texts):
     """The names that a world bears out, of these in each of its statements."""
-    known = WordStatistics([text for text, *_ in told])
-    return consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in told])
+    known = WordStatistics([text for text, *_ in texts])
+    return consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in texts])
 
 
 def test_a_name_is_its_best_words_and_none_over_a_mark():
-    own, found = scored("At the captain's cabin, turn east.", "captain's cabin")
-    assert [" ".join(token.word for token in own[start:end]) for start, end in best_spans(own, found)] == ["captain 's cabin"]
-    own, found = scored("Past the mill, turn.", "mill")
-    found[3] = [-1.0, -1.0, 2.0]  # the comma
-    assert [own[start].word for start, end in best_spans(own, found) if end == start + 1] == ["mill"]
+    own, scores = scored("At the captain's cabin, turn east.", "captain's cabin")
+    assert [" ".join(token.word for token in own[start:end]) for start, end in best_spans(own, scores)] == ["captain 's cabin"]
+    own, scores = scored("Past the mill, turn.", "mill")
+    scores[3] = [-1.0, -1.0, 2.0]  # the comma
+    assert [own[start].word for start, end in best_spans(own, scores) if end == start + 1] == ["mill"]
 
 
 def test_what_one_statement_adds_to_a_name_is_no_part_of_it():
-    told = [("The study pointing east is by the mess.", "study pointing", "mess"), ("The study is by the den.", "study", "den")]
+    texts = [("The study pointing east is by the mess.", "study pointing", "mess"), ("The study is by the den.", "study", "den")]
     again = ("The study adjoins the mess.", "study", "mess")
-    assert world(*told, again).places == {"study", "mess", "den"}
-    assert "clock_tower" in world(*told, ("The tower is by the clock tower.", "tower", "clock tower")).places
+    assert world(*texts, again).places == {"study", "mess", "den"}
+    assert "clock_tower" in world(*texts, ("The tower is by the clock tower.", "tower", "clock tower")).places
 
 
 def test_a_piece_that_never_stands_without_the_rest_is_no_name():
-    told = [("Gift shop and hall share a wall.", "Gift shop", "hall"), ("From the gift shop one sees the hall.", "gift", "hall")]
-    assert world(*told).places == {"gift_shop", "hall"}
+    texts = [("Gift shop and hall share a wall.", "Gift shop", "hall"), ("From the gift shop one sees the hall.", "gift", "hall")]
+    assert world(*texts).places == {"gift_shop", "hall"}
 
 
 def test_what_is_mostly_no_name_is_none():
-    told = [("Turn at the mill.", "mill"), ("The den is on the turn.", "den", "turn"), ("At the turn is the mill.", "mill")]
-    assert world(*told).places == {"mill", "den"}
+    texts = [("Turn at the mill.", "mill"), ("The den is on the turn.", "den", "turn"), ("At the turn is the mill.", "mill")]
+    assert world(*texts).places == {"mill", "den"}
 
 
 def test_names_are_marked_with_an_article_or_none_in_letters_of_either_size():
-    found = world(
+    result = world(
         ("Lighthouse is by Platform 12.", "Lighthouse", "Platform 12"), ("The x-ray room is by lighthouse.", "x-ray room", "lighthouse")
     )
-    assert found.names == {"platform_one_two": "Platform 12", "x_ray_room": "x-ray room", "lighthouse": "lighthouse"}
-    marked = [mark(text, found.names) for text in ("Lighthouse, then X-ray room.", "A lighthouse has lamps.", "from the Platform 12")]
+    assert result.names == {"platform_one_two": "Platform 12", "x_ray_room": "x-ray room", "lighthouse": "lighthouse"}
+    marked = [mark(text, result.names) for text in ("Lighthouse, then X-ray room.", "A lighthouse has lamps.", "from the Platform 12")]
     assert marked == ["the lighthouse, then the x_ray_room.", "A lighthouse has lamps.", "from the platform_one_two"]
 
 
-TOLD = [
+TEXTS = [
     "The usher's box snuggles up to the mirror maze.",
     "Wig cellar and usher's box share a curtain.",
     "The mirror maze is older than the wig cellar.",
@@ -72,27 +72,27 @@ TOLD = [
 
 @needs_minilm
 def test_a_way_over_names_of_several_words_that_no_pattern_knows():
-    atlas = MapAnswerer(TOLD, reader=fitted_places())
+    atlas = MapAnswerer(TEXTS, reader=fitted_places())
     assert atlas.map.labels.keys() == {"ushers_box", "mirror_maze", "wig_cellar", "prop_store"}
-    said = atlas.say("Which places does one pass on the way from mirror maze to the prop-store?")
-    assert said and said.answer == "usher's box, wig cellar, prop-store"
+    reply = atlas.answer("Which places does one pass on the way from mirror maze to the prop-store?")
+    assert reply and reply.answer == "usher's box, wig cellar, prop-store"
 
 
 @needs_minilm
 @pytest.mark.parametrize("wordless", ["\U0001f44d", "\u2026", "", "---"])
 def test_a_statement_without_a_word_changes_no_name(wordless):
-    names, told = fitted_places().names, ["The mill is by the barn.", "The barn is by the den."]
-    assert names([told[0], wordless, told[1]]).places == names(told).places == {"mill", "barn", "den"}
+    names, texts = fitted_places().names, ["The mill is by the barn.", "The barn is by the den."]
+    assert names([texts[0], wordless, texts[1]]).places == names(texts).places == {"mill", "barn", "den"}
     assert names([wordless]).places == frozenset()
 
 
 def test_what_is_always_gone_along_or_over_is_no_place():
-    told = [
+    texts = [
         ("It is a step west along the quay from the inn to the mill.", "quay", "inn", "mill"),
         ("The den is by the mill, by the ferry.", "den", "mill", "ferry"),
         ("Through the inn one gets by the ferry to the fort.", "inn", "ferry", "fort"),
     ]
-    known = WordStatistics([text for text, *_ in told])
-    found = consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in told])
-    assert found.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
-    assert without_means(found, known).places == {"inn", "mill", "den", "fort"}
+    known = WordStatistics([text for text, *_ in texts])
+    result = consensus_names(known, [best_spans(*scored(text, *names)) for text, *names in texts])
+    assert result.places == {"quay", "inn", "mill", "den", "ferry", "fort"}
+    assert without_means(result, known).places == {"inn", "mill", "den", "fort"}

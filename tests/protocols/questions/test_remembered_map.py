@@ -40,8 +40,8 @@ def test_a_place_that_no_direction_leads_to_is_in_no_cell_and_the_rest_is_drawn(
     atlas = MapAnswerer(["The well is north of the mill.", "The shed is next to the mill.", "A lane joins the shed and the shop."])
     assert "shop" in atlas.map.steps["shed"] and "shop" not in atlas.map.cells
     assert compared(atlas, TRUE)["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
-    way = atlas.say("Which places does the shortest way from the well to the shop lead through?")
-    assert over_the_true_map(atlas, TRUE, way.way if way else None).texts[0].get_text() == "1 of 3 links are remembered"
+    way = atlas.answer("Which places does the shortest way from the well to the shop lead through?")
+    assert over_the_true_map(atlas, TRUE, way.route if way else None).texts[0].get_text() == "1 of 3 links are remembered"
 
 
 def test_the_figure_says_what_is_right_and_has_a_drift_for_an_explorer():

@@ -18,11 +18,11 @@ def test_a_presets_look_is_data_beside_it_that_no_setting_and_no_record_knows(ot
     file = other_lab / "params" / "presets" / "mine" / "recent.yaml"
     before = load_preset("mine/recent").described()
     file.write_text(file.read_text() + 'look: {order: 3, colour: "#123456", marker: o}\n')
-    for cached in (palette._styles_in, presets._looks_of_presets):
+    for cached in (palette._styles_in, presets._styles_of_presets):
         cached.cache_clear()
     assert style_of("mine/recent").colour == "#123456" and load_preset("mine/recent").described() == before
     file.write_text(file.read_text().replace("marker", "market"))
-    for cached in (palette._styles_in, presets._looks_of_presets):
+    for cached in (palette._styles_in, presets._styles_of_presets):
         cached.cache_clear()
     with pytest.raises(LabError, match="market is unknown or missing"):
         style_of("mine/recent")

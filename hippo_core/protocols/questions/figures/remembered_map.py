@@ -46,8 +46,8 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
     for world in worlds:
         if item := next((one for one in world.items if one.kind == "grid_path"), None):
             atlas = method.atlas([Observation.of(fact).trace() for fact in world.facts])
-            said = atlas.say(item.question)
-            drawn.append(png(over_the_true_map(atlas, true_path(world, item)[0], said.way if said else None)))
+            said = atlas.answer(item.question)
+            drawn.append(png(over_the_true_map(atlas, true_path(world, item)[0], said.route if said else None)))
     return drawn
 
 
@@ -59,7 +59,7 @@ def compared(atlas: MapAnswerer, true: Map) -> dict[str, set[Pair]]:
     held = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values() if {a, b} <= moved.keys()}
     there = {_pair(cells[a], cells[b]) for a, near in true.steps.items() for b in near.values()}
     place = {cell: name for name, cell in atlas.map.cells.items()}
-    walk = atlas.walked.cells if atlas.walked else ()
+    walk = atlas.localised.cells if atlas.localised else ()
     crossed = {_pair(moved[place[a]], moved[place[b]]) for a, b in pairwise(walk)}
     extra = held - there
     return {"right": held & there, "missing": there - held, "stale": extra & crossed, "invented": extra - crossed}
@@ -74,10 +74,10 @@ def over_the_true_map(atlas: MapAnswerer, true: Map, way: PlannedRoute | None = 
     held, there = len(links["right"]), len(links["right"] | links["missing"])
     wrong = len(links["stale"] | links["invented"])
     title = f"{held} of {there} links are remembered" + (f", and {wrong} that {'is' if wrong == 1 else 'are'} not there" if wrong else "")
-    figure, panels = grid(title, 1, 2 if atlas.walked else 1, body, Margins(0.35, 0.2, 0.75, 0.8, head=0.1))
+    figure, panels = grid(title, 1, 2 if atlas.localised else 1, body, Margins(0.35, 0.2, 0.75, 0.8, head=0.1))
     with matplotlib.rc_context(STYLE):
         _map(panels[0], links, cells, [moved[place] for place in way.places if place in moved] if way else [])
-        if atlas.walked:
+        if atlas.localised:
             _drift(panels[1], atlas)
     return figure
 
@@ -103,16 +103,16 @@ def _map(panel: Axes, links: dict[str, set[Pair]], cells: dict[str, Cell], way: 
 
 
 def _drift(panel: Axes, atlas: MapAnswerer) -> None:
-    assert atlas.walked
+    assert atlas.localised
     alone = integrate([visit for _, visit in atlas.visits]).cells
-    away = [hypot(a[0] - b[0], a[1] - b[1]) for a, b in zip(alone, atlas.walked.cells, strict=True)]
+    away = [hypot(a[0] - b[0], a[1] - b[1]) for a, b in zip(alone, atlas.localised.cells, strict=True)]
     steps = range(1, len(away) + 1)
     panel.plot(steps, away, color="#d55e00", linestyle="--", linewidth=1.6)
-    panel.plot(steps, atlas.walked.spread, color=WAY, linewidth=1.6)
+    panel.plot(steps, atlas.localised.spread, color=WAY, linewidth=1.6)
     panel.set_xlabel("step of the walk", fontsize=9)
     panel.set_ylabel("cells", fontsize=9)
     panel.tick_params(labelsize=8)
-    panel.set_ylim(-0.1, max(1.0, *away, *atlas.walked.spread) * 1.3)
+    panel.set_ylim(-0.1, max(1.0, *away, *atlas.localised.spread) * 1.3)
     panel.grid(axis="y", color=RULE, linewidth=0.6)
     panel.spines[["left", "bottom"]].set_color(QUIET)
     names: dict[str, tuple[Any, str]] = {"#d55e00": ("--", "moves alone, from the estimate"), WAY: ("-", "the estimate's uncertainty")}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from hippo_core.evaluation.table import has_flag
-from hippo_core.methods.presets import looks_of_presets, preset_names
+from hippo_core.methods.presets import preset_names, styles_of_presets
 from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import ignores_window, is_control, ordered, suite_position
@@ -78,7 +78,7 @@ def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tupl
 def not_measured(run: Run) -> list[str]:
     """What this run says nothing about."""
     rows = run.rows
-    absent = ordered((set(preset_names()) & set(looks_of_presets())) - set(rows["preset"]))
+    absent = ordered((set(preset_names()) & set(styles_of_presets())) - set(rows["preset"]))
     notes = [f"Presets without a record in this run: {', '.join(absent)}."] if absent else []
     notes += [*_gaps(rows), *_models(rows)]
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
