@@ -117,7 +117,9 @@ def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     rows = pd.DataFrame([{"kind": path.kind, "answerable": path.answerable, "right": path.right} for path in of])
     confidences = pd.Series([function.of(path.evidence) for path in of])
     rows = rows.assign(
-        kept=rows["right"] & (confidences >= UNKNOWN_BELOW), sure=rows["right"] & (confidences >= CONFIDENCE_THRESHOLD), unknown=confidences < UNKNOWN_BELOW
+        kept=rows["right"] & (confidences >= UNKNOWN_BELOW),
+        sure=rows["right"] & (confidences >= CONFIDENCE_THRESHOLD),
+        unknown=confidences < UNKNOWN_BELOW,
     )
     grouped: Frame = rows.groupby(["kind", "answerable"], sort=False)
     return grouped.mean().round(4).assign(n=grouped.size()).reset_index()
