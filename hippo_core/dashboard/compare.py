@@ -14,7 +14,7 @@ from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.questions.report.comparisons import numbers
 from hippo_core.protocols.questions.report.contract import said
-from hippo_core.protocols.questions.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
+from hippo_core.protocols.questions.report.items import CSS_CLASSES, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures.palette import look
@@ -177,7 +177,7 @@ class ComparePanel(RunPanel):
             "letter": letter,
             "name": name,
             "mark": MARKS[verdict],
-            "look": LOOKS[verdict],
+            "look": CSS_CLASSES[verdict],
             "answer": shown_text(row["pred"]),
             "recalled": recalled(row.get(RECALLED)),
             "prompt": row["prompt"],

@@ -64,7 +64,7 @@ def cells_of(plan: CellPlan) -> tuple[Cell, ...]:
 
 def _planned(plan: CellPlan, chain: dict[str, Cell]) -> Cell:
     needed = {name: _planned(need, chain) for name, need in plan.needs.items()}
-    needs, checksums = {name: cell.id for name, cell in needed.items()}, dict(plan.rests_on)
+    needs, checksums = {name: cell.id for name, cell in needed.items()}, dict(plan.inputs)
     if plan.modules:
         checksums |= {"library": fingerprints.library(plan.modules), "lock": fingerprints.lock()}
     identity = cell_id(plan.kind, plan.notebook, plan.parameters, needs, checksums)

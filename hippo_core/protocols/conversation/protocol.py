@@ -31,9 +31,9 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     techniques = found(parameters.techniques)
     presets = [load_preset(one.said["preset"]) for one in techniques if "preset" in one.said]
     recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
-    rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
+    rests_on = {**cell.inputs, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
     modules = dict.fromkeys([*cell.modules, *(one.module for one in techniques), *(name for one in presets for name in one.modules)])
-    return replace(cell, label=" ".join(["conversation", *said]), rests_on=rests_on, modules=tuple(modules))
+    return replace(cell, label=" ".join(["conversation", *said]), inputs=rests_on, modules=tuple(modules))
 
 
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:
@@ -66,7 +66,7 @@ CONVERSATION = Experiment(
     tables=(ROWS,),
     checks=check,
     plans=plan,
-    always_said=("seed",),
+    label_fields=("seed",),
     axes={"sizes": "n", "models": "model", "seeds": "seed", "splits": "split"},
     sentence=sentence,
     figure=figure,

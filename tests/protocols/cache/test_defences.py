@@ -10,7 +10,7 @@ from hippo_core.models.kv import encode
 from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, mend, mend_bytes
+from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, correct, correct_bytes
 from hippo_core.protocols.cache.detection import RATES, Detections, roc
 from tests.protocols.cache.conftest import SHAPE, cache
 
@@ -111,21 +111,21 @@ def test_a_hamming_code_mends_one_bit_and_notices_two():
     words = torch.randint(-(2**62), 2**62, (200,), generator=torch.Generator().manual_seed(0))
     kept, one = checks(words), torch.ones_like(words)
     for bit in range(64):
-        mended, lost = mend(words ^ (one << bit), kept)
+        mended, lost = correct(words ^ (one << bit), kept)
         assert torch.equal(mended, words) and not lost.any()
-        _, lost = mend(words ^ (one << bit) ^ (one << (bit + 13) % 64), kept)
+        _, lost = correct(words ^ (one << bit) ^ (one << (bit + 13) % 64), kept)
         assert lost.all()
     for check in range(8):
-        mended, lost = mend(words, kept ^ (1 << check))
+        mended, lost = correct(words, kept ^ (1 << check))
         assert torch.equal(mended, words) and not lost.any()
 
 
 def test_any_one_flipped_bit_of_a_half_is_mended_and_two_are_known():
     kept = byte_checks(BYTES)
     for bit in range(8):
-        for flipped in (mend_bytes(BYTES ^ (1 << bit), kept), mend_bytes(BYTES, kept ^ (1 << bit))):
+        for flipped in (correct_bytes(BYTES ^ (1 << bit), kept), correct_bytes(BYTES, kept ^ (1 << bit))):
             assert torch.equal(flipped[0], BYTES) and not flipped[1].any()
-    assert mend_bytes(BYTES ^ 3, kept)[1].all() and mend_bytes(BYTES ^ 0x81, kept)[0].equal(BYTES)  # one in each half
+    assert correct_bytes(BYTES ^ 3, kept)[1].all() and correct_bytes(BYTES ^ 0x81, kept)[0].equal(BYTES)  # one in each half
 
 
 @pytest.mark.parametrize(("name", "share"), [("ecc", 1 / 8), ("ecc_equal", 1)])

@@ -27,7 +27,7 @@ def test_the_faults_stand_in_their_order_and_the_title_is_about_damaged_caches()
 def test_of_many_defences_those_that_matter_have_their_colours():
     figure = cache.robustness(curves(MANY))
     lines = {line.get_label(): line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")}
-    assert set(lines) == {cache.LOOKS[name].label for name in ("none", "clipping", "learned", "wiener", "episodic")} | {"the others"}
+    assert set(lines) == {cache.STYLES[name].label for name in ("none", "clipping", "learned", "wiener", "episodic")} | {"the others"}
     assert len(figure.axes[0].get_lines()) == len(MANY) + 2  # two levels
     assert len(figure.legends[0].get_texts()) == 6
 

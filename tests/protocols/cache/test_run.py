@@ -158,7 +158,7 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
     for step in range(8):
         trainee.learn(step)
     assert trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0] < first
-    assert len(trainee.met) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
+    assert len(trainee.history) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
 
 
 @pytest.mark.parametrize(

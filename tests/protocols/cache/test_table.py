@@ -6,7 +6,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.names import TRACE_PROBES
-from hippo_core.protocols.cache.report import found, in_words, training_in_words
+from hippo_core.protocols.cache.report import in_words, sections, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
@@ -57,7 +57,7 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
     told = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
-    curves, damage, costs = found([told])
+    curves, damage, costs = sections([told])
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]

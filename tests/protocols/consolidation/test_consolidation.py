@@ -52,8 +52,8 @@ def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it_with_o
     first, second = (CONSOLIDATION.plan(check(n=20, way=way)) for way in ("lora", "sparse"))
     assert first.needs["store"].step == second.needs["store"].step == "teach"
     assert first.needs["store"].parameters == second.needs["store"].parameters
-    assert first.rests_on != second.rests_on and "sparse" in second.label
-    assert CONSOLIDATION.plan(check(n=20, wordings=5)).rests_on != first.rests_on
+    assert first.inputs != second.inputs and "sparse" in second.label
+    assert CONSOLIDATION.plan(check(n=20, wordings=5)).inputs != first.inputs
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_criteria_are_about_questions_alone(other):
 
 def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
     cells = [rows_of("a"), rows_of("b", seed=2, off=0.5), rows_of("c", way="sparse", off=0.25, in_context=0.75)]
-    section = report.by_way(table(*cells))
+    section = report.by_update_rule(table(*cells))
     assert section.table is not None
     lines = section.table.set_index("way")
     assert list(lines["questions"]) == [2 * MANY, MANY] and list(lines["worlds"]) == [MANY, MANY / 2]
@@ -139,12 +139,12 @@ def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
 
 
 def test_records_without_costs_are_reported_without_them():
-    section = report.by_way(table(rows_of().drop(columns=list(SPENT))))
+    section = report.by_update_rule(table(rows_of().drop(columns=list(SPENT))))
     assert section.table is not None and not [name for name in section.table if name.endswith("a fact")]
 
 
 def test_a_report_has_a_line_for_each_probe_of_each_cell():
-    _, section = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
+    _, section = report.sections([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
     assert section.table is not None and len(section.table) == 2 * len(PROBES)
     assert set(section.table["way"]) == {"lora", "sparse"}
     assert "+1.00 (" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")

@@ -89,7 +89,7 @@ def test_its_sentence_and_report_name_what_was_kept():
     said = SLEEPS.sentence(check(), metrics(SimpleNamespace(slept={"sleeps": 3}), rows, 1.0))
     assert "90% of a group's questions" in said and "60% of all after 3 sleeps" in said and "40% still is" in said
     table = TableRows("sleeps", "sleeps", "question_id", "world", rows, ("score",), ("model", "seed", "suite", "n"))
-    side_by_side, own = report.found_of_sleeps([table])
+    side_by_side, own = report.sleeps_sections([table])
     assert side_by_side.table is not None and side_by_side.table["first group kept"].tolist() == ["0.40"]
     assert own.table is not None and own.table["group 1"].tolist() == [0.1, 1.0, 0.8, 0.4]
     assert own.figure and own.figure.startswith(b"\x89PNG")
@@ -102,7 +102,7 @@ def check(**values):
 def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it():
     first, second = (SLEEPS.plan(check(n=20, rehearse_earlier=share)) for share in (0.0, 0.5))
     assert first.needs["store"].parameters == second.needs["store"].parameters
-    assert first.rests_on != second.rests_on and "rehearse_earlier=0.0" in first.label
+    assert first.inputs != second.inputs and "rehearse_earlier=0.0" in first.label
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def rows_of(values=R, known=(True, True, False), inits=("1", "2"), method="none"
 
 
 def sections(rows):
-    return report.found([TableRows("forgetting", "forget", "entry", "init", rows, ("accuracy", "loss"), ("model", "seed"))])
+    return report.sections([TableRows("forgetting", "forget", "entry", "init", rows, ("accuracy", "loss"), ("model", "seed"))])
 
 
 def test_the_matrix_has_a_row_a_phase_and_a_column_a_task():

@@ -143,7 +143,7 @@ def test_it_is_learnt_and_its_content_decides_which_cell_it_is(written, course):
     rows = course(tasks=[written(), "majority"], steps=5).run()
     assert {row["task"] for row in rows} == {"mine", "majority"}
     parameters = FORGETTING.check({"tasks": [written()]}, "here")
-    before = FORGETTING.plan(parameters).rests_on
-    assert before == FORGETTING.plan(parameters).rests_on
+    before = FORGETTING.plan(parameters).inputs
+    assert before == FORGETTING.plan(parameters).inputs
     written([*ITEMS[:15], ([60, 3, 3], [7, 7])])
-    assert FORGETTING.plan(parameters).rests_on != before
+    assert FORGETTING.plan(parameters).inputs != before

@@ -164,7 +164,7 @@ def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_
     recipe = run.recipe_of(here.parameters, lm, len(told)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
     losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
-    slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": told})
+    slept, ledger = dict.fromkeys(run.COUNTERS, 0), Ledger(WORLDS, {"w": told})
     monkeypatch.setattr(run, "train", lambda sleep, *others, **more: begun.append(way.kept()["keys"]) or way.prefix.keys.data.add_(1.0))
     for cycle in (1, 2, 3, 4):
         run.sleep_once(here, way, told, recipe, cycle, slept, ledger, print)

@@ -11,7 +11,7 @@ from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.lab.cli.commands import app
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.questions.protocol import ANSWER
-from hippo_core.protocols.questions.report.contract import is_invalid, marked, said, valid, violations
+from hippo_core.protocols.questions.report.contract import is_invalid, marked, valid, violation_messages, violations
 from hippo_core.results.report import write_report
 from tests.results.fake_records import add_record, make_rows
 
@@ -81,7 +81,7 @@ def test_an_invalid_cell_says_so_in_its_condition_and_is_left_out_of_what_is_jud
     after = marked(rows, found)
     assert set(after["condition"]) == {"memory/hei_nw (INVALID)", EMPTY}
     assert set(valid(after)["condition"]) == {EMPTY} and is_invalid("memory/smpd (k=3, INVALID)") and not is_invalid(MEMORY)
-    assert said(found) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]
+    assert violation_messages(found) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]
 
 
 @pytest.fixture(scope="module")

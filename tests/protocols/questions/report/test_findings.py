@@ -12,8 +12,8 @@ import pytest
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.figures.headline import HeadlineComparison
-from hippo_core.protocols.questions.report.found import _compared, described, sentences
-from hippo_core.protocols.questions.report.found import claim as _claim
+from hippo_core.protocols.questions.report.findings import _compared, described, sentences
+from hippo_core.protocols.questions.report.findings import claim as _claim
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.protocols.questions.report.verdicts import claims
 from hippo_core.protocols.questions.report.writing import verdicts_of
