@@ -13,7 +13,7 @@ from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.questions.report.comparisons import numbers
-from hippo_core.protocols.questions.report.contract import said
+from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.report.items import CSS_CLASSES, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
@@ -130,7 +130,9 @@ class ComparePanel(RunPanel):
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in sides)
         self._sides = first, second.reindex(first.index.intersection(second.index))
         self._items = _items(*self._sides)
-        return self._pair(sides) + "".join(piece("note", one) for one in (*index.left_out, *said(index.broken(setting, (a, b), asked))))
+        return self._pair(sides) + "".join(
+            piece("note", one) for one in (*index.left_out, *violation_messages(index.broken(setting, (a, b), asked)))
+        )
 
     def _pair(self, sides: Sequence[tuple[str, str]]) -> str:
         assert self.result is not None
