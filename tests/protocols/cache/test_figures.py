@@ -10,9 +10,9 @@ MANY = ["none", "reset", "masking", "smoothing", "clipping", "detect_clear", "rm
 
 def curves(defences=("none", "clipping"), kinds=("targeted", "gaussian")):
     return pd.DataFrame(
-        {"kind": kind, "defence": name, "task": task, "severity": severity, "kept": 1 - severity / (1 + place)}
+        {"kind": kind, "defence": name, "task": task, "severity": severity, "kept": 1 - severity / (1 + index)}
         for kind in kinds
-        for place, name in enumerate(defences)
+        for index, name in enumerate(defences)
         for task in ("text", "needle")
         for severity in (0.0, 0.5, 1.0)
     )

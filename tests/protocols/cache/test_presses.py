@@ -18,7 +18,7 @@ def test_of_each_head_the_tokens_with_short_keys_stay_in_their_order():
     kv[:, 0, 1, 9] *= 100  # of head 1 token 9
     kept = press("knorm", kv, 1 / 40)
     for head, token in enumerate((7, 9)):
-        rest = [one for one in range(40) if one != token]
+        rest = [other for other in range(40) if other != token]
         assert torch.equal(kept[:, :, head], kv[:, :, head, rest])
 
 
