@@ -97,8 +97,8 @@ def bytes_of(method: Method, world: World, folder: Path) -> int:
     size = sum(len(text.encode()) for text in fact_texts)
     if isinstance(method, FittedRag):
         codes = payloads(method.encoder, fact_texts, [()] * len(fact_texts))
-        size += sum(table.nbytes for path in codes for table in path.pieces)
-        return size + sum(path.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in path.keys) for path in codes)
+        size += sum(table.nbytes for code in codes for table in code.pieces)
+        return size + sum(code.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in code.keys) for code in codes)
     return size + (4 * WIDTH * len(fact_texts) if getattr(method.settings, "encoder", None) == "minilm" else 0)
 
 

@@ -119,10 +119,10 @@ def hit_rate(method, world, traces) -> list[float]:
     retrieve(Query(world.items[0].question, world.items[0].taught))
     first, rows = time.perf_counter() - begin, []
     for item in world.items:
-        hits = retrieve(Query(item.question, item.taught))
-        best, gold = [trace.source for trace in hits.ranking or ()], set(item.gold_facts)
+        retrieved = retrieve(Query(item.question, item.taught))
+        best, gold = [trace.source for trace in retrieved.ranking or ()], set(item.gold_facts)
         shares = [len(gold & set(best[:k])) / len(gold) for k in (2, 5)]
-        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), hits.recall_ms])
+        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), retrieved.recall_ms])
     return [*np.mean(rows, axis=0).tolist(), first]
 
 
@@ -174,7 +174,7 @@ def beside_networkx(graph: PassageGraph) -> None:
     start[:5] = 0.2
     begin = time.perf_counter()
     rank = pagerank(steps, start, 0.5)
-    paths = time.perf_counter()
+    done = time.perf_counter()
     other = nx.Graph()
     other.add_nodes_from(range(size))
     other.add_edges_from((number, link) for number in graph.texts for link in graph.links(number))
@@ -182,7 +182,7 @@ def beside_networkx(graph: PassageGraph) -> None:
     theirs = nx.pagerank(other, alpha=0.5, personalization=dict(enumerate(start)), max_iter=100, tol=1e-12)
     asked = time.perf_counter()
     furthest = np.abs(rank / rank.sum() - [theirs[number] for number in range(size)]).max()  # theirs loses no walk
-    print(f"a walk {(paths - begin) * 1e3:.1f} ms, networkx {(asked - read) * 1e3:.1f} ms; furthest apart {furthest:.1e}")
+    print(f"a walk {(done - begin) * 1e3:.1f} ms, networkx {(asked - read) * 1e3:.1f} ms; furthest apart {furthest:.1e}")
 
 
 def main() -> None:

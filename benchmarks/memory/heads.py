@@ -79,7 +79,7 @@ def run(texts: Sequence[str]) -> dict[str, torch.Tensor]:
         states |= dict(zip(batch, own, strict=True))
         vectors[batch] = means
     laid = [states[row] for row in range(len(texts))]
-    return {"states": torch.cat(laid).half(), "sizes": torch.tensor([len(head) for head in laid]), "vectors": vectors}
+    return {"states": torch.cat(laid).half(), "sizes": torch.tensor([len(state) for state in laid]), "vectors": vectors}
 
 
 def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Codes]:
@@ -107,17 +107,17 @@ def indexes(world: World, texts: Sequence[str], codes: dict[str, Codes], parts: 
     _, starts = joined(parts)
     flat = np.array([rows[part] for own in parts for part in own])
     ends = [*starts[1:].tolist(), len(flat)]
-    tables_of = {}
+    by_encoder = {}
     for name, made in codes.items():
         own = made.some(flat)
         keys = own.sparse_keys()
         tables = tuple(piece.table for piece in own.pieces)
         payloads = [Payload((), keys[a:b], own.vectors[a:b], tables[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
         facts = enumerate(zip(world.facts, payloads, strict=True), start=1)
-        tables_of[name] = [
+        by_encoder[name] = [
             Trace(world.id, fact.id, fact.text, payload=payload, time=fact.time, id=number) for number, (fact, payload) in facts
         ]
-    return tables_of
+    return by_encoder
 
 
 def asked(world: World, encoders: dict[str, KeyEncoder], full: bool) -> Iterator[tuple[str, list[dict[str, float]]]]:

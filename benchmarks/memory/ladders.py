@@ -209,11 +209,11 @@ def ladder(name: Name, seed: int = 1337) -> World:
     )
     taught = tuple(fact.id for fact in facts)
     items = []
-    for number_of, (rung, number, question, cue) in enumerate(questions):
+    for question_number, (rung, number, question, cue) in enumerate(questions):
         slot = words.frames[all_facts[number].frame].answer
         items.append(
             Item(
-                id=f"{world}.q{number_of}",
+                id=f"{world}.q{question_number}",
                 world=world,
                 question=question,
                 answers=(all_facts[number].values[slot],),

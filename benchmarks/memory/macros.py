@@ -123,8 +123,8 @@ class Traveller:
             self.habits = Table(table_of(self._examples(policy), policy.macros))
 
     def _examples(self, policy: MacroPolicy) -> Mapping[Example, int]:
-        n_statements = (replayed(trip, self.atlas.planner) for _, trip in self.atlas.n_statements if isinstance(trip, Route))
-        return examples([trip for trip in n_statements if trip], policy.macros)
+        trips = (replayed(trip, self.atlas.planner) for _, trip in self.atlas.told if isinstance(trip, Route))
+        return examples([trip for trip in trips if trip], policy.macros)
 
     def travel(self, true: Map, start: str, goal: str) -> dict[str, float]:
         """One trip on the true map; its route is told where it succeeds."""

@@ -53,9 +53,7 @@ class ToldMaze:
 def free(env: Any) -> set[Cell]:
     """The cells of a maze that can be reached, through doors too."""
     cells = ((row, column, env.grid.get(column, row)) for row in range(env.height) for column in range(env.width))
-    steps = steps_of(
-        {(row, column) for row, column, thing_there in cells if thing_there is None or thing_there.type in ("goal", "door", "floor")}
-    )
+    steps = steps_of({(row, column) for row, column, tile in cells if tile is None or tile.type in ("goal", "door", "floor")})
     column, row = env.agent_pos
     return reached(steps, (int(row), int(column)))
 

@@ -74,14 +74,14 @@ def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]
     """The wordings of a split as `benchmarks.memory.ways` takes them."""
     chosen = bank.unseen(split) if unseen else bank.frames(split)
     frames: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": [], "opened": []}
-    for name in chosen:
-        fills = {"means": random.choice(bank.means(name.setting)), "minutes": str(random.randrange(2, 30)), "side": random.choice(SIDES)}
+    for frame in chosen:
+        fills = {"means": random.choice(bank.means(frame.setting)), "minutes": str(random.randrange(2, 30)), "side": random.choice(SIDES)}
         fills |= {"who": random.choice(PEOPLE)}
-        text = name.text.replace("{direction}", "{d}")
+        text = frame.text.replace("{direction}", "{d}")
         for slot, word in fills.items():
             text = text.replace(f"{{{slot}}}", word)
         if kind := {"none": "distractors", "closed": "closed", "opened": "opened", "link": "directions" if "{d}" in text else "places"}.get(
-            name.says
+            frame.says
         ):
             frames[kind].append(text)
     frames["asked_places"] = frames["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]

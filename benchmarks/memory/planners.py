@@ -127,7 +127,7 @@ def pairs_of(size: int, links: Sequence[tuple[int, int]], random: Random, count:
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
 
-    def distance_of(here: int) -> int:
+    def end_of_walk(here: int) -> int:
         start, before = here, -1
         for _ in range(NEAR):
             here, before = random.choice([at for at in near[here] if at != before] or near[here]), here
@@ -136,7 +136,7 @@ def pairs_of(size: int, links: Sequence[tuple[int, int]], random: Random, count:
     starts = [random.randrange(size * size) for _ in range(count)]
     return {
         "anywhere": [(a, (a + random.randrange(1, size * size)) % size**2) for a in starts],
-        "near": [(a, distance_of(a)) for a in starts],
+        "near": [(a, end_of_walk(a)) for a in starts],
     }
 
 

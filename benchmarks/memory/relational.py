@@ -186,7 +186,7 @@ def otherwise(graph: Graph, number: int, until: int) -> bool:
 def gold_answered(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
     """Of each question whether the best path is the right facts, all of them and no other."""
     for world, graph in zip(worlds, graphs or [Graph.of(passages_of(world)) for world in worlds], strict=True):
-        traces, search = [teach_texts.trace for teach_texts in graph.told], Search(graph)
+        traces, search = [edge.trace for edge in graph.told], Search(graph)
         for item in world.items:
             if wrongly:
                 flip(search.graph, Random(item.id))
@@ -229,7 +229,7 @@ def gate() -> None:
             ms = statistics.median(section[name][2] for section in rounds)
             count = sum(actions.values())
             nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
-            edges = [teach_texts for graph in graphs for teach_texts in graph.told if teach_texts.relation and not teach_texts.waits]
+            edges = [edge for graph in graphs for edge in graph.told if edge.relation and not edge.waits]
             largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
             repeated = statistics.mean(graph.repeated for graph in graphs)
             right = sum(gold_answered(worlds, graphs=graphs)) / ITEMS
@@ -256,7 +256,7 @@ def hubs() -> None:
         for name, section in sections.items():
             graph, _ = pooled(texts[:count], section)
             sizes = sorted(map(len, graph.at.values()), reverse=True)
-            edges = sum(bool(teach_texts.relation) and not teach_texts.waits for teach_texts in graph.told)
+            edges = sum(bool(edge.relation) and not edge.waits for edge in graph.told)
             few = sizes[: max(1, len(sizes) // 100)]
             print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
     rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]
