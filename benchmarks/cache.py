@@ -56,28 +56,28 @@ def seconds(lm: LanguageModel, prompt: list[int], guard: Guard | None, once: Gua
     if once:
         cache = laid(once(kept(cache, 0)))
     if guard:
-        put(cache, guard(kept(cache, 0)), 0)
+        fill_cache(cache, guard(kept(cache, 0)), 0)
     for step in range(WRITTEN - 1):
-        token, place = out.logits[:, -1:].argmax(-1), torch.tensor([[position + step]])
+        token, at = out.logits[:, -1:].argmax(-1), torch.tensor([[position + step]])
         before = cache.get_seq_length()
-        out = lm.model(input_ids=token, position_ids=place, past_key_values=cache, use_cache=True)
+        out = lm.model(input_ids=token, position_ids=at, past_key_values=cache, use_cache=True)
         if guard:
-            put(cache, guard(kept(cache, before)), before)
+            fill_cache(cache, guard(kept(cache, before)), before)
     return time.process_time() - begin
 
 
 def read(lm: LanguageModel, prompt: list[int], cache: DynamicCache) -> Any:
     """The prompt is read into the cache. Layers are told the tokens' places, which transformers tells them no more and kvpress asks for."""
-    places = torch.arange(len(prompt))
-    return lm.model(input_ids=torch.tensor([prompt]), past_key_values=cache, use_cache=True, logits_to_keep=1, cache_position=places)
+    positions = torch.arange(len(prompt))
+    return lm.model(input_ids=torch.tensor([prompt]), past_key_values=cache, use_cache=True, logits_to_keep=1, cache_position=positions)
 
 
 @contextmanager
 def hooked(model: Any, once: Guard) -> Iterator[None]:
     """Each layer's keys and values are replaced as soon as it has attended to them, in a forward hook, as presses of kvpress do."""
 
-    def after(module: Any, args: Any, told: dict[str, Any], out: Any) -> None:
-        layer = told["past_key_values"].layers[module.layer_idx]
+    def after(module: Any, args: Any, keywords: dict[str, Any], out: Any) -> None:
+        layer = keywords["past_key_values"].layers[module.layer_idx]
         keys, values = once(torch.stack([layer.keys[0], layer.values[0]])[None])[0]
         layer.keys, layer.values = keys[None], values[None]
 
@@ -98,13 +98,13 @@ def theirs() -> dict[str, Around]:
 
 
 @torch.inference_mode()
-def alike(lm: LanguageModel, prompt: list[int], name: str, around: Around) -> bool:
+def same_cache(lm: LanguageModel, prompt: list[int], name: str, around: Around) -> bool:
     """Whether a press of kvpress leaves the very keys and values, in whatever order, that the lab's of this name leaves."""
-    one, two = DynamicCache(), DynamicCache()
-    read(lm, prompt, one)
+    first, second = DynamicCache(), DynamicCache()
+    read(lm, prompt, first)
     with around(lm.model):
-        read(lm, prompt, two)
-    return torch.equal(press(name, kept(one, 0), 0.5).sort(3).values, kept(two, 0).sort(3).values)
+        read(lm, prompt, second)
+    return torch.equal(press(name, kept(first, 0), 0.5).sort(3).values, kept(second, 0).sort(3).values)
 
 
 def kept(cache: DynamicCache, first: int) -> KV:
@@ -114,7 +114,7 @@ def kept(cache: DynamicCache, first: int) -> KV:
     return torch.stack(parts).unflatten(0, (len(layers), 2))
 
 
-def put(cache: DynamicCache, kv: KV, first: int) -> None:
+def fill_cache(cache: DynamicCache, kv: KV, first: int) -> None:
     """Write them back."""
     layers: list[Any] = cache.layers
     for layer, (keys, values) in zip(layers, kv, strict=True):
@@ -139,7 +139,7 @@ def main(model: str = "smollm2-135m", rounds: str = "5") -> None:
     fixed = Repair(repair.settings, clean).fixed()
     clipping = Clipping(SimpleNamespace(clean=clean))  # type: ignore[arg-type]
     presses = theirs()
-    ways: dict[str, tuple[Any, ...]] = {
+    methods: dict[str, tuple[Any, ...]] = {
         "none": (None, None),
         f"learned, rank {usual.rank}": (fixed, None),
         "... its matrices at each call": (repair, None),
@@ -150,19 +150,19 @@ def main(model: str = "smollm2-135m", rounds: str = "5") -> None:
         "knorm, half, in hooks": (None, None, lambda model: hooked(model, lambda kv: press("knorm", kv, 0.5))),
         **{f"{name}, half, by kvpress": (None, None, around) for name, around in presses.items()},
     }
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    times: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(int(rounds) + 1):
         print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
-        for name, way in ways.items():
-            took = seconds(lm, rows[0], *way)
+        for name, method in methods.items():
+            took = seconds(lm, rows[0], *method)
             if number:  # the first round is slow
                 times[name].append(took)
     print(f"{model}: {PROMPT} tokens read, {WRITTEN} written, medians of {rounds} rounds")
     for name, took in times.items():
-        ratio = median(one / bare for one, bare in zip(took, times["none"], strict=True))
+        ratio = median(took_ms / bare for took_ms, bare in zip(took, times["none"], strict=True))
         print(f"{name:32} {(PROMPT + WRITTEN) / median(took):8.1f} tokens/s  {1 - 1 / ratio:+.1%} less than none")
     for name, around in presses.items():
-        print(f"kvpress and the lab leave the same after {name}: {'yes' if alike(lm, rows[0], name, around) else 'no'}")
+        print(f"kvpress and the lab leave the same after {name}: {'yes' if same_cache(lm, rows[0], name, around) else 'no'}")
     if not presses:
         print("kvpress is not here: see the head of this file")
 

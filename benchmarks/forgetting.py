@@ -109,14 +109,14 @@ def ours(shape: TransformerShape, corpus: Corpus, items: torch.Tensor, compiled:
 
 def seconds(steps: Mapping[str, Callable[[], None]], times: int) -> dict[str, float]:
     """The median seconds of CPU of a step of each side; all sides in turn, so that what else the machine does meets them alike."""
-    taken: dict[str, list[float]] = {side: [] for side in steps}
+    durations: dict[str, list[float]] = {condition: [] for condition in steps}
     for _ in range(FIRST + times):
-        for side, step in steps.items():
-            MATMUL.fp32_precision = QUICK if side in OURS else BY_ITSELF
+        for condition, step in steps.items():
+            MATMUL.fp32_precision = QUICK if condition in OURS else BY_ITSELF
             started = time.process_time()
             step()
-            taken[side].append(time.process_time() - started)
-    return {side: median(found[FIRST:]) for side, found in taken.items()}
+            durations[condition].append(time.process_time() - started)
+    return {condition: median(values[FIRST:]) for condition, values in durations.items()}
 
 
 def main(times: int = 12) -> None:
@@ -126,17 +126,17 @@ def main(times: int = 12) -> None:
     for preset, name, count, length in CASES:
         shape, corpus = PRESETS[preset], Corpus([make_task(name)])
         items = torch.from_numpy(corpus.items(0, "train")[:count])
-        steps = {side: plain(kind, shape, corpus, items, length) for side, kind in PLAIN.items()}
-        steps |= {side: ours(replace(shape, bf16=bf16), corpus, items, compiled) for side, (bf16, compiled) in OURS.items()}
-        taken = seconds(steps, times)
-        said = ", ".join(f"{side} {1 / took:.2f}" for side, took in taken.items())
-        print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {said}", flush=True)
+        steps = {condition: plain(kind, shape, corpus, items, length) for condition, kind in PLAIN.items()}
+        steps |= {condition: ours(replace(shape, bf16=bf16), corpus, items, compiled) for condition, (bf16, compiled) in OURS.items()}
+        durations = seconds(steps, times)
+        rates = ", ".join(f"{condition} {1 / took:.2f}" for condition, took in durations.items())
+        print(f"{preset}, {name}, {count} items, {INITS} initialisations, steps/s of CPU: {rates}", flush=True)
         for mine in OURS:
             for other in PLAIN:
-                ratios.setdefault((mine, other), []).append(taken[other] / taken[mine])
-    for (mine, other), found in ratios.items():
-        each = ", ".join(f"{one:.2f}" for one in found)
-        print(f"{mine} / {other}, steps a second of CPU: ratio {min(found):.2f} to {max(found):.2f} ({each})")
+                ratios.setdefault((mine, other), []).append(durations[other] / durations[mine])
+    for (mine, other), values in ratios.items():
+        each = ", ".join(f"{ratio:.2f}" for ratio in values)
+        print(f"{mine} / {other}, steps a second of CPU: ratio {min(values):.2f} to {max(values):.2f} ({each})")
 
 
 if __name__ == "__main__":

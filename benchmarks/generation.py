@@ -20,21 +20,21 @@ from hippo_core.suites.draw import worlds
 
 T = TypeVar("T")
 NEW_TOKENS, BATCH, ROUNDS = 8, 32, 3
-FACTS, TOGETHER = 24, 8  # behind the same facts, as many questions: few enough that none is cut off
+FACTS, PER_CONTEXT = 24, 8  # behind the same facts, as many questions: few enough that none is cut off
 
 
 def prompts_of(lm: LanguageModel, count: int) -> dict[str, list[str]]:
     """Episodic questions, each behind one to eight facts taught for it, and behind facts that it shares with its neighbours."""
     drawn = list(worlds("episodic", "default", count, 1337, "test", lm.spec.context_limit))
     texts = {fact.id: fact.text for world in drawn for fact in world.facts}
-    told = list(texts.values())
+    facts = list(texts.values())
     own, shared = [], []
     for number, item in enumerate(item for world in drawn for item in world.items):
         shown = [texts[fact] for fact in item.taught[: 1 + number % 8]]
         own.append(render(lm, shown, item.question, "short"))
-        first = number // TOGETHER * FACTS % len(told)
-        shared.append(fit(lm, told[first : first + FACTS], item.question, "short", NEW_TOKENS).prompt)
-    return {"facts of its own": own, f"{FACTS} facts shared by {TOGETHER} questions": shared}
+        first = number // PER_CONTEXT * FACTS % len(facts)
+        shared.append(fit(lm, facts[first : first + FACTS], item.question, "short", NEW_TOKENS).prompt)
+    return {"facts of its own": own, f"{FACTS} facts shared by {PER_CONTEXT} questions": shared}
 
 
 @torch.inference_mode()
@@ -51,15 +51,15 @@ def reference(lm: LanguageModel, prompts: list[str]) -> list[list[int]]:
 
 def until_stop(tokens: list[int], stops: tuple[int, ...]) -> list[int]:
     """Tokens up to and with the first stop token."""
-    end = next((place + 1 for place, token in enumerate(tokens) if token in stops), len(tokens))
+    end = next((index + 1 for index, token in enumerate(tokens) if token in stops), len(tokens))
     return tokens[:end]
 
 
 def seconds(call: Callable[[], T]) -> tuple[float, T]:
     """How long a call takes, and what it returns."""
     begin = time.perf_counter()
-    found = call()
-    return time.perf_counter() - begin, found
+    result = call()
+    return time.perf_counter() - begin, result
 
 
 def main(name: str = "hippo-tiny", count: int = 200) -> None:
@@ -74,13 +74,13 @@ def compare(lm: LanguageModel, prompts: list[str]) -> None:
     """Both sides on these prompts."""
     times: dict[str, list[float]] = {"ours": [], "transformers": []}
     for _ in range(ROUNDS):
-        spent, answers = seconds(lambda: generate(lm, prompts, NEW_TOKENS, BATCH))
-        times["ours"].append(spent)
-        spent, theirs = seconds(lambda: reference(lm, prompts))
-        times["transformers"].append(spent)
-    for side, spent in times.items():
-        each = 1000 * median(spent) / len(prompts)
-        print(f"{side:13} {each:7.2f} ms an item (median of {ROUNDS}, {min(spent):.2f} to {max(spent):.2f} s in all)")
+        took, answers = seconds(lambda: generate(lm, prompts, NEW_TOKENS, BATCH))
+        times["ours"].append(took)
+        took, theirs = seconds(lambda: reference(lm, prompts))
+        times["transformers"].append(took)
+    for name, took in times.items():
+        each = 1000 * median(took) / len(prompts)
+        print(f"{name:13} {each:7.2f} ms an item (median of {ROUNDS}, {min(took):.2f} to {max(took):.2f} s in all)")
     tokens = [sum(getattr(answer, count) for answer in answers) / len(answers) for count in ("prompt_tokens", "computed_tokens")]
     print(f"{tokens[0]:.0f} prompt tokens an item, of which ours runs {tokens[1]:.0f}")
     same = sum(list(ours.tokens) == other for ours, other in zip(answers, theirs, strict=True))

@@ -27,7 +27,7 @@ from hippo_core.protocols.forgetting.run import EVERY, LEARNT, Course
 from hippo_core.protocols.forgetting.tasks import VOCABULARY, make_task
 
 AVERAGE, AMPLIFIED, PENALTY, WARM_UP = 0.98, 2.0, 0.005, 10
-SEEDS, BATCH, WIDTH, PLACES = (1337, 1338, 1339), 512, 128, 5
+SEEDS, BATCH, WIDTH, POSITIONS = (1337, 1338, 1339), 512, 128, 5
 OURS, THEIRS = "ours", "Grokfast's"
 
 
@@ -36,11 +36,11 @@ class Theirs(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(PLACES, WIDTH)
+        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(POSITIONS, WIDTH)
         layer = nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.0, functional.gelu, batch_first=True, norm_first=True)
         self.blocks = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH), enable_nested_tensor=False)
         self.output = nn.Linear(WIDTH, VOCABULARY, bias=False)
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(PLACES))
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(POSITIONS))
 
     def forward(self, prompts: torch.Tensor) -> torch.Tensor:
         """The logits of the answer, `(items, vocabulary)`."""
@@ -83,9 +83,17 @@ def theirs(seed: int, steps: int, amplified: float = AMPLIFIED) -> tuple[int | N
 
 def ours(steps: int) -> list[tuple[int | None, float, float]]:
     """By the experiment's: the same of each initialisation."""
-    told = {"model": "grokking", "tasks": ["mul"], "batch": BATCH, "steps": steps, "split": "val", "seed": SEEDS[0], "inits": len(SEEDS)}
+    parameters = {
+        "model": "grokking",
+        "tasks": ["mul"],
+        "batch": BATCH,
+        "steps": steps,
+        "split": "val",
+        "seed": SEEDS[0],
+        "inits": len(SEEDS),
+    }
     with tempfile.TemporaryDirectory() as folder:
-        course = Course(ForgettingParameters(**told), Path(folder), say=lambda line: None)
+        course = Course(ForgettingParameters(**parameters), Path(folder), say=lambda line: None)
         started = time.process_time()
         rows = [row for row in course.run() if row["phase"]]
     each = (time.process_time() - started) / sum(row["taken"] for row in rows)
@@ -102,10 +110,12 @@ def main(steps: int = 1500) -> None:
         THEIRS: [theirs(seed, steps) for seed in SEEDS],
         "its recipe, not amplified": [theirs(SEEDS[0], steps, amplified=0.0)],
     }
-    for name, found in runs.items():
-        said = [f"{f'{there} steps' if there else f'not in {steps} steps (best {best:.2f})'}, {took:.0f} s" for there, took, best in found]
-        print(f"{name:26} 99% after {'; '.join(said)}", flush=True)
-    medians = {name: median(took if there else math.inf for there, took, _ in found) for name, found in runs.items()}
+    for name, results in runs.items():
+        texts = [
+            f"{f'{there} steps' if there else f'not in {steps} steps (best {best:.2f})'}, {took:.0f} s" for there, took, best in results
+        ]
+        print(f"{name:26} 99% after {'; '.join(texts)}", flush=True)
+    medians = {name: median(took if there else math.inf for there, took, _ in results) for name, results in runs.items()}
     if max(medians[OURS], medians[THEIRS]) < math.inf:
         print(f"Grokfast's recipe / ours, median seconds of CPU to 99%: ratio {medians[THEIRS] / medians[OURS]:.2f}")
 

@@ -38,7 +38,7 @@ from hippo_core.text_files import why_missing
 from hippo_core.training import language
 
 BATCHES, ROUNDS, SHOTS, PARAGRAPHS, BYTES = (1, 4, 16, 32), 3, 4, 40, (60, 150)
-SIDES = ("ours", "harness", "helped")
+CONDITIONS = ("ours", "harness", "helped")
 PRODUCTS: Any = torch.backends.mkldnn.matmul
 BY_ITSELF = PRODUCTS.fp32_precision  # before the lab loads a model
 
@@ -71,7 +71,7 @@ def labels(lm: LanguageModel, peer: Callable[..., Any], name: str, before: str, 
     return Kind(
         name,
         len(asked),
-        lambda batch: [one.nats for one in log_likelihood(lm, opened, words, batch)],
+        lambda batch: [likelihood.nats for likelihood in log_likelihood(lm, opened, words, batch)],
         lambda batch: [nats for nats, _ in peer(batch).loglikelihood(asked, disable_tqdm=True)],
         largest,
     )
@@ -94,8 +94,8 @@ def paragraphs(lm: LanguageModel, peer: Callable[..., Any]) -> Kind:
 
 def examples(count: int) -> str:
     """So many calibration sentences with their labels, as they stand before a question."""
-    told = language.reviews("calibration")[:count]
-    return "".join(f"{language.PROMPT.format(sentence=sentence)}{language.LABELS[positive]}\n\n" for sentence, positive in told)
+    reviews = language.reviews("calibration")[:count]
+    return "".join(f"{language.PROMPT.format(sentence=sentence)}{language.LABELS[positive]}\n\n" for sentence, positive in reviews)
 
 
 def requests(arguments) -> list[SimpleNamespace]:
@@ -118,36 +118,36 @@ def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:
     """How long a call takes in seconds of CPU and by the clock, and what it returns."""
     cpu, clock = time.process_time(), time.perf_counter()
     with contextlib.redirect_stderr(io.StringIO()):  # the harness's progress bars
-        found = call()
-    return time.process_time() - cpu, time.perf_counter() - clock, found
+        result = call()
+    return time.process_time() - cpu, time.perf_counter() - clock, result
 
 
 def compare(kind: Kind, batches: Sequence[int], rounds: int) -> str:
     """Print a line a batch size and one for the best of each side; returns that one's ratios."""
-    best = dict.fromkeys(SIDES, (float("inf"), 0))
+    best = dict.fromkeys(CONDITIONS, (float("inf"), 0))
     kind.ours(batches[-1])  # the first call of a process is slow
     for batch in batches:
-        spent: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
-        found = {}
+        times: dict[str, list[tuple[float, float]]] = {condition: [] for condition in CONDITIONS}
+        results = {}
         for _ in range(rounds):
-            for side in SIDES:
-                cpu, clock, found[side] = seconds(partial(getattr(kind, side), batch))
-                spent[side].append((cpu, clock))
-        cpu = {side: median(cpu for cpu, _ in spent[side]) for side in SIDES}
-        clock = {side: median(clock for _, clock in spent[side]) for side in SIDES}
-        best = {side: min(best[side], (cpu[side], batch)) for side in SIDES}
-        apart = max(kind.apart(found["ours"], found[side]) for side in SIDES[1:])
-        told = ", ".join(f"{side} {cpu[side]:.2f} s ({clock[side]:.2f})" for side in SIDES)
-        print(f"  batches of {batch:2}: {told}, ratio {ratios(cpu)}; at most {apart:.1e} nats apart", flush=True)
-    rates = ", ".join(f"{side} {kind.count / spent:.1f} a second in batches of {batch}" for side, (spent, batch) in best.items())
-    said = ratios({side: spent for side, (spent, _) in best.items()})
-    print(f"  best batches: {rates}, ratio {said}", flush=True)
-    return said
+            for condition in CONDITIONS:
+                cpu, clock, results[condition] = seconds(partial(getattr(kind, condition), batch))
+                times[condition].append((cpu, clock))
+        cpu = {condition: median(cpu for cpu, _ in times[condition]) for condition in CONDITIONS}
+        clock = {condition: median(clock for _, clock in times[condition]) for condition in CONDITIONS}
+        best = {condition: min(best[condition], (cpu[condition], batch)) for condition in CONDITIONS}
+        apart = max(kind.apart(results["ours"], results[condition]) for condition in CONDITIONS[1:])
+        texts = ", ".join(f"{condition} {cpu[condition]:.2f} s ({clock[condition]:.2f})" for condition in CONDITIONS)
+        print(f"  batches of {batch:2}: {texts}, ratio {ratios(cpu)}; at most {apart:.1e} nats apart", flush=True)
+    rates = ", ".join(f"{condition} {kind.count / times:.1f} a second in batches of {batch}" for condition, (times, batch) in best.items())
+    speedups = ratios({condition: times for condition, (times, _) in best.items()})
+    print(f"  best batches: {rates}, ratio {speedups}", flush=True)
+    return speedups
 
 
-def ratios(spent: dict[str, float]) -> str:
+def ratios(times: dict[str, float]) -> str:
     """Our time divided by the harness's, by itself and helped."""
-    return f"{spent['ours'] / spent['harness']:.2f} ({spent['ours'] / spent['helped']:.2f} helped)"
+    return f"{times['ours'] / times['harness']:.2f} ({times['ours'] / times['helped']:.2f} helped)"
 
 
 def main(name: str = "hippo-tiny", count: int = 200) -> None:
@@ -166,11 +166,11 @@ def main(name: str = "hippo-tiny", count: int = 200) -> None:
         (labels(lm, peer, f"SST-2 labels behind {SHOTS} examples", examples(SHOTS), count // 4), 1),
         (paragraphs(lm, peer), 1),
     ]
-    found = []
+    results = []
     for kind, rounds in kinds:
         print(f"{name}, {kind.name}: {kind.count} requests, {torch.get_num_threads()} threads, median of {rounds}")
-        found.append(compare(kind, BATCHES, rounds))
-    print(f"ours / lm-evaluation-harness time ratio {found[0]}")
+        results.append(compare(kind, BATCHES, rounds))
+    print(f"ours / lm-evaluation-harness time ratio {results[0]}")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def code_of(x: Tensor) -> Code:
 def winners_of_torch(x: Tensor) -> tuple[Tensor, Tensor]:
     """k-winners-take-all as topk says it: winners are not in order, and ties fall as they fall."""
     quantised = torch.round(x / x.abs().amax(1, keepdim=True) * 127)
-    places = quantised.abs().topk(WINNERS).indices
-    return places, quantised.gather(1, places)
+    indexes = quantised.abs().topk(WINNERS).indices
+    return indexes, quantised.gather(1, indexes)
 
 
 def cases(device: str) -> list[Case]:
@@ -71,7 +71,7 @@ def cases(device: str) -> list[Case]:
     asked = memory[:8] + 0.03 * drawn(8, WIDTH)
     q, k, v = drawn(8, 9, 32, 64), drawn(8, 3, 48, 64), drawn(8, 3, 48, 64)
     seen = torch.ones(8, 48, dtype=torch.bool, device=device)
-    one, other = (trace_attention(q, k, v, seen, impl="reference") for _ in range(2))
+    first, other = (trace_attention(q, k, v, seen, impl="reference") for _ in range(2))
     codes = 5 * ROWS * WINNERS  # int32 indices, int8 values
     return [
         Case(
@@ -115,7 +115,7 @@ def cases(device: str) -> list[Case]:
             "softmax(s q · k) v, and its log-sum-exp",
             "8 questions of 32 tokens, 9 heads on 3, 48 trace tokens",
             IMPLS,
-            4 * (2 * q.numel() + k.numel() + v.numel() + one[1].numel()),
+            4 * (2 * q.numel() + k.numel() + v.numel() + first[1].numel()),
             lambda impl: trace_attention(q, k, v, seen, impl=impl),
             lambda: scaled_dot_product_attention(q, k, v, seen[:, None, None], enable_gqa=True),
         ),
@@ -124,8 +124,8 @@ def cases(device: str) -> list[Case]:
             "two attentions over different keys as one",
             "the same queries",
             "torch",
-            4 * 3 * (q.numel() + one[1].numel()),
-            lambda _: merge(*one, *other),
+            4 * 3 * (q.numel() + first[1].numel()),
+            lambda _: merge(*first, *other),
             lambda: scaled_dot_product_attention(q, torch.cat([k, k], 2), torch.cat([v, v], 2), enable_gqa=True),
         ),
     ]
@@ -143,16 +143,16 @@ def page() -> str:
     for name, (device, impl) in devices.items():
         for case in cases(device):
             ours, theirs = microseconds(partial(case.call, impl)), microseconds(case.torch)
-            said = {"operation": case.name, "equation": case.equation, "versions": case.versions, "size": case.size}
+            cells = {"operation": case.name, "equation": case.equation, "versions": case.versions, "size": case.size}
             times = {f"{name}, µs": f"{ours:,.0f}", f"torch on {name}, µs": f"{theirs:,.0f}"}
-            rows.setdefault(case.name, {**said, "MB moved": f"{case.moved / 1e6:.2f}"}).update(times)
+            rows.setdefault(case.name, {**cells, "MB moved": f"{case.moved / 1e6:.2f}"}).update(times)
     head = [*next(iter(rows.values()))]
     rule = ["---" if column in head[:4] else "--:" for column in head]
     lines = [head, rule, *([row[column] for column in head] for row in rows.values())]
     where = [str(date.today()), platform.machine(), f"torch {torch.__version__}", "one thread"]
     where += [torch.cuda.get_device_name()] if "GPU" in devices else []
-    told = f"`python benchmarks/kernels.py --write`: {', '.join(where)}."
-    return "\n".join([told, "", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+    source = f"`python benchmarks/kernels.py --write`: {', '.join(where)}."
+    return "\n".join([source, "", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 
 
 def main() -> None:

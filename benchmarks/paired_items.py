@@ -20,7 +20,7 @@ from hippo_core.protocols.paired.scoring import SCORES
 ITEMS, OF_A_WORLD, GOAL = 1_000_000, 100, 10.0  # goal in seconds, on two cores
 
 
-def side(name: str, items: int, repeats: int, seed: int) -> RunCondition:
+def condition(name: str, items: int, repeats: int, seed: int) -> RunCondition:
     """A condition's rows, in random order as a run has them."""
     random = np.random.default_rng(seed)
     number = np.tile(np.arange(items), repeats)
@@ -39,20 +39,20 @@ def side(name: str, items: int, repeats: int, seed: int) -> RunCondition:
 
 def timed(items: int, repeats: int) -> tuple[float, float, Paired]:
     """Seconds of CPU and by the clock, and the comparison."""
-    baseline, candidate = (side(name, items, repeats, seed) for seed, name in enumerate(("baseline", "candidate")))
+    baseline, candidate = (condition(name, items, repeats, seed) for seed, name in enumerate(("baseline", "candidate")))
     cpu, clock = time.process_time(), time.perf_counter()
-    found = compare_conditions(baseline, candidate)
-    return time.process_time() - cpu, time.perf_counter() - clock, found
+    comparison = compare_conditions(baseline, candidate)
+    return time.process_time() - cpu, time.perf_counter() - clock, comparison
 
 
 def main() -> None:
     """Print a line a kind of run; the goal is of the first."""
     items = int(sys.argv[1]) if len(sys.argv) > 1 else ITEMS
     for count, repeats in ((items, 1), (items // 3, 3)):
-        cpu, clock, found = timed(count, repeats)
-        told = f"{found.success.n:,} paired items of {found.success.n_worlds:,} worlds, {repeats} a side of each"
+        cpu, clock, comparison = timed(count, repeats)
+        title = f"{comparison.success.n:,} paired items of {comparison.success.n_worlds:,} worlds, {repeats} a side of each"
         goal = f"; goal {GOAL:g} s: {'met' if clock < GOAL else 'missed'}" if (count, repeats) == (ITEMS, 1) else ""
-        print(f"{told}: compared in {cpu:.1f} s of CPU ({clock:.1f} by the clock){goal}", flush=True)
+        print(f"{title}: compared in {cpu:.1f} s of CPU ({clock:.1f} by the clock){goal}", flush=True)
 
 
 if __name__ == "__main__":

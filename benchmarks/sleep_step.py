@@ -36,7 +36,7 @@ BY_ITSELF = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-def
 
 
 @dataclass(frozen=True)
-class Side:
+class Measured:
     """What a side's steps took after the first ones: seconds of CPU and by the clock, and the loss of the very first."""
 
     name: str
@@ -48,16 +48,16 @@ class Side:
         return f"{self.name:26} {self.cpu:7.3f} s of CPU a step ({self.clock:.3f} by the clock), first loss {self.loss:.3f}"
 
 
-def told(count: int) -> list[Trace]:
+def traces_of(count: int) -> list[Trace]:
     """So many facts as traces."""
     drawn = [fact for world in worlds("consolidation", "default", count, 1337, "val") for fact in world.facts][:count]
     return [Trace("w", fact.id, fact.text, id=number) for number, fact in enumerate(drawn, 1)]
 
 
-def side(name: str, marks: Sequence[tuple[float, float]], loss: float) -> Side:
+def measured(name: str, marks: Sequence[tuple[float, float]], loss: float) -> Measured:
     """The medians of the times between marks (seconds of CPU, clock)."""
-    spent = [(after[0] - before[0], after[1] - before[1]) for before, after in zip(marks[FIRST:], marks[FIRST + 1 :], strict=False)]
-    return Side(name, median(cpu for cpu, _ in spent), median(clock for _, clock in spent), loss)
+    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in zip(marks[FIRST:], marks[FIRST + 1 :], strict=False)]
+    return Measured(name, median(cpu for cpu, _ in steps), median(clock for _, clock in steps), loss)
 
 
 def now() -> tuple[float, float]:
@@ -65,23 +65,23 @@ def now() -> tuple[float, float]:
     return time.process_time(), time.perf_counter()
 
 
-def ours(lm: LanguageModel, recipe: SleepRecipe, name: str, see: Callable[[Sleep], None] = lambda _: None) -> Side:
+def ours(lm: LanguageModel, recipe: SleepRecipe, name: str, see: Callable[[Sleep], None] = lambda _: None) -> Measured:
     """Our steps, with the drawing and packing of their questions; `see` is shown the sleep before."""
-    way, traces = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), told(FACTS)
-    sleep = Sleep(recipe, lm, way, traces, shuffled(len(traces), "bench"))
+    update_rule, traces = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), traces_of(FACTS)
+    sleep = Sleep(recipe, lm, update_rule, traces, shuffled(len(traces), "bench"))
     see(sleep)
     marks, losses = [now()], []
     for step in range(recipe.steps):
         losses.append(sleep.learn(step)["answers"])
         marks.append(now())
-    way.detach()
-    return side(name, marks, losses[0])
+    update_rule.detach()
+    return measured(name, marks, losses[0])
 
 
 def rows_of(lm: LanguageModel, questions: Sequence[Rehearsed]) -> list[dict[str, list[int]]]:
     """A row a question, as Trainer takes them; the loss is on the answer alone."""
     encoder = LessonEncoder(lm.tokenizer, lm.template)
-    rows = [encoder.row(Lesson((), (Branch(one.question, one.answer, ()),))) for one in questions]
+    rows = [encoder.row(Lesson((), (Branch(question.question, question.answer, ()),))) for question in questions]
     return [{"input_ids": row.ids, "attention_mask": [1] * len(row.ids), "labels": [IGNORE, *row.labels[:-1]]} for row in rows]
 
 
@@ -107,24 +107,26 @@ class InOrder(Trainer):
         return torch.utils.data.SequentialSampler(self.train_dataset)  # type: ignore[arg-type]
 
 
-def theirs(lm: LanguageModel, recipe: SleepRecipe, rows: list[dict[str, list[int]]], name: str, bf16: bool) -> Side:
+def theirs(lm: LanguageModel, recipe: SleepRecipe, rows: list[dict[str, list[int]]], name: str, bf16: bool) -> Measured:
     """Trainer on the same updates, which are attached as ours are."""
-    way, marks = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), Marks()
+    rule, marks = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block), Marks()
     quick, products = torch.backends.mkldnn.matmul.fp32_precision, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     products.fp32_precision = BY_ITSELF
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            folder, per_device_train_batch_size=recipe.questions, max_steps=recipe.steps, learning_rate=way.rate, bf16=bf16, use_cpu=True,
+            folder, per_device_train_batch_size=recipe.questions, max_steps=recipe.steps, learning_rate=rule.rate, bf16=bf16, use_cpu=True,
             weight_decay=0.0, report_to="none", save_strategy="no", logging_steps=1, disable_tqdm=True,
         )  # fmt: skip
         collator = DataCollatorForSeq2Seq(lm.tokenizer, padding=True)
-        trainer = InOrder(way.adapted, arguments, collator, train_dataset=rows, callbacks=[marks])  # type: ignore[attr-defined,arg-type]
-        trainer.pop_callback(type(next(one for one in trainer.callback_handler.callbacks if "Printer" in type(one).__name__)))
+        trainer = InOrder(rule.adapted, arguments, collator, train_dataset=rows, callbacks=[marks])  # type: ignore[attr-defined,arg-type]
+        trainer.pop_callback(
+            type(next(callback for callback in trainer.callback_handler.callbacks if "Printer" in type(callback).__name__))
+        )
         trainer.train()
     products.fp32_precision = quick
-    way.adapted.eval()  # type: ignore[attr-defined]
-    way.detach()
-    return side(name, marks.marks, trainer.state.log_history[0]["loss"])
+    rule.adapted.eval()  # type: ignore[attr-defined]
+    rule.detach()
+    return measured(name, marks.marks, trainer.state.log_history[0]["loss"])
 
 
 def main(name: str = "hippo-tiny", steps: int = 12) -> None:
@@ -137,15 +139,15 @@ def main(name: str = "hippo-tiny", steps: int = 12) -> None:
     print(
         f"{name}, {FACTS} facts, {recipe.questions} questions a step, rank {recipe.rank}; {torch.get_num_threads()} threads, {steps} steps"
     )
-    sides = [
-        ours(lm, bare, "ours", lambda sleep: rows.extend(rows_of(lm, [one for step in range(steps) for one in sleep.drawn(step)]))),
+    conditions = [
+        ours(lm, bare, "ours", lambda sleep: rows.extend(rows_of(lm, [item for step in range(steps) for item in sleep.drawn(step)]))),
         theirs(lm, recipe, rows, "peft + Trainer", bf16=False),
         theirs(lm, recipe, rows, "peft + Trainer, bf16", bf16=True),
         ours(lm, recipe, "ours, whole"),
     ]
-    print(*sides, sep="\n", flush=True)
-    own, plain, half, whole = (one.cpu for one in sides)
-    print(f"whole step / Trainer's time ratio {whole / plain:.2f} ({whole / half:.2f} bf16)")
+    print(*conditions, sep="\n", flush=True)
+    own, plain, half, full = (item.cpu for item in conditions)
+    print(f"whole step / Trainer's time ratio {full / plain:.2f} ({full / half:.2f} bf16)")
     print(f"ours / peft + Trainer time ratio {own / plain:.2f} ({own / half:.2f} bf16)")
 
 

@@ -74,7 +74,7 @@ def test_the_lab_names_no_member_of_a_folder_that_is_searched():
 def test_members_are_named_without_loading_torch():
     code = (
         "import sys; from hippo_core.protocols.cache import defences; from hippo_core.suites import suite_names; suite_names(); "
-        "defences.found(['reset', 'ecc']); sys.exit('torch' in sys.modules)"
+        "defences.find_defences(['reset', 'ecc']); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

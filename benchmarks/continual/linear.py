@@ -22,7 +22,7 @@ from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
 from hippo_core.protocols.forgetting.transformer import TransformerShape, blocks, initial
 
-EXAMPLES, BATCH, RATE, SAID_EVERY, ASKED = 10, 64, 1e-3, 500, 1000
+EXAMPLES, BATCH, RATE, PRINT_EVERY, ASKED = 10, 64, 1e-3, 500, 1000
 Minutes = Annotated[float, typer.Argument(min=0.01)]
 Dimensions = Annotated[int, typer.Option(min=1)]
 
@@ -46,8 +46,8 @@ def predicted(shape: TransformerShape, vector: torch.Tensor, x: torch.Tensor, y:
         LabError: x is not of the model's dimensions, or there are more examples than it has places for.
     """
     if x.shape[-1] + 1 != shape.vocabulary or 2 * x.shape[1] > shape.block:
-        told = f"{x.shape[1]} examples of {x.shape[-1]} dimensions"
-        raise LabError(f"a model of {shape.block // 2} examples of {shape.vocabulary - 1} dimensions cannot be asked {told}")
+        title = f"{x.shape[1]} examples of {x.shape[-1]} dimensions"
+        raise LabError(f"a model of {shape.block // 2} examples of {shape.vocabulary - 1} dimensions cannot be asked {title}")
     pairs = torch.stack([torch.nn.functional.pad(x, (0, 1)), torch.nn.functional.pad(y.unsqueeze(-1), (x.shape[-1], 0))], 2).flatten(1, 2)
     weights, at = shape.named(vector), torch.arange(0, pairs.shape[1], 2).expand(len(x), -1)
     return blocks(shape, weights, pairs @ weights["tokens"], at) @ weights["tokens"][-1]
@@ -58,26 +58,26 @@ def learn(shape: TransformerShape, seconds: float, seed: int) -> tuple[torch.Ten
     dimensions, generator = shape.vocabulary - 1, torch.Generator().manual_seed(seed)
     vector, started, step = initial(shape, seed).requires_grad_(), time.process_time(), 0
     optimizer = torch.optim.AdamW([vector], lr=RATE, betas=BETAS, weight_decay=0.0, fused=True)
-    while (gone := (time.process_time() - started) / seconds) < 1:
-        optimizer.param_groups[0]["lr"] = RATE * min(1.0, (step + 1) / 100, 2 * (1 - gone))
+    while (progress := (time.process_time() - started) / seconds) < 1:
+        optimizer.param_groups[0]["lr"] = RATE * min(1.0, (step + 1) / 100, 2 * (1 - progress))
         x, y = functions(BATCH, dimensions, generator)
         optimizer.zero_grad()
         loss = (predicted(shape, vector, x, y) - y).square().mean() / dimensions
         loss.backward()
         optimizer.step()
         step += 1
-        if step % SAID_EVERY == 0:
-            print(f"step {step}, {gone:.0%} of the time: error {loss.item():.3f}", flush=True)
+        if step % PRINT_EVERY == 0:
+            print(f"step {step}, {progress:.0%} of the time: error {loss.item():.3f}", flush=True)
     return vector.detach(), step
 
 
 def least_squares(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """What least squares of minimal norm on the examples before says of each y, `(count, EXAMPLES)`; 0 where there are none."""
-    said = [torch.zeros_like(y[:, 0])]
+    predictions = [torch.zeros_like(y[:, 0])]
     for k in range(1, x.shape[1]):
         w = torch.linalg.pinv(x[:, :k].double()) @ y[:, :k, None].double()
-        said.append((x[:, k].double() * w.squeeze(-1)).sum(-1).float())
-    return torch.stack(said, 1)
+        predictions.append((x[:, k].double() * w.squeeze(-1)).sum(-1).float())
+    return torch.stack(predictions, 1)
 
 
 def errors(shape: TransformerShape, vector: torch.Tensor, seed: int, count: int = ASKED) -> dict[str, torch.Tensor]:
@@ -85,10 +85,10 @@ def errors(shape: TransformerShape, vector: torch.Tensor, seed: int, count: int 
     of the model that is shown the examples of another function."""
     x, y = functions(count, shape.vocabulary - 1, torch.Generator().manual_seed(1_000_000 + seed))
     with torch.no_grad():
-        said = {"model": predicted(shape, vector, x, y), "least squares": least_squares(x, y)}
+        predictions = {"model": predicted(shape, vector, x, y), "least squares": least_squares(x, y)}
         other = [predicted(shape, vector, x[:, : k + 1], y.roll(1, 0)[:, : k + 1])[:, k] for k in range(EXAMPLES)]
-    said["another function's examples"] = torch.stack(other, 1)
-    return {name: (values - y).square() / (shape.vocabulary - 1) for name, values in said.items()}
+    predictions["another function's examples"] = torch.stack(other, 1)
+    return {name: (values - y).square() / (shape.vocabulary - 1) for name, values in predictions.items()}
 
 
 def main(
@@ -99,14 +99,14 @@ def main(
     quicken_products()
     shape = shape_of(dimensions, fc1=fc1, fc2=fc2, sort=sort)
     vector, steps = learn(shape, 60 * minutes, seed)
-    found = errors(shape, vector, seed)
+    means = errors(shape, vector, seed)
     print(
         f"{shape.weights:,} weights, {minutes:g} minutes of CPU, {steps} steps of {BATCH} functions; {ASKED} new functions, 95% intervals"
     )
-    print(f"| examples | {' | '.join(found)} |\n|--:|{'---|' * len(found)}")
+    print(f"| examples | {' | '.join(means)} |\n|--:|{'---|' * len(means)}")
     for k in range(EXAMPLES):
         cells = []
-        for values in found.values():
+        for values in means.values():
             own = values[:, k].double().numpy()
             half = float(stats.t.ppf(0.975, len(own) - 1)) * float(np.std(own, ddof=1)) / len(own) ** 0.5
             cells.append(f"{own.mean():.3f} ± {half:.3f}")

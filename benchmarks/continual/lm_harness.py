@@ -50,9 +50,9 @@ def evaluated(lm: LanguageModel, tasks: Sequence[str], limit: int | None = None,
     manager = TaskManager(include_path=str(include) if include else None)
     if unknown := [task for task in tasks if task not in manager.all_tasks]:
         raise LabError(f"lm-evaluation-harness knows no task {unknown[0]!r}; `lm_eval ls tasks` lists them, --include brings your own")
-    found = simple_evaluate(around(lm, lm.spec.batch_size), tasks=list(tasks), limit=limit, task_manager=manager, bootstrap_iters=0)
-    assert found is not None  # as it is on the first of several processes
-    return found["results"]
+    results = simple_evaluate(around(lm, lm.spec.batch_size), tasks=list(tasks), limit=limit, task_manager=manager, bootstrap_iters=0)
+    assert results is not None  # as it is on the first of several processes
+    return results["results"]
 
 
 def _not_there(error: ModuleNotFoundError) -> LabError:
@@ -66,9 +66,9 @@ def main(
     include: Annotated[Path | None, typer.Option(exists=True, file_okay=False, help="a folder of tasks of one's own")] = None,
 ) -> None:
     """Ask the harness's tasks."""
-    found = evaluated(load(load_spec(model)), tasks, limit, include)
+    results = evaluated(load(load_spec(model)), tasks, limit, include)
     print("| task | metric | value |\n|---|---|--:|")
-    for task, metrics in found.items():
+    for task, metrics in results.items():
         for name, value in metrics.items():
             if isinstance(value, float) and "stderr" not in name:
                 print(f"| {task} | {name.removesuffix(',none')} | {value:.4f} |")

@@ -52,8 +52,8 @@ def learn(shape: TransformerShape, tokens: torch.Tensor, seed: int) -> torch.Ten
     vector = initial(shape, seed).requires_grad_()
     optimizer = torch.optim.AdamW([vector], lr=RATE, betas=BETAS, weight_decay=0.0, fused=True)
     for step, windows in enumerate(order):
-        gone = (step + 1) / len(order)
-        optimizer.param_groups[0]["lr"] = RATE * min(10 * gone, 0.5 + 0.5 * math.cos(math.pi * gone))
+        progress = (step + 1) / len(order)
+        optimizer.param_groups[0]["lr"] = RATE * min(10 * progress, 0.5 + 0.5 * math.cos(math.pi * progress))
         optimizer.zero_grad()
         nats(shape, vector, tokens[windows * shape.block + torch.arange(shape.block + 1)]).mean().backward()
         optimizer.step()

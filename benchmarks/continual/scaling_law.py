@@ -44,18 +44,18 @@ def fit(weights: ArrayLike, tokens: ArrayLike, losses: ArrayLike, beginnings: It
     Raises:
         LabError: fewer than five runs, fewer than three different N or D, or a value that is not above 0.
     """
-    n, d, found = (np.asarray(values, float) for values in (weights, tokens, losses))
-    if len(found) < len(NAMES) or min(len(set(n)), len(set(d))) < 3:
-        told = f"{len(found)} runs of {len(set(n))} numbers of weights and {len(set(d))} of tokens"
-        raise LabError(f"a law of five constants needs five runs, three numbers of weights and three of tokens, got {told}")
-    if not all((np.isfinite(values) & (values > 0)).all() for values in (n, d, found)):
+    n, d, observed = (np.asarray(values, float) for values in (weights, tokens, losses))
+    if len(observed) < len(NAMES) or min(len(set(n)), len(set(d))) < 3:
+        runs = f"{len(observed)} runs of {len(set(n))} numbers of weights and {len(set(d))} of tokens"
+        raise LabError(f"a law of five constants needs five runs, three numbers of weights and three of tokens, got {runs}")
+    if not all((np.isfinite(values) & (values > 0)).all() for values in (n, d, observed)):
         raise LabError("a law needs weights, tokens and losses above 0")
-    data, jac = (np.log(n), np.log(d), np.log(found)), cast(Any, _gradient)
+    data, jac = (np.log(n), np.log(d), np.log(observed)), cast(Any, _gradient)
     tried = [
         least_squares(_residuals, begin, jac, BOUNDS, x_scale="jac", loss="huber", f_scale=HUBER, max_nfev=STEPS, args=data)
         for begin in beginnings or product(*BEGINNINGS)
     ]
-    return Law(tuple(min(tried, key=lambda one: one.cost).x.tolist()))
+    return Law(tuple(min(tried, key=lambda attempt: attempt.cost).x.tolist()))
 
 
 def intervals(
@@ -69,7 +69,7 @@ def intervals(
         chosen = generator.integers(0, len(data[0]), len(data[0]))
         if min(len(set(values[chosen])) for values in data[:2]) >= 3:
             made.append(fit(*(values[chosen] for values in data), beginnings=[law.vector]).constants())
-    ends = {name: np.percentile([one[name] for one in made], (2.5, 97.5)) for name in NAMES}
+    ends = {name: np.percentile([sample[name] for sample in made], (2.5, 97.5)) for name in NAMES}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 

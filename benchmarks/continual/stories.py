@@ -29,7 +29,7 @@ from hippo_core.text_files import read_text
 from hippo_core.training.stories import held_out_stories, training_stories
 
 END, VOCABULARY, BLOCK = "<|endoftext|>", 4096, 256
-BATCH, RATE, SAID_EVERY = 16, 1e-3, 50
+BATCH, RATE, PRINT_EVERY = 16, 1e-3, 50
 OTHERS = {"WikiText-2, validation": "wikitext2-valid", "Tiny Shakespeare": "tinyshakespeare"}
 Minutes = Annotated[float, typer.Argument(min=0.01)]
 BYTES = 100_000  # of another text that are asked
@@ -58,8 +58,8 @@ def learn(shape: TransformerShape, tokens: torch.Tensor, seconds: float, seed: i
     vector = initial(shape, seed).requires_grad_()
     optimizer = torch.optim.AdamW([vector], lr=RATE, betas=BETAS, weight_decay=0.0, fused=True)
     drawn, started, step = np.random.default_rng(seed), time.process_time(), 0
-    while (gone := (time.process_time() - started) / seconds) < 1:
-        optimizer.param_groups[0]["lr"] = RATE * min(1.0, (step + 1) / 20, 2 * (1 - gone))  # for the last half
+    while (progress := (time.process_time() - started) / seconds) < 1:
+        optimizer.param_groups[0]["lr"] = RATE * min(1.0, (step + 1) / 20, 2 * (1 - progress))  # for the last half
         starts = torch.from_numpy(drawn.integers(0, len(tokens) - shape.block, BATCH))
         windows = tokens[starts.unsqueeze(1) + torch.arange(shape.block + 1)]
         optimizer.zero_grad()
@@ -67,8 +67,8 @@ def learn(shape: TransformerShape, tokens: torch.Tensor, seconds: float, seed: i
         loss.backward()
         optimizer.step()
         step += 1
-        if step % SAID_EVERY == 0:
-            print(f"step {step}, {gone:.0%} of the time: {loss.item():.3f} nats a token", flush=True)
+        if step % PRINT_EVERY == 0:
+            print(f"step {step}, {progress:.0%} of the time: {loss.item():.3f} nats a token", flush=True)
     return vector.detach(), step
 
 
@@ -76,8 +76,8 @@ def nats(shape: TransformerShape, vector: torch.Tensor, windows: torch.Tensor) -
     """The loss of every token of windows `(windows, tokens)` but their first, likewise but one token less."""
     inputs, answers = windows[:, :-1], windows[:, 1:]
     at = torch.arange(inputs.shape[1]).expand(inputs.shape)
-    found = logits(shape, vector, inputs, at)
-    return functional.cross_entropy(found.flatten(0, 1), answers.flatten(), reduction="none").view(answers.shape)
+    outputs = logits(shape, vector, inputs, at)
+    return functional.cross_entropy(outputs.flatten(0, 1), answers.flatten(), reduction="none").view(answers.shape)
 
 
 def asked(shape: TransformerShape, vector: torch.Tensor, tokenizer: ByteLevelBPETokenizer, texts: Sequence[str]) -> dict[str, float]:
@@ -87,8 +87,8 @@ def asked(shape: TransformerShape, vector: torch.Tensor, tokenizer: ByteLevelBPE
         for start in range(0, len(tokens) - 1, BATCH * shape.block):
             part = tokens[start : start + BATCH * shape.block + 1]
             rows = [part[here : here + shape.block + 1] for here in range(0, len(part) - 1, shape.block)]
-            whole = [row for row in rows if len(row) == shape.block + 1]
-            for windows in (torch.stack(whole) if whole else None, *(row.unsqueeze(0) for row in rows[len(whole) :])):
+            full_rows = [row for row in rows if len(row) == shape.block + 1]
+            for windows in (torch.stack(full_rows) if full_rows else None, *(row.unsqueeze(0) for row in rows[len(full_rows) :])):
                 if windows is not None:
                     total += nats(shape, vector, windows).double().sum().item()
     mean = total / (len(tokens) - 1)
@@ -122,8 +122,8 @@ def main(
         print(f"written: {keep}; use it as model={keep}")
     print("| text | tokens | nats a token | perplexity | bits a byte |\n|---|--:|--:|--:|--:|")
     for title, those in others.items():
-        found = asked(shape, vector, tokenizer, those)
-        print(f"| {title} | {found['tokens']} | {found['nats']:.3f} | {found['perplexity']:.1f} | {found['bits_per_byte']:.3f} |")
+        results = asked(shape, vector, tokenizer, those)
+        print(f"| {title} | {results['tokens']} | {results['nats']:.3f} | {results['perplexity']:.1f} | {results['bits_per_byte']:.3f} |")
 
 
 if __name__ == "__main__":

@@ -66,27 +66,27 @@ def by_ploomber(path: Path) -> float:
 
 def cells(folder: Path) -> float:
     """The overhead of a cell by each way; returns warm / cold for the notebook with the lab's imports."""
-    ways: dict[str, Callable[[Path], float]] = {
+    modes: dict[str, Callable[[Path], float]] = {
         "papermill, ordinary kernel": lambda path: by_papermill(path, "cold"),
         "papermill, warm kernel": lambda path: by_papermill(path, "warm"),
     }
     if importlib.util.find_spec("ploomber_engine"):
-        ways["ploomber-engine, no kernel"] = by_ploomber
+        modes["ploomber-engine, no kernel"] = by_ploomber
     else:
         print("ploomber-engine is not installed: make peers")
     ratio = 1.0
     for name, source in SOURCES.items():
         path = write(folder, name, source)
-        spent = {way: [] for way in ways}
-        for call in ways.values():
+        times = {mode: [] for mode in modes}
+        for call in modes.values():
             call(path)  # the server's imports and the page cache
         for _ in range(ROUNDS):
-            for way, call in ways.items():
-                spent[way].append(call(path))
+            for mode, call in modes.items():
+                times[mode].append(call(path))
         print(f"a notebook with {name}, {ROUNDS} rounds")
-        for way, seconds in spent.items():
-            print(f"  {way:28} {median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})")
-        ratio = median(spent["papermill, warm kernel"]) / median(spent["papermill, ordinary kernel"])
+        for mode, seconds in times.items():
+            print(f"  {mode:28} {median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})")
+        ratio = median(times["papermill, warm kernel"]) / median(times["papermill, ordinary kernel"])
     return ratio
 
 
@@ -96,24 +96,24 @@ def many(folder: Path, count: int) -> None:
     begin = time.perf_counter()
     with ThreadPoolExecutor(JOBS) as pool:
         list(pool.map(lambda number: by_papermill(path, "warm", number), range(count)))
-    spent = time.perf_counter() - begin
-    print(f"{count} notebooks with the lab's imports, {JOBS} at a time, warm: {spent:.1f} s, {spent / count:.2f} s a notebook")
+    took = time.perf_counter() - begin
+    print(f"{count} notebooks with the lab's imports, {JOBS} at a time, warm: {took:.1f} s, {took / count:.2f} s a notebook")
 
 
 def grids(name: str) -> None:
     """A grid of the lab by both kinds of kernel."""
-    spent = {}
+    times = {}
     for kernel in KERNELS:
         run = f"bench-{kernel}"
         shutil.rmtree(run_folder(run), ignore_errors=True)
         begin = time.perf_counter()
         words = ["grid", name, "--jobs", str(JOBS), "--run-id", run, "--kernel", kernel]
         subprocess.run([sys.executable, "-m", "hippo_core", *words], cwd=root(), check=True, stdout=subprocess.DEVNULL)
-        spent[kernel] = time.perf_counter() - begin
-        print(f"grid {name}, {JOBS} jobs, {kernel}: {spent[kernel]:.0f} s", flush=True)
+        times[kernel] = time.perf_counter() - begin
+        print(f"grid {name}, {JOBS} jobs, {kernel}: {times[kernel]:.0f} s", flush=True)
     both = [str(run_folder(f"bench-{kernel}")) for kernel in KERNELS]
     subprocess.run([sys.executable, "-m", "hippo_core", "records", "diff", *both], cwd=root(), check=False)
-    print(f"grid {name}: warm / cold {spent['warm'] / spent['cold']:.2f}")
+    print(f"grid {name}: warm / cold {times['warm'] / times['cold']:.2f}")
     for kernel in KERNELS:
         shutil.rmtree(run_folder(f"bench-{kernel}"))
         shutil.rmtree(root() / "reports" / f"bench-{kernel}", ignore_errors=True)

@@ -36,7 +36,7 @@ from hippo_core.lab.run.cells import Cell
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import begin_record, finish_record, run_folder, seal
 
-ROUNDS, CELLS, ALIKE = 3, 1000, 10
+ROUNDS, CELLS, SAME_CELLS = 3, 1000, 10
 REFERENCE = root() / "executed/example"
 SKILL = {"core": 0.6, "span_short": 0.9, "longctx": 0.7, "rag_bm25": 0.85, "rag_dense": 0.6, "rag_hybrid": 0.87, "oracle": 0.97}
 GRID = """
@@ -55,13 +55,13 @@ blocks:
 """
 
 
-def make_lab(place: Path) -> None:
+def make_lab(folder: Path) -> None:
     """A lab with this repository's code, notebooks and settings, and no record."""
     for name in ("hippo_core", "notebooks", "requirements.lock", "data/weights"):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).symlink_to(root() / name)
-    shutil.copytree(root() / "params", place / "params")
-    os.environ["HIPPO_ROOT"] = str(place)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(root() / name)
+    shutil.copytree(root() / "params", folder / "params")
+    os.environ["HIPPO_ROOT"] = str(folder)
 
 
 def make_grid(name: str, rows: int, cells: int) -> tuple[Cell, ...]:
@@ -75,27 +75,35 @@ def make_grid(name: str, rows: int, cells: int) -> tuple[Cell, ...]:
 
 def fill(cells: Iterable[Cell]) -> None:
     """Write the records of cells, without waiting for the disk: nobody will need them after a power cut."""
-    alike: dict[int, list[Cell]] = {}
+    by_size: dict[int, list[Cell]] = {}
     for cell in cells:
-        alike.setdefault(cell.parameters["seed"] % ALIKE, []).append(cell)
+        by_size.setdefault(cell.parameters["seed"] % SAME_CELLS, []).append(cell)
     os.fsync = lambda _: None
     provenance.git_sha, provenance.versions = cache(provenance.git_sha), cache(provenance.versions)
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        list(pool.map(write, alike.values()))
+        list(pool.map(write, by_size.values()))
 
 
 def write(cells: Sequence[Cell]) -> None:
     """The records of cells in which the same answers are right."""
     for cell in cells:
         if cell.experiment:
-            told = load_experiment(cell.experiment).parameters(**cell.parameters)
-            begin_record(cell.record, *provenance.describe_run(cell, told, ITEMS))
-            rows, metrics = measured(told.suite, told.preset, told.regime, told.split, told.n, told.seed % ALIKE)
+            parameters = load_experiment(cell.experiment).parameters(**cell.parameters)
+            begin_record(cell.record, *provenance.describe_run(cell, parameters, ITEMS))
+            rows, metrics = measured(
+                parameters.suite, parameters.preset, parameters.regime, parameters.split, parameters.n, parameters.seed % SAME_CELLS
+            )
             added = {"seconds": 4.0, "device": "cpu", "stages": ["test"], "cell_seconds": 5.0}
-            finish_record(cell.record, rows, metrics | {"seed": told.seed}, added)
+            finish_record(cell.record, rows, metrics | {"seed": parameters.seed}, added)
         else:
-            told = {"cell": cell.id, "phase": cell.phase, "parameters": cell.parameters, "experiment": cell.experiment, "cell_seconds": 2.0}
-            begin_record(cell.record, {"parameters": cell.parameters}, told)
+            parameters = {
+                "cell": cell.id,
+                "phase": cell.phase,
+                "parameters": cell.parameters,
+                "experiment": cell.experiment,
+                "cell_seconds": 2.0,
+            }
+            begin_record(cell.record, {"parameters": cell.parameters}, parameters)
         os.link(root() / "notebook.ipynb", cell.record / "notebook.ipynb")
         seal(cell.record)
 
@@ -105,7 +113,7 @@ def measured(suite: str, preset: str, regime: str, split: str, n: int, draw: int
     """Rows and metrics of a cell whose preset answers as many questions as it usually does, given the words of a real record."""
     random, name = Random(f"{suite} {preset} {regime} {draw}"), preset.split("/")[1]
     skill = 0.05 if name in ("core", "span_short", "random_facts") and regime == "delayed" else SKILL[name]
-    rows = [_row(told, suite, split, random.random() < skill) for told in words(name)[:n]]
+    rows = [_row(words_of_item, suite, split, random.random() < skill) for words_of_item in words(name)[:n]]
     return (table := pd.DataFrame(rows)), asked_metrics(table, suite, n, draw, preset, 4.0)
 
 
@@ -118,22 +126,22 @@ def words(name: str) -> list[dict[str, Any]]:
     return [{key: value if key in ITEMS.text else float(value or "nan") for key, value in row.items()} for row in rows]
 
 
-def _row(told: dict[str, Any], suite: str, split: str, right: bool) -> dict[str, Any]:
+def _row(item: dict[str, Any], suite: str, split: str, right: bool) -> dict[str, Any]:
     """A row with its question's answer or with another one."""
     score = dict.fromkeys(("em_raw", "em_norm", "f1", "score"), float(right))
-    place = {name: told[name].replace("test", split) for name in ("item_id", "world")}
+    ids = {name: item[name].replace("test", split) for name in ("item_id", "world")}
     rung = {} if suite.startswith(("episodic", "semantic")) else {"rung": "exact"}
-    return told | score | place | rung | {"pred": told["answer"] if right else "nobody", "question": f"{told['question']} ({suite})"}
+    return item | score | ids | rung | {"pred": item["answer"] if right else "nobody", "question": f"{item['question']} ({suite})"}
 
 
-def seconds(*told: str, rounds: int = ROUNDS) -> float:
+def seconds(*arguments: str, rounds: int = ROUNDS) -> float:
     """How long a command of the lab takes by the clock: the median of some rounds."""
-    spent = []
+    times = []
     for _ in range(rounds):
         begin = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "hippo_core", *told], cwd=root(), check=True, stdout=subprocess.DEVNULL)
-        spent.append(time.perf_counter() - begin)
-    return median(spent)
+        subprocess.run([sys.executable, "-m", "hippo_core", *arguments], cwd=root(), check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - begin)
+    return median(times)
 
 
 def until_first(name: str, run: str, missing: Path) -> float:
@@ -142,34 +150,34 @@ def until_first(name: str, run: str, missing: Path) -> float:
     running = subprocess.Popen([sys.executable, "-m", "hippo_core", "grid", name, "--run-id", run], cwd=root(), stderr=subprocess.DEVNULL)
     while running.poll() is None and not any(missing.parent.glob(f".{missing.name}.*")):
         time.sleep(0.01)
-    spent = time.perf_counter() - begin
+    took = time.perf_counter() - begin
     running.send_signal(signal.SIGINT)
     running.wait()
-    return spent
+    return took
 
 
 def plan(beside: str) -> None:
     """Plan the grid in each of its three states."""
-    spent = {state: seconds("grid-plan", "thousand", "--run-id", state) for state in ("none", "half", "all")}
-    print(f"grid-plan, {beside}: {', '.join(f'{found:.2f} s ({state} have records)' for state, found in spent.items())}", flush=True)
+    times = {state: seconds("grid-plan", "thousand", "--run-id", state) for state in ("none", "half", "all")}
+    print(f"grid-plan, {beside}: {', '.join(f'{took:.2f} s ({state} have records)' for state, took in times.items())}", flush=True)
 
 
 def resume(missing: Cell) -> None:
     """Call a finished grid again, first as it is, then without one of its records."""
     print(f"grid, nothing to be done: {seconds('grid', 'thousand', '--run-id', 'all'):.2f} s", flush=True)
     shutil.rmtree(missing.record)
-    spent = median(until_first("thousand", "all", missing.record) for _ in range(ROUNDS))
-    print(f"grid, one record missing: its cell starts after {spent:.2f} s", flush=True)
+    took = median(until_first("thousand", "all", missing.record) for _ in range(ROUNDS))
+    print(f"grid, one record missing: its cell starts after {took:.2f} s", flush=True)
 
 
 def report(run: str) -> None:
     """Report a run, and say how large the report is."""
-    spent = seconds("report", run, rounds=1)
+    took = seconds("report", run, rounds=1)
     files = [path.stat().st_size for path in (root() / "reports" / run).rglob("*") if path.is_file()]
     index = (root() / "reports" / run / "index.html").stat().st_size
     sizes = f"{len(files)} files, {sum(files) / 1e6:.0f} MB, its page {index / 1e6:.1f} MB"
     count = sum(1 for _ in run_folder(run).rglob("metrics.csv"))
-    print(f"report of {count} records: {spent:.1f} s; {sizes}", flush=True)
+    print(f"report of {count} records: {took:.1f} s; {sizes}", flush=True)
 
 
 def panels(run: str) -> None:
@@ -184,8 +192,8 @@ def panels(run: str) -> None:
     AblatePanel(root() / "executed").choices.fill(wanted={"run": run})
     ablated = time.perf_counter()
     compare.select(run, a="baselines/rag_bm25", b="baselines/rag_dense")
-    spent = {"Compare opens": opened - begin, "Ablate opens": ablated - opened, "other conditions": time.perf_counter() - ablated}
-    print(f"dashboard: {', '.join(f'{name} {found:.2f} s' for name, found in spent.items())}", flush=True)
+    times = {"Compare opens": opened - begin, "Ablate opens": ablated - opened, "other conditions": time.perf_counter() - ablated}
+    print(f"dashboard: {', '.join(f'{name} {took:.2f} s' for name, took in times.items())}", flush=True)
 
 
 def main(rows: int = 20, records: int = 10_000) -> None:

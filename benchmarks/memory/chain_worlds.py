@@ -57,7 +57,7 @@ class Words:
         """A name with what belongs to it: the Ost."""
         return self.mentions.get(kind, "{}").format(name)
 
-    def tell(self, random: Random, link: "Link", tail: str = "") -> str:
+    def state(self, random: Random, link: "Link", tail: str = "") -> str:
         """A link as a clause; with another tail where one is given."""
         relation = self.relations[link.relation]
         words = {"h": self.mention(relation.head, link.head), "t": self.mention(relation.tail, tail or link.tail)}
@@ -88,7 +88,7 @@ class Contest(NamedTuple):
 
     link: Link
     other: str
-    said: list[Testimony]
+    testimonies: list[Testimony]
 
 
 @cache
@@ -118,15 +118,15 @@ def draw_links(random: Random, words: Words, number: int) -> list[Link]:
         return names[kind][-1]
 
     while len(tails) < number:
-        chosen, thing = random.choice(plans), ""
+        chosen, target = random.choice(plans), ""
         for relation in chosen[random.randrange(len(chosen)) if tails and random.random() < SHARED else 0 :]:
             row = words.relations[relation]
             heads = [name for name in dict.fromkeys(names[row.head]) if (relation, name) not in tails]
-            head = thing if thing in heads else random.choice(heads) if heads and random.random() < SHARED else new(row.head)
+            head = target if target in heads else random.choice(heads) if heads and random.random() < SHARED else new(row.head)
             others = [name for name in names[row.tail] if name != head]
-            thing = random.choice(others) if others and random.random() < MERGED else new(row.tail)
-            if len(tails) < number and thing != head:
-                tails.setdefault((relation, head), thing)
+            target = random.choice(others) if others and random.random() < MERGED else new(row.tail)
+            if len(tails) < number and target != head:
+                tails.setdefault((relation, head), target)
     return [Link(*key, tail) for key, tail in tails.items()]
 
 
@@ -148,9 +148,9 @@ def walks(words: Words, links: list[Link], contest: Contest) -> Iterator[tuple[S
     for hop in range(1, max(HOPS) + 1):
         longer = []
         for steps, node in ends:
-            met = {name for step in steps for name in (step.link.head, step.link.tail)} | {node}
+            visited = {name for step in steps for name in (step.link.head, step.link.tail)} | {node}
             for step in steps_from(words, links, contest, node):
-                if step.end not in met:
+                if step.end not in visited:
                     longer.append(((*steps, step), step.end))
         ends = longer
         if hop > 1:
@@ -164,9 +164,9 @@ def steps_from(words: Words, links: list[Link], contest: Contest, node: str) -> 
     for link in [*links, contest.link._replace(tail=contest.other)]:
         if link.tail == node and words.relations[link.relation].back:
             by_relation[link.relation].append(link)
-    for found in by_relation.values():
-        if len(found) == 1 and found[0] != contest.link and found[0] in links:
-            yield Step(found[0], True)
+    for same_relation in by_relation.values():
+        if len(same_relation) == 1 and same_relation[0] != contest.link and same_relation[0] in links:
+            yield Step(same_relation[0], True)
 
 
 def ask(random: Random, words: Words, steps: tuple[Step, ...]) -> str:
@@ -174,8 +174,8 @@ def ask(random: Random, words: Words, steps: tuple[Step, ...]) -> str:
     first = steps[0]
     relation = words.relations[first.link.relation]
     text = words.mention(relation.tail, first.link.tail) if first.back else words.mention(relation.head, first.link.head)
-    for place, step in enumerate(steps):
-        relation, last = words.relations[step.link.relation], place == len(steps) - 1
+    for index, step in enumerate(steps):
+        relation, last = words.relations[step.link.relation], index == len(steps) - 1
         if last and not step.back:
             return random.choice(relation.asked).format(h=text)
         text = random.choice(relation.back if step.back else relation.described).format(h=text, t=text)
@@ -185,11 +185,11 @@ def ask(random: Random, words: Words, steps: tuple[Step, ...]) -> str:
 
 def refuted(steps: tuple[Step, ...], links: list[Link], contest: Contest) -> tuple[str, ...]:
     """The answer of whoever believes what does not hold, where what is told leads on from there."""
-    place = next((place for place, step in enumerate(steps) if step.link == contest.link), None)
-    if place is None:
+    index = next((index for index, step in enumerate(steps) if step.link == contest.link), None)
+    if index is None:
         return ()
     node = contest.other
-    for step in steps[place + 1 :]:
+    for step in steps[index + 1 :]:
         same = [link for link in links if link.relation == step.link.relation and (link.tail if step.back else link.head) == node]
         if len(same) != 1:
             return ()
@@ -202,8 +202,8 @@ def make_world(part: Split, index: int) -> World:
     words = words_of(part)
     for attempt in count():
         random = Random(f"chains/{part}/{index}/{attempt}")
-        said = disagree(random, [str(number) for number in range(TELLERS)], "true", "other")
-        links = draw_links(random, words, FACTS - DISTRACTORS - len(said) + 1)
+        testimonies = disagree(random, [str(number) for number in range(TELLERS)], "true", "other")
+        links = draw_links(random, words, FACTS - DISTRACTORS - len(testimonies) + 1)
         named = {name for link in links for name in (link.head, link.tail)}
         strangers = [name for name in words.names["person"] if name not in named]
         link = random.choice(links)
@@ -212,23 +212,25 @@ def make_world(part: Split, index: int) -> World:
         if not others or len(strangers) < TELLERS:
             continue
         tellers, other = random.sample(strangers, TELLERS), random.choice(others)
-        said = [Testimony(tellers[int(one.teller)], link.tail if one.city == "true" else other) for one in said]
-        contest = Contest(link, other, said)
+        testimonies = [
+            Testimony(tellers[int(testimony.teller)], link.tail if testimony.city == "true" else other) for testimony in testimonies
+        ]
+        contest = Contest(link, other, testimonies)
         chosen = choose(random, list(walks(words, links, contest)), link)
         if chosen:
-            return told(random, words, f"{part}-{index:02d}", links, contest, chosen)
+            return statements(random, words, f"{part}-{index:02d}", links, contest, chosen)
     raise AssertionError("attempts do not end")
 
 
-def choose(random: Random, found: list[tuple[Step, ...]], contested: Link) -> list[tuple[Step, ...]]:
+def choose(random: Random, chains: list[tuple[Step, ...]], contested: Link) -> list[tuple[Step, ...]]:
     """The questions, every other one about the contested link, with different answers; empty where that cannot be."""
     chosen: list[tuple[Step, ...]] = []
-    for place, hops in enumerate(HOPS):
-        about = place % 2 == 0
+    for index, hops in enumerate(HOPS):
+        about = index % 2 == 0
         ends = {(steps[-1].end, steps[-1].link.relation) for steps in chosen if len(steps) == hops}
         fitting = [
             steps
-            for steps in found
+            for steps in chains
             if len(steps) == hops
             and (contested in [step.link for step in steps]) == about
             and (steps[-1].end, steps[-1].link.relation) not in ends
@@ -239,27 +241,27 @@ def choose(random: Random, found: list[tuple[Step, ...]], contested: Link) -> li
     return chosen
 
 
-def told(random: Random, words: Words, name: str, links: list[Link], contest: Contest, chosen: list[tuple[Step, ...]]) -> World:
+def statements(random: Random, words: Words, name: str, links: list[Link], contest: Contest, chosen: list[tuple[Step, ...]]) -> World:
     """The world's facts in an order of telling, and its questions."""
     rows: list[tuple[float, Link, str]] = []
-    strangers = sorted({one.teller for one in contest.said})
+    strangers = sorted({testimony.teller for testimony in contest.testimonies})
     for link in links:
         if link != contest.link:
-            clause, teller = words.tell(random, link), random.choice(strangers)
+            clause, teller = words.state(random, link), random.choice(strangers)
             spoken = random.choice(words.tellers).format(teller=teller, s=clause) if random.random() < SPOKEN else clause
             rows.append((random.random(), link, spoken))
-    for place, one in zip(sorted(random.random() for _ in contest.said), contest.said, strict=True):
-        clause = words.tell(random, contest.link, one.city)
+    for position, testimony in zip(sorted(random.random() for _ in contest.testimonies), contest.testimonies, strict=True):
+        clause = words.state(random, contest.link, testimony.city)
         frame = random.choice(words.tellers)
-        link = contest.link._replace(tail=one.city)
-        rows.append((place, link, frame.format(teller=one.teller, s=clause)))
-    people = [n for n in words.names["person"] if any(n in link[1:] for link in links)] or [contest.said[0].teller]
-    things = [(words.relations[link.relation].tail, link.tail) for link in links]
+        link = contest.link._replace(tail=testimony.city)
+        rows.append((position, link, frame.format(teller=testimony.teller, s=clause)))
+    people = [n for n in words.names["person"] if any(n in link[1:] for link in links)] or [contest.testimonies[0].teller]
+    targets = [(words.relations[link.relation].tail, link.tail) for link in links]
     for frame in random.sample(words.distractors, DISTRACTORS):
-        person, (kind, thing) = random.choice(people), random.choice(things)
-        while thing == person:
-            kind, thing = random.choice(things)
-        rows.append((random.random(), Link("", person, thing), frame.format(a=person, b=words.mention(kind, thing))))
+        person, (kind, target) = random.choice(people), random.choice(targets)
+        while target == person:
+            kind, target = random.choice(targets)
+        rows.append((random.random(), Link("", person, target), frame.format(a=person, b=words.mention(kind, target))))
     rows.sort()
     facts = tuple(
         Fact(f"{name}.f{number}", name, f"{text[0].upper()}{text[1:]}.", {"head": link.head, "tail": link.tail}, number)
@@ -268,9 +270,13 @@ def told(random: Random, words: Words, name: str, links: list[Link], contest: Co
     ids: dict[Link, list[str]] = defaultdict(list)
     for fact, (_, link, _) in zip(facts, rows, strict=True):
         ids[link].append(fact.id)
-    said = [fact.id for fact, (_, link, _) in zip(facts, rows, strict=True) if link[:2] == contest.link[:2]]
-    last = last_words(contest.said)
-    deciding = [fact for fact, one in zip(said, contest.said, strict=True) if one in last and one.city == contest.link.tail][-1]
+    contested_ids = [fact.id for fact, (_, link, _) in zip(facts, rows, strict=True) if link[:2] == contest.link[:2]]
+    last = last_words(contest.testimonies)
+    deciding = [
+        fact
+        for fact, testimony in zip(contested_ids, contest.testimonies, strict=True)
+        if testimony in last and testimony.city == contest.link.tail
+    ][-1]
     items = tuple(make_item(random, words, facts, number, steps, ids, contest, deciding, links) for number, steps in enumerate(chosen))
     return World(name, facts, items)
 

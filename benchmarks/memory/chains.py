@@ -28,32 +28,32 @@ GRID = {"clauses": (0.0, 1.0, 3.0), "asked": (0.0, 1.0, 2.0), "near": (0.1, 0.3,
 RAGS = tuple(f"{name}[k={k}]" for k in (3, 5) for name in ("rag_bm25", "rag_sum", "rag_graph"))
 
 
-def found(item, sources) -> float:
+def gold_share(item, sources) -> float:
     """Whether all gold facts are among these, or what tells them again."""
     return float(set(item.gold_facts) <= {item.retold.get(source, source) for source in sources})
 
 
-def paths_found(asked, alike, weights: Weights) -> tuple[float, float]:
+def path_recall(asked, similarity, weights: Weights) -> tuple[float, float]:
     """The share of questions whose best path holds all gold facts, and of those whose last name is the answer."""
     shown, right = [], []
     for world in asked:
         traces = passages_of(world)
-        search = Search(Graph.of(traces), alike, weights=weights)
+        search = Search(Graph.of(traces), similarity, weights=weights)
         for item in world.items:
             best = next(iter(search.best(item.question)), None)
-            shown.append(found(item, [traces[number].source for number in best.statements]) if best else 0.0)
+            shown.append(gold_share(item, [traces[number].source for number in best.statements]) if best else 0.0)
             right.append(float(best is not None and best.end in item.answers[0].casefold()))
     return mean(shown), mean(right)
 
 
 def choose() -> None:
     """Every choice of four weights, best first by the mean of what is found on the two suites."""
-    alike = Meaning()
+    similarity = Meaning()
     parts = {"chains": list(worlds(CHAINS, n=120, split="val")), "semantic": list(worlds("semantic", n=60, split="val"))}
     print(f"| {' | '.join(GRID)} | chains, found | right | semantic, found | right |\n|{'--:|' * (len(GRID) + 4)}")
     rows = []
     for values in product(*GRID.values()):
-        own = [paths_found(asked, alike, Weights(**dict(zip(GRID, values, strict=True)))) for asked in parts.values()]
+        own = [path_recall(asked, similarity, Weights(**dict(zip(GRID, values, strict=True)))) for asked in parts.values()]
         rows.append((mean(shown for shown, _ in own), [*values, *(f"{share:.3f}" for pair in own for share in pair)]))
     for _, row in sorted(rows, key=lambda pair: -pair[0]):
         print(f"| {' | '.join(map(str, row))} |")
@@ -74,9 +74,9 @@ def show(split: str, n: int) -> None:
             retrieve = opened(method, suite, world)
             for item in world.items:
                 sources = [trace.source for trace in retrieve(Query(item.question, item.taught)).shown]
-                rows.append(((item.kind == "contradiction", item.hops), found(item, sources), len(sources)))
+                rows.append(((item.kind == "contradiction", item.hops), gold_share(item, sources), len(sources)))
             method.forget()
-        cells = [f"{mean(value for kind, value, _ in rows if kind == one):.2f}" for one in kinds]
+        cells = [f"{mean(value for kind, value, _ in rows if kind == column):.2f}" for column in kinds]
         print(
             f"| {name} | {mean(count for *_, count in rows):.1f} | {mean(value for _, value, _ in rows):.3f} | {' | '.join(cells)} |",
             flush=True,
@@ -88,11 +88,11 @@ def main() -> None:
     parser.add_argument("what", choices=("choose", "show"))
     parser.add_argument("--split", default="val", choices=("val", "test"))
     parser.add_argument("--n", type=int, default=200)
-    told = parser.parse_args()
-    if told.what == "choose":
+    arguments = parser.parse_args()
+    if arguments.what == "choose":
         choose()
     else:
-        show(told.split, told.n)
+        show(arguments.split, arguments.n)
 
 
 if __name__ == "__main__":

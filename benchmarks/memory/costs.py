@@ -30,7 +30,7 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import World
 
 MOST, ROUNDS = 10_000, 3
-WAYS = (
+METHODS = (
     *("rag_bm25", "rag_grams", "rag_dense[encoder=minilm]", "rag_sum", "rag_sum_head", "rag_head", "rag_head_fitted"),
     *("memory/hei_nw[encoder=minilm]", "memory/hei_nw[encoder=own]", "memory/hei_nw[encoder=minilm;episodic.use_completion=hopfield]"),
     *("memory/hei_nw[encoder=minilm;episodic.use_completion=predictive]", "rag_rerank[encoder=minilm]"),
@@ -42,9 +42,9 @@ def world_of(facts: int, questions: int, context_limit: int) -> World:
     few = min(facts, MOST)
     [world] = worlds("episodic", "default", questions, 1337, "val", context_limit, {"n_facts": few, "n_items": questions})
     many = [replace(fact, id=f"{fact.id}.{turn}" if turn else fact.id) for turn in range(facts // few) for fact in world.facts]
-    told = tuple(replace(fact, time=number) for number, fact in enumerate(many))
-    ids = tuple(fact.id for fact in told)
-    return replace(world, facts=told, items=tuple(replace(item, taught=ids) for item in world.items))
+    timed = tuple(replace(fact, time=number) for number, fact in enumerate(many))
+    ids = tuple(fact.id for fact in timed)
+    return replace(world, facts=timed, items=tuple(replace(item, taught=ids) for item in world.items))
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--model", default="hippo-tiny")
     parser.add_argument("--facts", nargs="+", type=int, default=[100, 1000, 10_000])
     parser.add_argument("--questions", type=int, default=10)
-    parser.add_argument("--ways", nargs="+", default=WAYS)
+    parser.add_argument("--ways", nargs="+", default=METHODS)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     if reason := available("minilm"):
@@ -65,41 +65,41 @@ def main() -> None:
     for facts in options.facts:
         world = world_of(facts, options.questions, lm.spec.context_limit)
         queries = [(Query(item.question, item.taught), item) for item in world.items]
-        sides, places = {}, dict[str, Path]()
+        methods, folders = {}, dict[str, Path]()
         for name in options.ways:
             method = method_of(lm, name)[1]
-            places[name] = Path(tempfile.mkdtemp())
-            sides[name] = (method, opened(method, suite, world, places[name]))
-        rows: dict[str, list[float]] = {name: [] for name in sides}
-        said = {}
+            folders[name] = Path(tempfile.mkdtemp())
+            methods[name] = (method, opened(method, suite, world, folders[name]))
+        rows: dict[str, list[float]] = {name: [] for name in methods}
+        lines = {}
         for number in range(ROUNDS + 1):  # the first one builds indexes and compiles
-            for name, (_, retrieve) in sides.items():
-                found = [(retrieve(query), item) for query, item in queries]
+            for name, (_, retrieve) in methods.items():
+                retrieved = [(retrieve(query), item) for query, item in queries]
                 if number:
-                    rows[name].append(mean(one.retrieval_ms for one, _ in found))
-                first = [bool(one.ranking) and one.ranking[0].text in texts(world, item) for one, item in found]
-                said[name] = np.mean(first), mean(one.computed_tokens for one, _ in found)
+                    rows[name].append(mean(result.retrieval_ms for result, _ in retrieved))
+                first = [bool(result.ranking) and result.ranking[0].text in texts(world, item) for result, item in retrieved]
+                lines[name] = np.mean(first), mean(result.computed_tokens for result, _ in retrieved)
         slowest = median(rows[options.ways[-1]])
-        for name, (method, _) in sides.items():
+        for name, (method, _) in methods.items():
             once = method.index_tokens(passages_of(world)[:100]) / min(100, facts)
-            (right, tokens), ms = said[name], median(rows[name])
-            held = bytes_of(method, world, places[name]) / facts
-            cells = f"{right:.2f} | {ms:.2f} | {ms / slowest:.3f} | {tokens:.0f} | {once:.0f} | {held:.0f}"
+            (right, tokens), ms = lines[name], median(rows[name])
+            size = bytes_of(method, world, folders[name]) / facts
+            cells = f"{right:.2f} | {ms:.2f} | {ms / slowest:.3f} | {tokens:.0f} | {once:.0f} | {size:.0f}"
             print(f"| {facts:,} | {name} | {cells} |", flush=True)
 
 
-def bytes_of(method: Method, world: World, place: Path) -> int:
+def bytes_of(method: Method, world: World, folder: Path) -> int:
     """Bytes that hold a world's facts: a memory's file below `place`; a rag's texts with their codes, MiniLM's vectors in fp32 where these
     are all."""
     if isinstance(method, Memory):
-        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    told = [fact.text for fact in world.facts]
-    held = sum(len(text.encode()) for text in told)
+        return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    fact_texts = [fact.text for fact in world.facts]
+    size = sum(len(text.encode()) for text in fact_texts)
     if isinstance(method, FittedRag):
-        codes = payloads(method.encoder, told, [()] * len(told))
-        held += sum(table.nbytes for one in codes for table in one.pieces)
-        return held + sum(one.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in one.keys) for one in codes)
-    return held + (4 * WIDTH * len(told) if getattr(method.settings, "encoder", None) == "minilm" else 0)
+        codes = payloads(method.encoder, fact_texts, [()] * len(fact_texts))
+        size += sum(table.nbytes for code in codes for table in code.pieces)
+        return size + sum(code.vectors.nbytes + sum(key.indices.nbytes + key.values.nbytes for key in code.keys) for code in codes)
+    return size + (4 * WIDTH * len(fact_texts) if getattr(method.settings, "encoder", None) == "minilm" else 0)
 
 
 def texts(world: World, item) -> set[str]:

@@ -103,26 +103,26 @@ def shares_of(lm, index: WorldIndex, items, both, weights: dict[str, float]) -> 
     section = PassagesSection.model_validate(weights | {"seeds": int(weights["seeds"])})
     method, rows = LinkedPassages(lm, LinkedSettings(passages=section)), []
     for item in items:
-        places = ranked(method.scores(index, Query(item.question, item.taught)))[:10]
-        best, gold = [item.taught[place] for place in places], both.get(item.id)
+        positions = ranked(method.scores(index, Query(item.question, item.taught)))[:10]
+        best, gold = [item.taught[position] for position in positions], both.get(item.id)
         answered = [float(bool({*item.gold_facts} & {*best[:k]})) for k in (1, 2, 5, 10)]
-        found = [len(gold & {*best[:k]}) / 2 for k in (2, 5, 10)] if gold else [np.nan] * 3
-        whole = [*found[:2], *(share if np.isnan(share) else float(share == 1) for share in found[1:])]
-        rows.append([*answered, *whole])
+        hits = [len(gold & {*best[:k]}) / 2 for k in (2, 5, 10)] if gold else [np.nan] * 3
+        full = [*hits[:2], *(share if np.isnan(share) else float(share == 1) for share in hits[1:])]
+        rows.append([*answered, *full])
     return np.nanmean(rows, axis=0)
 
 
-def found_by(method, world, traces) -> list[float]:
+def hit_rate(method, world, traces) -> list[float]:
     """Shares of gold passages among 2 and 5, of questions with all of theirs among 5 and 10, ms a question, s to the first answer."""
     begin = time.perf_counter()
     retrieve = method.open(traces, [item.question for item in world.items])
     retrieve(Query(world.items[0].question, world.items[0].taught))
     first, rows = time.perf_counter() - begin, []
     for item in world.items:
-        found = retrieve(Query(item.question, item.taught))
-        best, gold = [trace.source for trace in found.ranking or ()], set(item.gold_facts)
+        retrieved = retrieve(Query(item.question, item.taught))
+        best, gold = [trace.source for trace in retrieved.ranking or ()], set(item.gold_facts)
         shares = [len(gold & set(best[:k])) / len(gold) for k in (2, 5)]
-        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), found.recall_ms])
+        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), retrieved.recall_ms])
     return [*np.mean(rows, axis=0).tolist(), first]
 
 
@@ -133,7 +133,7 @@ def show(lm, names: Iterable[str]) -> None:
     print("| method | R@2 | R@5 | all @5 | all @10 | ms | s to the first answer |\n|---|--:|--:|--:|--:|--:|--:|")
     cut = {label: LinkedPassages(lm, LinkedSettings(passages=PassagesSection(**other))) for label, other in WITHOUT.items()}
     for label, method in [*(method_of(lm, name) for name in names), *cut.items()]:
-        *shares, ms, first = found_by(method, world, traces)
+        *shares, ms, first = hit_rate(method, world, traces)
         print(f"| {label} | {' | '.join(f'{share:.3f}' for share in shares)} | {ms:.0f} | {first:.1f} |", flush=True)
 
 
@@ -151,7 +151,7 @@ def cost() -> None:
     minilm.encode(part)
     encoded = time.perf_counter() - begin
     print(f"encoding {len(part)} passages {encoded:.1f} s, so all {encoded * len(traces) / len(part):.0f} s")
-    taken = {"encode": [], "put in": [], "take out": []}
+    times = {"encode": [], "put in": [], "take out": []}
     for number in range(0, len(traces), len(traces) // 100):
         steps = {
             "encode": lambda at=number: minilm.encode([traces[at].text]),
@@ -161,8 +161,8 @@ def cost() -> None:
         for name, step in steps.items():
             begin = time.perf_counter()
             step()
-            taken[name].append((time.perf_counter() - begin) * 1e3)
-    print("one passage, ms, median and 95 %: " + "; ".join(f"{k} {np.median(v):.3f}, {np.quantile(v, 0.95):.3f}" for k, v in taken.items()))
+            times[name].append((time.perf_counter() - begin) * 1e3)
+    print("one passage, ms, median and 95 %: " + "; ".join(f"{k} {np.median(v):.3f}, {np.quantile(v, 0.95):.3f}" for k, v in times.items()))
     beside_networkx(graph)
 
 
@@ -174,7 +174,7 @@ def beside_networkx(graph: PassageGraph) -> None:
     start[:5] = 0.2
     begin = time.perf_counter()
     rank = pagerank(steps, start, 0.5)
-    walked = time.perf_counter()
+    done = time.perf_counter()
     other = nx.Graph()
     other.add_nodes_from(range(size))
     other.add_edges_from((number, link) for number in graph.texts for link in graph.links(number))
@@ -182,7 +182,7 @@ def beside_networkx(graph: PassageGraph) -> None:
     theirs = nx.pagerank(other, alpha=0.5, personalization=dict(enumerate(start)), max_iter=100, tol=1e-12)
     asked = time.perf_counter()
     furthest = np.abs(rank / rank.sum() - [theirs[number] for number in range(size)]).max()  # theirs loses no walk
-    print(f"a walk {(walked - begin) * 1e3:.1f} ms, networkx {(asked - read) * 1e3:.1f} ms; furthest apart {furthest:.1e}")
+    print(f"a walk {(done - begin) * 1e3:.1f} ms, networkx {(asked - read) * 1e3:.1f} ms; furthest apart {furthest:.1e}")
 
 
 def main() -> None:

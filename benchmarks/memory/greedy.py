@@ -16,6 +16,6 @@ def right(lm: LanguageModel, encoder: LessonEncoder, lesson: Lesson, never: Sequ
     hidden = lm.model.model(batch.ids, position_ids=batch.positions, attention_mask=batch.mask[:, None], use_cache=False)[0]
     [(row, positions, _)] = batch.skills
     logits, wanted = lm.model.lm_head(hidden[row, positions]), batch.labels[row, positions]
-    said = bool((logits.argmax(-1) == wanted).all())
+    correct = bool((logits.argmax(-1) == wanted).all())
     logits[0, list(never)] = float("-inf")
-    return said, bool((logits.argmax(-1) == wanted).all())
+    return correct, bool((logits.argmax(-1) == wanted).all())

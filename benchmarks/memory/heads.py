@@ -79,25 +79,25 @@ def run(texts: Sequence[str]) -> dict[str, torch.Tensor]:
         states |= dict(zip(batch, own, strict=True))
         vectors[batch] = means
     laid = [states[row] for row in range(len(texts))]
-    return {"states": torch.cat(laid).half(), "sizes": torch.tensor([len(one) for one in laid]), "vectors": vectors}
+    return {"states": torch.cat(laid).half(), "sizes": torch.tensor([len(state) for state in laid]), "vectors": vectors}
 
 
 def codes_of(texts: Sequence[str], heads: dict[str, KeyEncoder]) -> dict[str, Codes]:
     """The codes of texts by each head, and by each projection of pieces with the first head, from one run of MiniLM."""
     vectors = np.zeros((len(texts), minilm.WIDTH), np.int8)
-    active = {name: torch.zeros(len(texts), one.expansion) for name, one in heads.items()}
-    pieces: dict[str, dict[int, PieceIndex]] = {name: {} for name, one in heads.items() if one.pieces}
+    active = {name: torch.zeros(len(texts), head.expansion) for name, head in heads.items()}
+    pieces: dict[str, dict[int, PieceIndex]] = {name: {} for name, head in heads.items() if head.pieces}
     for batch, states, means in read(texts):
         vectors[batch] = quantised(means.numpy())
         words = [minilm.words_of_pieces(texts[row]) for row in batch]
-        for name, one in heads.items():
-            active[name][batch] = one.model.active(states, one.expansion)
-            if one.pieces:
-                pieces[name] |= {row: pieces_of(one.pieces, *pair, vectors[row]) for row, *pair in zip(batch, states, words, strict=True)}  # type: ignore[misc]
+        for name, head in heads.items():
+            active[name][batch] = head.model.active(states, head.expansion)
+            if head.pieces:
+                pieces[name] |= {row: pieces_of(head.pieces, *pair, vectors[row]) for row, *pair in zip(batch, states, words, strict=True)}  # type: ignore[misc]
     rows = range(len(texts))
     return {
-        name: Codes(one.code(active[name]), vectors, tuple(pieces[name][row] for row in rows) if one.pieces else ())
-        for name, one in heads.items()
+        name: Codes(head.code(active[name]), vectors, tuple(pieces[name][row] for row in rows) if head.pieces else ())
+        for name, head in heads.items()
     }
 
 
@@ -107,49 +107,51 @@ def indexes(world: World, texts: Sequence[str], codes: dict[str, Codes], parts: 
     _, starts = joined(parts)
     flat = np.array([rows[part] for own in parts for part in own])
     ends = [*starts[1:].tolist(), len(flat)]
-    found = {}
+    by_encoder = {}
     for name, made in codes.items():
         own = made.some(flat)
         keys = own.sparse_keys()
-        tables = tuple(one.table for one in own.pieces)
+        tables = tuple(piece.table for piece in own.pieces)
         payloads = [Payload((), keys[a:b], own.vectors[a:b], tables[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
         facts = enumerate(zip(world.facts, payloads, strict=True), start=1)
-        found[name] = [Trace(world.id, fact.id, fact.text, payload=payload, time=fact.time, id=number) for number, (fact, payload) in facts]
-    return found
+        by_encoder[name] = [
+            Trace(world.id, fact.id, fact.text, payload=payload, time=fact.time, id=number) for number, (fact, payload) in facts
+        ]
+    return by_encoder
 
 
-def asked(world: World, encoders: dict[str, KeyEncoder], whole: bool) -> Iterator[tuple[str, list[dict[str, float]]]]:
+def asked(world: World, encoders: dict[str, KeyEncoder], full: bool) -> Iterator[tuple[str, list[dict[str, float]]]]:
     """Every way of ranking, and what its rankings of the world's questions are worth."""
     parts = [sentences(fact.text) for fact in world.facts]
     wholes = [[fact.text] for fact in world.facts]
     questions = [item.question for item in world.items]
-    texts = list(dict.fromkeys([part for own in (*parts, *(wholes if whole else ())) for part in own] + questions))
+    texts = list(dict.fromkeys([part for own in (*parts, *(wholes if full else ())) for part in own] + questions))
     codes = codes_of(texts, encoders)
     rows = {text: row for row, text in enumerate(texts)}
     first = next(iter(encoders))
-    ways: list[tuple[str, str, tuple[Channel, ...], float, bool]] = [
+    variants: list[tuple[str, str, tuple[Channel, ...], float, bool]] = [
         ("grams", first, ("grams",), 0.0, False),
         ("minilm", first, ("minilm",), 0.0, False),
         ("rag_sum", first, ("grams", "minilm"), 0.0, False),
     ]
     for name, encoder in encoders.items():
         if encoder.pieces:
-            ways += [(f"{name} {'+'.join(channels)}", name, channels, 0.0, False) for channels in WITH_PIECES]
+            variants += [(f"{name} {'+'.join(channels)}", name, channels, 0.0, False) for channels in WITH_PIECES]
             continue
-        ways += [
+        variants += [
             (f"{name} alone", name, ("key",), 0.0, False),
             (f"{name} sum", name, ("grams", "minilm", "key"), 0.0, False),
             (f"{name} memory", name, ("grams", "minilm", "key"), HeiNWSettings().episodic.recall.recency, False),
         ]
-        if whole:
-            ways += [
+        if full:
+            variants += [
                 (f"{name} alone, a key a passage", name, ("key",), 0.0, True),
                 (f"{name} sum, a key a passage", name, ("grams", "minilm", "key"), 0.0, True),
             ]
-    traces = {False: indexes(world, texts, codes, parts)} | ({True: indexes(world, texts, codes, wholes)} if whole else {})
-    for label, name, channels, recency, one_key in ways:
+    traces = {False: indexes(world, texts, codes, parts)} | ({True: indexes(world, texts, codes, wholes)} if full else {})
+    for label, name, channels, recency, single_key in variants:
         recaller = Recaller(
-            TraceIndex(traces[one_key][name], channels, encoders[name]), RecallConfig("off", 20, 20, 1.0, 1, recency=recency)
+            TraceIndex(traces[single_key][name], channels, encoders[name]), RecallConfig("off", 20, 20, 1.0, 1, recency=recency)
         )
         ranked = [recaller.recall(item.question, set(item.taught), codes[name].row_at(rows[item.question])).traces for item in world.items]
         yield label, [score_ranking(ranking, item) for ranking, item in zip(ranked, world.items, strict=True)]
@@ -163,23 +165,25 @@ def main() -> None:
     parser.add_argument("--pieces", nargs="*", default=[PIECES])
     parser.add_argument("--n", type=int)
     parser.add_argument("--whole", action="store_true")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     quicken_products()
     code = HeiNWSettings().episodic.code
-    encoders = {head: KeyEncoder(KeyModel(MiniLMStates(), load_head(owner(), head)), code.expansion, code.winners) for head in told.head}
-    first = encoders[told.head[0]]
-    encoders |= {part: replace(first, pieces=load_pieces(owner(), part)) for part in told.pieces}
-    for name in told.set:
-        drawn = list(worlds_of(name, told.split, told.n))
+    encoders = {
+        head: KeyEncoder(KeyModel(MiniLMStates(), load_head(owner(), head)), code.expansion, code.winners) for head in arguments.head
+    }
+    first = encoders[arguments.head[0]]
+    encoders |= {part: replace(first, pieces=load_pieces(owner(), part)) for part in arguments.pieces}
+    for name in arguments.set:
+        drawn = list(worlds_of(name, arguments.split, arguments.n))
         rows: dict[str, list[dict[str, float]]] = {}
         clusters, rungs = [], []
         for world in drawn:
             clusters += [world.id] * len(world.items)
             rungs += [item.rung for item in world.items]
-            for label, own in asked(world, encoders, told.whole):
+            for label, own in asked(world, encoders, arguments.whole):
                 rows.setdefault(label, []).extend(own)
-        show(name, told.split, rows, clusters, rungs, told.head[0])
+        show(name, arguments.split, rows, clusters, rungs, arguments.head[0])
 
 
 def show(name: str, split: str, rows: dict[str, list[dict[str, float]]], clusters: list[str], rungs: list[str], first: str) -> None:
@@ -199,8 +203,8 @@ def show(name: str, split: str, rows: dict[str, list[dict[str, float]]], cluster
         less = "–"
         if label != other:
             before = np.array([row["recall_1"] for row in rows[other]])[answered]
-            found = cluster_interval((table["recall_1"] - before).tolist(), groups.tolist(), bounds=(-1.0, 1.0))
-            less = f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+            difference = cluster_interval((table["recall_1"] - before).tolist(), groups.tolist(), bounds=(-1.0, 1.0))
+            less = f"{100 * difference.mean:+.1f} ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
         shares = [f"{100 * table[column].mean():.1f}" for column in SHOWN]
         cells = [shares[0], f"{100 * interval.low:.1f} to {100 * interval.high:.1f}", *shares[1:], *by_rung, less]
         print(f"| {label} | {' | '.join(cells)} |", flush=True)

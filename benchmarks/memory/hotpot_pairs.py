@@ -18,12 +18,12 @@ def pairs(world: World) -> dict[str, frozenset[str]]:
     traces = passages_of(world)
     graph, numbers = PassageGraph.of(traces), {trace.text: number for number, trace in enumerate(traces)}
     own = {f"hotpotqa.q{number}": paragraphs_of(question) for number, question in enumerate(json.loads(read_text(FILE)))}
-    sources, found = {trace.source: number for number, trace in enumerate(traces)}, {}
+    sources, gained = {trace.source: number for number, trace in enumerate(traces)}, {}
     for item in world.items:
         ten, gold = [numbers[text] for text in own[item.id]], {sources[fact] for fact in item.gold_facts}
-        joined = {one for one in ten if graph.links(one) & gold or any(one in graph.links(other) for other in gold)} - gold
+        joined = {near for near in ten if graph.links(near) & gold or any(near in graph.links(other) for other in gold)} - gold
         for both in (gold, gold | joined, gold | (graph.named(item.question) & {*ten})):
             if gold and len(both) == 2:
-                found[item.id] = frozenset(traces[number].source for number in both)
+                gained[item.id] = frozenset(traces[number].source for number in both)
                 break
-    return found
+    return gained

@@ -59,10 +59,8 @@ def asked(lm: LanguageModel, suite: str, n: int, passage_kv: PassageKV) -> list[
     return list(each())
 
 
-def answers(
-    lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: Sequence[Sequence[StoredKV]], budget: int
-) -> list[Generation]:
-    return ask_blocks(lm, prefix, traces, [one.pieces.tail for one in questions], budget, stops(lm, "short"), BATCH)
+def answers(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], traces: list[list[StoredKV]], budget: int) -> list[Generation]:
+    return ask_blocks(lm, prefix, traces, [question.pieces.tail for question in questions], budget, stops(lm, "short"), BATCH)
 
 
 @torch.inference_mode()
@@ -72,21 +70,21 @@ def first_tokens(lm: LanguageModel, prefix: KV, questions: Sequence[Asked], trac
     for start in range(0, len(questions), BATCH):
         batch = slice(start, start + BATCH)
         starts = [tokens_of(prefix) + max(map(tokens_of, row)) for row in traces[batch]]
-        given = inputs(lm, [one.pieces.tail for one in questions[batch]], [(prefix, *row) for row in traces[batch]], starts)
+        given = inputs(lm, [question.pieces.tail for question in questions[batch]], [(prefix, *row) for row in traces[batch]], starts)
         logs.append(lm.model(**given, logits_to_keep=1).logits[:, -1].double().log_softmax(-1))
     return torch.cat(logs)
 
 
 def restore_ms(traces: Sequence[Sequence[StoredKV]], dtype: torch.dtype) -> float:
     """Milliseconds in which 1,000 passages become tensors that a cache can take."""
-    held = [kv for row in traces for kv in row]
-    spent = []
+    caches = [kv for row in traces for kv in row]
+    times = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
-        for kv in held:
+        for kv in caches:
             restored(kv, dtype)
-        spent.append(time.perf_counter() - begin)
-    return min(spent) * 1e6 / len(held)
+        times.append(time.perf_counter() - begin)
+    return min(times) * 1e6 / len(caches)
 
 
 def compare(lm: LanguageModel, suite_name: str, n: int, passage_kv: PassageKV) -> Iterator[str]:
@@ -94,12 +92,12 @@ def compare(lm: LanguageModel, suite_name: str, n: int, passage_kv: PassageKV) -
     suite, questions = get_suite(suite_name), asked(lm, suite_name, n, passage_kv)
     usual, logs = [], torch.zeros(0)
     for precision in get_args(Precision):
-        traces = [[rounded(kv, precision) for kv in one.traces] for one in questions]
+        traces = [[rounded(kv, precision) for kv in question.traces] for question in questions]
         given = [answer.text for answer in answers(lm, passage_kv.prefix, questions, traces, suite.answer_budget)]
         first = first_tokens(lm, passage_kv.prefix, questions, traces)
         if precision == "model":
             usual, logs = given, first
-        right = [score_item(suite, one.world, one.item, text)["score"] for one, text in zip(questions, given, strict=True)]
+        right = [score_item(suite, question.world, question.item, text)["score"] for question, text in zip(questions, given, strict=True)]
         size = sum(kv.nbytes for row in traces for kv in row) / sum(map(len, traces)) * 1000 / MB
         equal = sum(map(str.__eq__, given, usual)) / len(given)
         divergence = (logs.exp() * (logs - first)).sum(-1).mean()
@@ -109,12 +107,12 @@ def compare(lm: LanguageModel, suite_name: str, n: int, passage_kv: PassageKV) -
 
 def grids(lm: LanguageModel, suite: str, n: int, passage_kv: PassageKV) -> Iterator[str]:
     """A line of the table of errors for keys and for values."""
-    held = [kv for one in asked(lm, suite, n, passage_kv) for kv in one.traces]
+    caches = [kv for question in asked(lm, suite, n, passage_kv) for kv in question.traces]
     for name, part in (("keys", 0), ("values", 1)):
         cells = []
         for dim in (-2, -1):
             for zero_point in (False, True):
-                pairs = [(kv[:, part], on_grid(kv[:, part], dim, zero_point)) for kv in held]
+                pairs = [(kv[:, part], on_grid(kv[:, part], dim, zero_point)) for kv in caches]
                 error, size = sum(float(((b - a) ** 2).sum()) for a, b in pairs), sum(float((a**2).sum()) for a, _ in pairs)
                 cells.append(f"{(error / size) ** 0.5:.5f}")
         yield f"| {suite} | {name} | {' | '.join(cells)} |"

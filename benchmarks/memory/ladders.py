@@ -72,7 +72,7 @@ def words_of(name: Name) -> Words:
 
 
 @dataclass(frozen=True)
-class Told:
+class NamedFact:
     """A fact before it has a place in the world: its frame's number and the value of each of its slots."""
 
     frame: int
@@ -82,10 +82,10 @@ class Told:
 class Index:
     """Which facts have these values, whatever they tell."""
 
-    def __init__(self, told: list[Told]):
+    def __init__(self, facts: list[NamedFact]):
         self._having: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for number, one in enumerate(told):
-            for slot, value in one.values.items():
+        for number, fact in enumerate(facts):
+            for slot, value in fact.values.items():
                 self._having[slot, value].add(number)
 
     def fitting(self, cue: dict[str, str]) -> set[int]:
@@ -97,12 +97,12 @@ class Index:
         return len(cue) > 1 and len(self.fitting(cue)) == 1 and all(len(self.fitting(rest)) > 1 for rest in rests)
 
 
-def draw_facts(random: Random, words: Words, number: int, n: int) -> list[Told]:
+def draw_facts(random: Random, words: Words, number: int, n: int) -> list[NamedFact]:
     """`n` facts of a frame, no two with the same cue: families in which a fact differs from the first in one slot and the answer, and
     facts drawn alone."""
     frame = words.frames[number]
     cue_slots = [slot for slot in frame.slots if slot != frame.answer]
-    drawn: dict[tuple[str, ...], Told] = {}
+    drawn: dict[tuple[str, ...], NamedFact] = {}
 
     def add(values: dict[str, str], fresh: tuple[str, ...]) -> dict[str, str]:
         while True:
@@ -110,7 +110,7 @@ def draw_facts(random: Random, words: Words, number: int, n: int) -> list[Told]:
             made = {slot: {**values, **other}[slot] for slot in frame.slots}
             key = tuple(made[slot] for slot in cue_slots)
             if key not in drawn:
-                drawn[key] = Told(number, made)
+                drawn[key] = NamedFact(number, made)
                 return made
 
     for _ in range(FAMILIES):
@@ -136,7 +136,7 @@ def misspell(random: Random, word: str) -> str:
 def add_slips(random: Random, form: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
     """The question with words misspelt and dropped, at least two in all, and the values of which no word is gone."""
     while True:
-        slips, gone, parts = 0, set(), []
+        slips, used, parts = 0, set(), []
         for part in re.split(r"(\{\w+\})", form):
             slot = part.strip("{}") if part.startswith("{") else None
             noisy = []
@@ -144,22 +144,22 @@ def add_slips(random: Random, form: str, values: dict[str, str]) -> tuple[str, d
                 draw = random.random() if re.fullmatch(WORD, piece) and piece.lower() not in ASKING else 1.0
                 slips += draw < MISSPELT + DROPPED
                 if draw < DROPPED and slot:
-                    gone.add(slot)
+                    used.add(slot)
                 noisy.append("" if draw < DROPPED else misspell(random, piece) if draw < MISSPELT + DROPPED else piece)
             parts.append("".join(noisy))
         if slips > 1:
             question = re.sub(r" (?=[?,:])", "", " ".join("".join(parts).split()))
-            return question, {slot: values[slot] for slot in named(form) if slot not in gone}
+            return question, {slot: values[slot] for slot in named(form) if slot not in used}
 
 
-def ask(random: Random, words: Words, told: Told, rung: str) -> tuple[str, dict[str, str]]:
+def ask(random: Random, words: Words, fact: NamedFact, rung: str) -> tuple[str, dict[str, str]]:
     """A question about a fact, and the values that it names, in the fact's words."""
-    form = words.frames[told.frame].questions[rung]
+    form = words.frames[fact.frame].questions[rung]
     if rung == "noisy":
-        question, cue = add_slips(random, form, told.values)
+        question, cue = add_slips(random, form, fact.values)
     else:
-        called = {slot: words.slots[slot][value] if rung == "paraphrase" else value for slot, value in told.values.items()}
-        question, cue = form.format(**called), {slot: told.values[slot] for slot in named(form)}
+        called = {slot: words.slots[slot][value] if rung == "paraphrase" else value for slot, value in fact.values.items()}
+        question, cue = form.format(**called), {slot: fact.values[slot] for slot in named(form)}
     return sentence(question), cue
 
 
@@ -168,18 +168,18 @@ def tokens(text: str) -> set[str]:
     return set(re.findall(r"\w{3,}|\d+", text.lower()))
 
 
-def draw_questions(random: Random, words: Words, told: list[Told], index: Index, rung: str) -> list[tuple[int, str, dict[str, str]]]:
+def draw_questions(random: Random, words: Words, facts: list[NamedFact], index: Index, rung: str) -> list[tuple[int, str, dict[str, str]]]:
     """The questions of a rung, from all frames as evenly as can be: the number of the right fact, the question, and what it names."""
     waiting: dict[int, list[int]] = defaultdict(list)
-    for number in random.sample(range(len(told)), len(told)):
-        waiting[told[number].frame].append(number)
+    for number in random.sample(range(len(facts)), len(facts)):
+        waiting[facts[number].frame].append(number)
     drawn: list[tuple[int, str, dict[str, str]]] = []
     while len(drawn) < QUESTIONS:
         for frame in random.sample(range(len(words.frames)), len(words.frames)):
             while waiting[frame]:
                 number = waiting[frame].pop()
-                question, cue = ask(random, words, told[number], rung)
-                answer = told[number].values[words.frames[frame].answer]
+                question, cue = ask(random, words, facts[number], rung)
+                answer = facts[number].values[words.frames[frame].answer]
                 if index.picks_out(cue) and not tokens(answer) & tokens(question):
                     drawn.append((number, question, cue))
                     break
@@ -190,33 +190,33 @@ def ladder(name: Name, seed: int = 1337) -> World:
     """A ladder as a world: its facts in an order drawn at random, all of them taught, and its questions rung by rung."""
     words, random, world = words_of(name), Random(f"{name}/{seed}"), f"ladder-{name}"
     sizes = [FACTS * (n + 1) // len(words.frames) - FACTS * n // len(words.frames) for n in range(len(words.frames))]
-    told = [one for number, n in enumerate(sizes) for one in draw_facts(random, words, number, n)]
-    random.shuffle(told)
-    index = Index(told)
-    questions = [(rung, *drawn) for rung in RUNGS for drawn in draw_questions(random, words, told, index, rung)]
+    all_facts = [entry for number, n in enumerate(sizes) for entry in draw_facts(random, words, number, n)]
+    random.shuffle(all_facts)
+    index = Index(all_facts)
+    questions = [(rung, *drawn) for rung in RUNGS for drawn in draw_questions(random, words, all_facts, index, rung)]
     asked = {number for _, number, _, _ in questions}
     facts = tuple(
         Fact(
             id=f"{world}.f{number}",
             world=world,
-            text=sentence(words.frames[one.frame].fact.format(**one.values)),
-            slots=one.values,
+            text=sentence(words.frames[entry.frame].fact.format(**entry.values)),
+            slots=entry.values,
             time=number,
             provenance="told",
             asked=number in asked,
         )
-        for number, one in enumerate(told)
+        for number, entry in enumerate(all_facts)
     )
     taught = tuple(fact.id for fact in facts)
     items = []
-    for place, (rung, number, question, cue) in enumerate(questions):
-        slot = words.frames[told[number].frame].answer
+    for question_number, (rung, number, question, cue) in enumerate(questions):
+        slot = words.frames[all_facts[number].frame].answer
         items.append(
             Item(
-                id=f"{world}.q{place}",
+                id=f"{world}.q{question_number}",
                 world=world,
                 question=question,
-                answers=(told[number].values[slot],),
+                answers=(all_facts[number].values[slot],),
                 gold_facts=(facts[number].id,),
                 kind=slot,
                 rung=rung,

@@ -41,7 +41,7 @@ def main() -> None:
             continue
         rate, asked = answers(model, options.facts)
         flips = flipped(model)
-        print(f"| {model} | {options.facts:,} | {rate:.0f} | {said(asked)} | {said(flips)} |", flush=True)
+        print(f"| {model} | {options.facts:,} | {rate:.0f} | {in_words(asked)} | {in_words(flips)} |", flush=True)
 
 
 def answers(model: str, facts: int) -> tuple[float, list[float]]:
@@ -68,7 +68,7 @@ def milliseconds(do) -> float:
     return (time.perf_counter() - begin) * 1e3
 
 
-def said(times: list[float]) -> str:
+def in_words(times: list[float]) -> str:
     """The median and the worst."""
     return f"{median(times):.0f}, {max(times):.0f}"
 

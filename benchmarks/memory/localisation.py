@@ -32,12 +32,12 @@ def walk(seed: int, noise: float, steps: int) -> tuple[list[VisitStatement], lis
     maps = maps_of_rounds(random, drawn[0], settings)
     labels = draw_aliases(random, maps[-1], settings.aliases)
     visits = observe(random, settings, maps, labels, {})[:steps]
-    told = misreport(random, visits, noise, sorted(set(labels.values())))
+    reported = misreport(random, visits, noise, sorted(set(labels.values())))
     cells = grid_layout(union(maps).steps)
     row, column = cells[visits[0].place]
     true = [(cells[visit.place][0] - row, cells[visit.place][1] - column) for visit in visits]
-    said = [VisitStatement(number, one.move or "", "", one.label or "", frozenset(one.open), one.seen) for number, one in enumerate(told)]
-    return said, true
+    statements = [VisitStatement(number, v.move or "", "", v.label or "", frozenset(v.open), v.seen) for number, v in enumerate(reported)]
+    return statements, true
 
 
 def main() -> None:
@@ -45,20 +45,20 @@ def main() -> None:
     parser.add_argument("--walks", type=int, default=20)
     parser.add_argument("--noise", default="0.05,0.1,0.2")
     parser.add_argument("--particles", type=int, default=16)
-    told = parser.parse_args()
-    print(f"{told.walks} walks of {STEPS[-1]} steps, {told.particles} particles")
+    arguments = parser.parse_args()
+    print(f"{arguments.walks} walks of {STEPS[-1]} steps, {arguments.particles} particles")
     print("mean error in cells at the step (share of the steps up to it with none)")
     print("| told wrong | | " + " | ".join(f"step {step:,}" for step in STEPS) + " | ms a step |\n|--:|---|" + "--:|" * (len(STEPS) + 1))
-    for noise in map(float, told.noise.split(",")):
-        walks = [walk(seed, noise, STEPS[-1]) for seed in range(told.walks)]
-        for name, locate in (("filter", lambda visits: localise(visits, told.particles)), ("moves alone", integrate)):
+    for noise in map(float, arguments.noise.split(",")):
+        walks = [walk(seed, noise, STEPS[-1]) for seed in range(arguments.walks)]
+        for name, locate in (("filter", lambda visits: localise(visits, arguments.particles)), ("moves alone", integrate)):
             begin = time.perf_counter()
-            found = [locate(visits).cells for visits, _ in walks]
+            estimates = [locate(visits).cells for visits, _ in walks]
             ms = (time.perf_counter() - begin) * 1e3 / sum(len(visits) for visits, _ in walks)
             errors = np.array(
                 [
                     [np.hypot(*np.subtract(a, b)) for a, b in zip(own, true, strict=True)]
-                    for own, (_, true) in zip(found, walks, strict=True)
+                    for own, (_, true) in zip(estimates, walks, strict=True)
                 ]
             )
             row = [f"{errors[:, step - 1].mean():.2f} ({(errors[:, :step] == 0).mean():.2f})" for step in STEPS]

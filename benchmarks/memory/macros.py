@@ -78,10 +78,10 @@ def drawn(world: World, true: Map, episodes: int) -> Journey | None:
     recurring = random.sample(pairs, RECURRING)
     planner, closed, now = MapAnswerer([fact.text for fact in world.facts]).planner, list[frozenset[str]](), true
     for start, goal in recurring:
-        way = planner.route(start, goal)
-        if way is None:
+        path = planner.route(start, goal)
+        if path is None:
             return None
-        link = frozenset(list(pairwise(way.places))[len(way.words) // 2])
+        link = frozenset(list(pairwise(path.places))[len(path.words) // 2])
         cut = now.without([link])
         if max(cut.distances[true.places[0]].values()) < float("inf"):
             closed.append(link)
@@ -102,15 +102,15 @@ class Traveller:
     store: TraceStore
     world: str
     tokens: TOKENS
-    told: int = 0
+    n_statements: int = 0
     trained_s: float = 0.0
     habits: Proposer | None = None
 
     def tell(self, *texts: str) -> None:
-        numbers = range(self.told, self.told + len(texts))
+        numbers = range(self.n_statements, self.n_statements + len(texts))
         statements = [Statement(f"{self.world}.s{number}", self.world, text, number) for number, text in zip(numbers, texts, strict=True)]
-        self.memory.teach([Observation(one) for one in statements], self.store)
-        self.told += len(texts)
+        self.memory.teach([Observation(statement) for statement in statements], self.store)
+        self.n_statements += len(texts)
         self.atlas = self.memory.atlas(self.store.traces(self.world))
         self.habits = {"macros": self.atlas.policy, "table": self.habits}.get(self.arm)
 
@@ -119,16 +119,16 @@ class Traveller:
         list(self.memory.replay(self.world, self.store))
         self.trained_s += time.perf_counter() - begin
         self.tell()
-        if self.arm == "table" and (learnt := next((one.payload for one in self.store.traces(self.world) if one.payload), None)):
-            self.habits = Table(table_of(self._examples(learnt), learnt.macros))
+        if self.arm == "table" and (policy := next((trace.payload for trace in self.store.traces(self.world) if trace.payload), None)):
+            self.habits = Table(table_of(self._examples(policy), policy.macros))
 
-    def _examples(self, learnt: MacroPolicy) -> Mapping[Example, int]:
-        told = (replayed(one, self.atlas.planner) for _, one in self.atlas.observations if isinstance(one, Route))
-        return examples([one for one in told if one], learnt.macros)
+    def _examples(self, policy: MacroPolicy) -> Mapping[Example, int]:
+        trips = (replayed(trip, self.atlas.planner) for _, trip in self.atlas.observations if isinstance(trip, Route))
+        return examples([trip for trip in trips if trip], policy.macros)
 
     def travel(self, true: Map, start: str, goal: str) -> dict[str, float]:
         """One trip on the true map; its route is told where it succeeds."""
-        here, gone, best = start, list[str](), true.distances[start][goal]
+        here, path, best = start, list[str](), true.distances[start][goal]
         counts = {"moves": 0, "decisions": 0, "tokens": 0, "in_vain": 0, "macro_moves": 0}
         guide = Guide(self.atlas.planner, goal, self.habits)
         while here != goal and counts["moves"] < PATIENCE * best:
@@ -149,13 +149,13 @@ class Traveller:
                     break
                 counts["macro_moves"] += is_macro
                 here = near
-                gone.append(word)
+                path.append(word)
         if here == goal:
-            self.tell(route_sentence(goal, start, ", ".join(gone))[0])
+            self.tell(route_sentence(goal, start, ", ".join(path))[0])
         return {**counts, "success": float(here == goal), "fewest": best, "steps": counts["moves"] + counts["decisions"]}
 
 
-def journeys(arm: str, lm: LanguageModel, told: list[tuple[World, Map, Journey]]) -> tuple[list[dict[str, object]], float]:
+def journeys(arm: str, lm: LanguageModel, journeys_of: list[tuple[World, Map, Journey]]) -> tuple[list[dict[str, object]], float]:
     """The trips of one arm in all worlds, and seconds of sleep for each sleep."""
     settings = load_preset("memory/smpd", {"encoder": "own", "spatial.macros": arm in LEARN}).settings
     rows, seconds, sleeps = list[dict[str, object]](), 0.0, 0
@@ -163,22 +163,22 @@ def journeys(arm: str, lm: LanguageModel, told: list[tuple[World, Map, Journey]]
     def tokens(text: str) -> int:
         return len(lm.encode(text))
 
-    for world, true, journey in told:
+    for world, true, journey in journeys_of:
         memory = Smpd(lm, settings)
         with tempfile.TemporaryDirectory() as folder, TraceStore.create(Path(folder), "macros", memory.identity()) as store:
-            one, now = Traveller(arm, memory, store, world.id, tokens), true
-            one.tell(*(fact.text for fact in world.facts))
+            traveller, now = Traveller(arm, memory, store, world.id, tokens), true
+            traveller.tell(*(fact.text for fact in world.facts))
             seen: dict[int | None, int] = {}
             for number, (start, goal, recurring) in enumerate(journey.trips):
                 if number == journey.half:
                     now = true.without(journey.closed)
                 seen[recurring] = seen.get(recurring, 0) + 1
                 kind = "new" if recurring is None else ("again" if seen[recurring] > 1 else "first")
-                rows.append({"world": world.id, "episode": number, "kind": kind, "arm": arm, **one.travel(now, start, goal)})
+                rows.append({"world": world.id, "episode": number, "kind": kind, "arm": arm, **traveller.travel(now, start, goal)})
                 if arm in LEARN and number % SLEEP_EVERY == SLEEP_EVERY - 1:
-                    one.sleep()
+                    traveller.sleep()
                     sleeps += 1
-            seconds += one.trained_s
+            seconds += traveller.trained_s
     return rows, seconds / max(1, sleeps)
 
 
@@ -207,7 +207,7 @@ def figure(rows: pd.DataFrame, half: int) -> bytes:
     from hippo_core.results.figures.drawing import STYLE, png
     from hippo_core.results.figures.palette import INK, QUIET
 
-    looks = {
+    styles = {
         "off": (QUIET, "without macros"),
         "table": ("#d55e00", "a table"),
         "macros": ("#009e73", "macros"),
@@ -218,7 +218,7 @@ def figure(rows: pd.DataFrame, half: int) -> bytes:
         drawing = Figure(figsize=(7.2, 3.6), layout="constrained")
         panel = drawing.subplots()
         for arm in ("off", "table", "macros", "whole plan"):
-            colour, name = looks[arm]
+            colour, name = styles[arm]
             sums = recurring[recurring.arm == arm].groupby("block")[["steps", "fewest"]].sum()
             x, y = SLEEP_EVERY * (np.asarray(sums.index) + 0.5) + 0.5, sums.steps / sums.fewest
             panel.plot(x, y, color=colour, marker="o", markersize=4, linewidth=1.8, linestyle="--" if arm == "whole plan" else "-")
@@ -241,16 +241,16 @@ def main() -> None:
     parser.add_argument("--profile", default="paths_7")
     parser.add_argument("--figure", type=Path)
     asked = parser.parse_args()
-    lm, told = load(load_spec("hippo-tiny"), threads=1), list[tuple[World, Map, Journey]]()
+    lm, drawn_journeys = load(load_spec("hippo-tiny"), threads=1), list[tuple[World, Map, Journey]]()
     for world in worlds("spatial", asked.profile, None, split=asked.split):
         if journey := drawn(world, true := read_map(world.facts), asked.episodes):
-            told.append((world, true, journey))
-        if len(told) == asked.worlds:
+            drawn_journeys.append((world, true, journey))
+        if len(drawn_journeys) == asked.worlds:
             break
-    print(f"{len(told)} worlds of {asked.profile} ({asked.split}), {asked.episodes} trips each")
+    print(f"{len(drawn_journeys)} worlds of {asked.profile} ({asked.split}), {asked.episodes} trips each")
     rows, ends = list[dict[str, object]](), list[str]()
     for arm in ARMS:
-        own, each = journeys(arm, lm, told)
+        own, each = journeys(arm, lm, drawn_journeys)
         rows += own
         ends.append(f"{arm} {each:.2f} s")
     table = pd.DataFrame(rows)

@@ -42,7 +42,7 @@ Steps = dict[Cell, dict[str, Cell]]
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldMaze:
     """What a walker told of a maze, the maze as it is in the end, and questions: their kind, start, goal and fewest steps."""
 
     texts: list[str]
@@ -53,7 +53,7 @@ class Told:
 def free(env: Any) -> set[Cell]:
     """The cells of a maze that can be reached, through doors too."""
     cells = ((row, column, env.grid.get(column, row)) for row in range(env.height) for column in range(env.width))
-    steps = steps_of({(row, column) for row, column, found in cells if found is None or found.type in ("goal", "door", "floor")})
+    steps = steps_of({(row, column) for row, column, tile in cells if tile is None or tile.type in ("goal", "door", "floor")})
     column, row = env.agent_pos
     return reached(steps, (int(row), int(column)))
 
@@ -65,12 +65,12 @@ def mazes(kind: str, size: int) -> Iterator[set[Cell]]:
     from minigrid.envs.empty import EmptyEnv
     from minigrid.envs.multiroom import MultiRoomEnv
 
-    rooms, largest = ROOMS[size] if size in ROOMS else (2 + size // 6, 3 + size // 4)
+    n_rooms, largest = ROOMS[size] if size in ROOMS else (2 + size // 6, 3 + size // 4)
     made: dict[str, Callable[[], Any]] = {
         "open room": lambda: EmptyEnv(size=size + 2),
         "walls to cross": lambda: CrossingEnv(size=size + 2, num_crossings=size // 2, obstacle_type=Wall),
         "lava to cross": lambda: CrossingEnv(size=size + 2, num_crossings=size // 2, obstacle_type=Lava),
-        "rooms with doors": lambda: MultiRoomEnv(rooms, rooms, largest),
+        "rooms with doors": lambda: MultiRoomEnv(n_rooms, n_rooms, largest),
     }
     if "cross" in kind and size % 2 == 0:
         return
@@ -91,7 +91,7 @@ def steps_of(cells: set[Cell]) -> Steps:
     return {cell: {word: near for word in MOVES if (near := beside(cell, word)) in cells} for cell in sorted(cells)}
 
 
-def walked(steps: Steps, start: Cell, random: Random) -> Iterator[tuple[str, Cell]]:
+def random_walk(steps: Steps, start: Cell, random: Random) -> Iterator[tuple[str, Cell]]:
     """A walk that passes through all that can be reached: each time to the neighbour that was passed least."""
     passed, here = Counter([start]), start
     goals = len(reached(steps, start))
@@ -103,12 +103,12 @@ def walked(steps: Steps, start: Cell, random: Random) -> Iterator[tuple[str, Cel
 
 def reached(steps: Steps, start: Cell) -> set[Cell]:
     """The cells that can be reached."""
-    found, waiting = {start}, [start]
+    visited, waiting = {start}, [start]
     while waiting:
-        new = set(steps[waiting.pop()].values()) - found
-        found |= new
+        new = set(steps[waiting.pop()].values()) - visited
+        visited |= new
         waiting += new
-    return found
+    return visited
 
 
 def named(steps: Steps, labels: dict[Cell, str]) -> Map:
@@ -117,7 +117,7 @@ def named(steps: Steps, labels: dict[Cell, str]) -> Map:
     return Map({name[cell]: {word: name[near] for word, near in to.items()} for cell, to in steps.items()}, is_grid=True)
 
 
-def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
+def describe(cells: set[Cell], random: Random, in_bank_words: bool = False) -> ToldMaze:
     """What a walker tells of a maze, and what is asked."""
     before = steps_of(cells)
     order, names = random.sample(sorted(cells), len(cells)), random.sample(words.PLACES, len(words.PLACES))
@@ -134,19 +134,19 @@ def tell(cells: set[Cell], random: Random, in_bank_words: bool = False) -> Told:
     stand = random.choice(order)
     visits: list[ExploredCell] = [seen(before, labels, None, stand)]
     for steps in (before, after):
-        for move, stand in walked(steps, stand, random):  # noqa: B020
+        for move, stand in random_walk(steps, stand, random):  # noqa: B020
             visits.append(seen(steps, labels, move, stand))
-    told = [
-        render_visit(random, number, one, None, "val") or render_visit(random, number, one, None, "train")
-        for number, one in enumerate(visits, 1)
+    lines = [
+        render_visit(random, number, visit, None, "val") or render_visit(random, number, visit, None, "train")
+        for number, visit in enumerate(visits, 1)
     ]
-    texts = in_the_banks(random, visits) if in_bank_words else [one.text for one in told if one]
+    texts = in_the_banks(random, visits) if in_bank_words else [visit.text for visit in lines if visit]
     last = named(after, labels)
     questions = []
     for a, b in pairs[:QUESTIONS]:
         now, then = last.distances[a][b], first.distances[a][b]
         questions.append(("no path" if math.isinf(now) else "same" if now == then else "round", a, b, now))
-    return Told(texts, last, questions)
+    return ToldMaze(texts, last, questions)
 
 
 def in_the_banks(random: Random, visits: list[ExploredCell]) -> list[str]:
@@ -154,13 +154,13 @@ def in_the_banks(random: Random, visits: list[ExploredCell]) -> list[str]:
     first, later = random.choice(bank.markers("test"))
     alone, both = random.choice(bank.openings("test"))
     texts = []
-    for number, one in enumerate(visits, 1):
-        marker, kind = (later, "arrive") if one.move else (first, "start")
-        text = random.choice(bank.walks(kind, "test")).format(place=f"the {one.label}", direction=one.move)
-        walls = [word for word in MOVES if word not in one.open]
-        sides = (both if walls else alone).format(open=_listed(one.open), walls=_listed(walls))
+    for number, visit in enumerate(visits, 1):
+        marker, kind = (later, "arrive") if visit.move else (first, "start")
+        text = random.choice(bank.walks(kind, "test")).format(place=f"the {visit.label}", direction=visit.move)
+        walls = [word for word in MOVES if word not in visit.open]
+        exits = (both if walls else alone).format(open=_listed(visit.open), walls=_listed(walls))
         text = marker.format(step=number) + text
-        texts.append(f"{text[:1].upper()}{text[1:]} {sides}")
+        texts.append(f"{text[:1].upper()}{text[1:]} {exits}")
     return texts
 
 
@@ -180,12 +180,12 @@ def seen(steps: Steps, labels: dict[Cell, str], move: str | None, here: Cell) ->
     return ExploredCell(0, labels[here], move, None, tuple(steps[here]), labels[here], {})
 
 
-def score(told: Told, start: str, goal: str, fewest: float, answer: str) -> tuple[float, float]:
+def score(maze: ToldMaze, start: str, goal: str, fewest: float, answer: str) -> tuple[float, float]:
     """Whether an answer is right, and its steps over the fewest (NaN where it is not a way that leads there)."""
     if math.isinf(fewest):
         return float(answer.lower().strip(" .") in NO_PATH), math.nan
     steps = read_steps(answer, frozenset(MOVES))
-    passed = told.true.walk(start, steps) if steps else None
+    passed = maze.true.walk(start, steps) if steps else None
     right = bool(passed) and passed[-1] == goal
     return float(right), len(steps) / fewest if right else math.nan
 
@@ -211,32 +211,32 @@ def main() -> None:
     all_scores: dict[int, list[float]] = defaultdict(list)
     for kind in options.kinds:
         for size in options.sizes:
-            rows, model, ratios, model_ratios, places, told_steps, seconds = defaultdict(list), [], [], [], 0, 0, 0.0
+            rows, model, ratios, model_ratios, n_cells, n_steps, seconds = defaultdict(list), [], [], [], 0, 0, 0.0
             for number, cells in zip(range(options.worlds), mazes(kind, size), strict=False):
-                told = tell(cells, Random(f"minigrid/{kind}/{size}/{number}"), options.in_bank_words)
+                maze = describe(cells, Random(f"minigrid/{kind}/{size}/{number}"), options.in_bank_words)
                 begin = time.process_time()
-                atlas = MapAnswerer(told.texts, reader=reader)
+                atlas = MapAnswerer(maze.texts, reader=reader)
                 seconds += time.process_time() - begin
-                places, told_steps = places + len(cells), told_steps + len(told.texts)
-                asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in told.questions]
-                for (what, a, b, fewest), question in zip(told.questions, asks, strict=True):
-                    said = atlas.answer(question)
-                    right, ratio = score(told, a, b, fewest, said.answer if said else "")
+                n_cells, n_steps = n_cells + len(cells), n_steps + len(maze.texts)
+                asks = [f"Which directions lead from the {a} to the {b}?" for _, a, b, _ in maze.questions]
+                for (what, a, b, fewest), question in zip(maze.questions, asks, strict=True):
+                    answer = atlas.answer(question)
+                    right, ratio = score(maze, a, b, fewest, answer.answer if answer else "")
                     rows[what].append(right)
                     all_scores[size].append(right)
                     ratios += [ratio] if right and not math.isinf(fewest) else []
                 if shared is not None and number < options.asked:
                     with Memory(shared.language_model, "memory/smpd", {"encoder": "own"}) as memory:
-                        memory.teach(told.texts)
-                        for (_, a, b, fewest), question in zip(told.questions, asks, strict=True):
-                            right, ratio = score(told, a, b, fewest, memory.ask(question, tokens=80).text)
+                        memory.teach(maze.texts)
+                        for (_, a, b, fewest), question in zip(maze.questions, asks, strict=True):
+                            right, ratio = score(maze, a, b, fewest, memory.ask(question, tokens=80).text)
                             model.append(right)
                             model_ratios += [ratio] if right and not math.isinf(fewest) else []
             count = sum(map(len, rows.values())) // QUESTIONS
             if count:
                 shares = [f"{sum(rows[what]):.0f} of {len(rows[what])}" for what in ("same", "round", "no path")]
                 by_model = f"{sum(model):.0f} of {len(model)}, {sum(model_ratios) / max(1, len(model_ratios)):.3f}" if model else "–"
-                numbers = f"{places / count:.0f} | {told_steps / count:.0f} | {seconds / count:.2f}"
+                numbers = f"{n_cells / count:.0f} | {n_steps / count:.0f} | {seconds / count:.2f}"
                 steps = sum(ratios) / max(1, len(ratios))
                 print(f"| {kind} | {size} | {numbers} | {' | '.join(shares)} | {steps:.3f} | {by_model} |", flush=True)
     print(

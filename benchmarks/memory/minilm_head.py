@@ -67,15 +67,15 @@ def fit_natural(seed: int, changes: dict[str, int], piece_steps: int) -> None:
     recipe, pieces = KeyRecipe(seed=seed, blocks=source.shape[0], **NATURAL | changes), PieceRecipe(steps=piece_steps)
     changed = "".join(f" --{name} {value}" for name, value in changes.items()) + f" --piece-steps {piece_steps}" * (piece_steps != STEPS)
     made = provenance(f"python benchmarks/memory/minilm_head.py {seed} --natural{changed}")
-    rooms = draw_states(random, source, recipe, print, mixing(load_texts(ladder_words())))
-    projection = fit_pieces(random, rooms, pieces)
+    states = draw_states(random, source, recipe, print, mixing(load_texts(ladder_words())))
+    projection = fit_pieces(random, states, pieces)
     recipes = {"recipe": pieces.model_dump(mode="json"), "rooms": recipe.model_dump(mode="json")}
     save_part(
         owner(), pieces_part_of(seed), {"settings": projection.settings.model_dump(mode="json"), **recipes, **made}, projection.half()
     )
     if not recipe.steps:
         return
-    head = fit_key(random, rooms, source.shape, recipe, print)
+    head = fit_key(random, states, source.shape, recipe, print)
     settings = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
     fitted_with = {"fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners}}
     save_part(owner(), natural_part_of(seed), {**settings, **fitted_with, **made}, head.half())
@@ -83,9 +83,9 @@ def fit_natural(seed: int, changes: dict[str, int], piece_steps: int) -> None:
 
 def ladder_words() -> frozenset[str]:
     """Every word of the ladders, also as parts of names."""
-    told = [words_of(name) for name in NAMES]
-    texts = [text for one in told for frame in one.frames for text in (frame.fact, *frame.questions.values())]
-    texts += [text for one in told for values in one.slots.values() for pair in values.items() for text in pair]
+    vocabularies = [words_of(name) for name in NAMES]
+    texts = [text for vocabulary in vocabularies for frame in vocabulary.frames for text in (frame.fact, *frame.questions.values())]
+    texts += [text for vocabulary in vocabularies for values in vocabulary.slots.values() for pair in values.items() for text in pair]
     return frozenset(word for text in texts for word in re.findall("[a-z]+", text.lower()))
 
 
@@ -96,10 +96,10 @@ def main() -> None:
     parser.add_argument("--rooms", type=int)
     parser.add_argument("--steps", type=int, help="of the head; 0: pieces alone")
     parser.add_argument("--piece-steps", type=int, default=STEPS, help="of the projection of pieces; 0: as it begins")
-    told = parser.parse_args()
-    for seed in told.seeds:
-        if told.natural:
-            fit_natural(seed, {name: value for name in NATURAL if (value := getattr(told, name)) is not None}, told.piece_steps)
+    arguments = parser.parse_args()
+    for seed in arguments.seeds:
+        if arguments.natural:
+            fit_natural(seed, {name: value for name in NATURAL if (value := getattr(arguments, name)) is not None}, arguments.piece_steps)
         else:
             fit_lab(seed)
         print(f"seed {seed}: {folder_of(owner())}", flush=True)

@@ -31,9 +31,9 @@ PRESETS = (
 
 def row_of(method: Method, suite: Suite, asked: Sequence[World]) -> list[float]:
     """The row of a method: means over the questions of all worlds."""
-    found = [measure(method, suite, world) for world in asked]
-    columns = [[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for rows, _, _ in found for row in rows]
-    return [*np.nanmean(np.array(columns, float), axis=0).tolist(), *(sum(seconds) for seconds in list(zip(*found, strict=True))[1:])]
+    measures = [measure(method, suite, world) for world in asked]
+    columns = [[row[name] for name in (*SHOWN, "retrieval_ms", "computed_tokens")] for rows, _, _ in measures for row in rows]
+    return [*np.nanmean(np.array(columns, float), axis=0).tolist(), *(sum(seconds) for seconds in list(zip(*measures, strict=True))[1:])]
 
 
 def main() -> None:
@@ -45,11 +45,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     lm = load(load_spec(options.model), threads=options.threads)
-    for place in options.suite:
-        suite, _, profile = place.partition("/")
+    for entry in options.suite:
+        suite, _, profile = entry.partition("/")
         asked = list(worlds(suite, profile or "default", options.n, 1337, "test", lm.spec.context_limit))
         passages, questions = sum(len(world.facts) for world in asked), sum(len(world.items) for world in asked)
-        print(f"\n{place}: {len(asked)} worlds, {passages:,} passages, {questions:,} questions, {options.model}, {options.threads} threads")
+        print(f"\n{entry}: {len(asked)} worlds, {passages:,} passages, {questions:,} questions, {options.model}, {options.threads} threads")
         print("| method | R@1 | R@2 | R@5 | R@20 | all gold @5 | answer @1 | @5 | ms | tokens | s to read once | s of all questions |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
         for name in options.preset:

@@ -26,28 +26,28 @@ from hippo_core.retrieval.vectors import quantised
 from hippo_core.text_files import read_text
 
 if TYPE_CHECKING:
-    from sides import Peer, Side
+    from sides import Method, Peer
 
 SIZES = (100_000, 1_000_000)
 HNSW, MADE = int(os.environ.get("HNSW", "100000")), bool(os.environ.get("MADE"))
 SPANS, LENGTH = (4, 8, 16), (12, 400)  # pieces of a span; characters of a sentence
 EFFORTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # lists that IVF looks into, hnswlib's efSearch
 FOLDER = "data/generated/neighbours"
-ROOM = 4_000  # sentences that are encoded together
+BATCH = 4_000  # sentences that are encoded together
 
 
 def written() -> tuple[list[str], list[str]]:
     """Sentences that people wrote, and questions, each in an order that says nothing."""
     passages = json.loads(read_text("squad"))
     texts = [part for name in ("tinystories", "wikitext2-train", "tinyshakespeare") for part in read_text(name).split("\n")]
-    texts += [one["context"] for one in passages] + [one["text"] for one in json.loads(read_text("twowiki-passages"))]
-    texts += [one["document"] for one in json.loads(read_text("hotpotqa"))]
+    texts += [entry["context"] for entry in passages] + [entry["text"] for entry in json.loads(read_text("twowiki-passages"))]
+    texts += [entry["document"] for entry in json.loads(read_text("hotpotqa"))]
     parts = [part.strip() for text in texts for part in sentences(text.replace("<|endoftext|>", " "))]
     parts += [line.split("\t")[0] for line in read_text("sst2").splitlines()]
-    asked = [question["question"] for one in passages for question in one["questions"]]
+    asked = [question["question"] for entry in passages for question in entry["questions"]]
     random = np.random.default_rng(5)
-    told = [part for part in dict.fromkeys(parts) if LENGTH[0] <= len(part) <= LENGTH[1]]
-    return [told[row] for row in random.permutation(len(told))], [asked[row] for row in random.permutation(len(asked))[: 4 * CUES]]
+    stored = [part for part in dict.fromkeys(parts) if LENGTH[0] <= len(part) <= LENGTH[1]]
+    return [stored[row] for row in random.permutation(len(stored))], [asked[row] for row in random.permutation(len(asked))[: 4 * CUES]]
 
 
 def encode() -> None:
@@ -61,11 +61,11 @@ def encode() -> None:
     quicken_products()
     folder = home() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    told, asked = written()
+    stored, asked = written()
     np.save(folder / "cues.npy", quantised(minilm.encode(asked).numpy()))
     rows = []
-    for start in range(0, len(told), ROOM):
-        for _, states, means in minilm.read(told[start : start + ROOM]):
+    for start in range(0, len(stored), BATCH):
+        for _, states, means in minilm.read(stored[start : start + BATCH]):
             spans = [
                 state[: len(state) // size * size].unflatten(0, (-1, size)).mean(1)
                 for state in states
@@ -73,7 +73,7 @@ def encode() -> None:
                 if len(state) >= size
             ]
             rows.append(quantised(normalize(torch.cat([means, *spans]), dim=-1).numpy()))
-        print(f"{min(start + ROOM, len(told)):,} of {len(told):,} sentences, {sum(map(len, rows)):,} rows", flush=True)
+        print(f"{min(start + BATCH, len(stored)):,} of {len(stored):,} sentences, {sum(map(len, rows)):,} rows", flush=True)
     laid = np.concatenate(rows)
     np.save(folder / "rows.npy", laid[np.random.default_rng(1).permutation(len(laid))])
 
@@ -86,52 +86,52 @@ def drawn(count: int) -> tuple[str, NDArray[np.int8], NDArray[np.int8]]:
     return "made vectors", *map(quantised, vectors(count))  # type: ignore[return-value]
 
 
-def as_good(peer: "Peer", least: float, near: NDArray) -> tuple["Side", str]:
+def as_good(peer: "Peer", least: float, near: NDArray) -> tuple["Method", str]:
     """The peer by the least effort that finds as much."""
     for effort in EFFORTS:
         peer.set_effort(effort)
-        if (found := shared(peer.side.ids(0, CUES, 1), near)) >= least:
+        if (recall := shared(peer.method.ids(0, CUES, 1), near)) >= least:
             break
-    return peer.side, f"{peer.side.name} ({effort}) {found:.3f}"
+    return peer.method, f"{peer.method.name} ({effort}) {recall:.3f}"
 
 
-def timed(sides: list["Side"]) -> Iterator[str]:
+def timed(methods: list["Method"]) -> Iterator[str]:
     """Microseconds a cue of each side, alone and in a batch, by one thread and, where there are two cores, by two; and as times of ours."""
     for threads in range(1, 1 + min(2, len(os.sched_getaffinity(0)))):
-        for kind, spent in ask_all(sides, threads).items():
-            times = ", ".join(f"{name} {each:.0f}" for name, each in spent.items())
-            over = ", ".join(f"{name} {each / spent['ours']:.1f}" for name, each in spent.items() if name != "ours")
+        for kind, by_method in ask_all(methods, threads).items():
+            times = ", ".join(f"{name} {each:.0f}" for name, each in by_method.items())
+            over = ", ".join(f"{name} {each / by_method['ours']:.1f}" for name, each in by_method.items() if name != "ours")
             yield f"  recall  {threads} threads, {kind:5}: {times} us a cue; divided by ours: {over}"
 
 
 def compare(count: int) -> None:
     """Print a size's figures."""
-    from sides import by_faiss, hnsw_peer, ivf_peer, learnt
+    from sides import by_faiss, hnsw_peer, ivf_peer, neighbour_index
 
     what, rows, cues = drawn(count)
     count = len(rows)
     floats, asked = unit(rows.astype(np.float32)), unit(cues.astype(np.float32))
     flat = by_faiss(floats, asked)
     near = flat.ids(0, CUES, 2)
-    index, own, insert = learnt(rows, cues)
+    index, own, insert = neighbour_index(rows, cues)
     own.ids(0, 2, 1)
     print(f"{count:,} rows, {what} of {rows.shape[1]}, {len(index._units.table):,} units", flush=True)
     peers = [ivf_peer(floats, asked, len(index._units.table))] + ([hnsw_peer(floats, asked)] if count <= HNSW else [])
-    costs = [f"ours {insert:.1f}", *(f"{peer.side.name} {peer.insert:.1f}" for peer in peers)]
+    costs = [f"ours {insert:.1f}", *(f"{peer.method.name} {peer.insert:.1f}" for peer in peers)]
     print(f"  insert  {', '.join(costs)} us a row, learning included", flush=True)
     for index.probes, index.compared in ((128, 512), (64, 512), (32, 256)):
-        found = shared(own.ids(0, CUES, 1), near)
-        chosen, efforts = zip(*(as_good(peer, found, near) for peer in peers), strict=True)
-        print(f"  recall@{TOP}  ours ({index.probes} units, {index.compared} rows) {found:.3f}, {', '.join(efforts)}")
+        recalls = shared(own.ids(0, CUES, 1), near)
+        chosen, efforts = zip(*(as_good(peer, recalls, near) for peer in peers), strict=True)
+        print(f"  recall@{TOP}  ours ({index.probes} units, {index.compared} rows) {recalls:.3f}, {', '.join(efforts)}")
         for line in timed([own, flat, *chosen]):
             print(line, flush=True)
-    gone = np.random.default_rng(2).permutation(count)[: count // 2]
-    removing = {"ours": index.remove} | {peer.side.name: peer.remove for peer in peers}
-    costs = [f"{name} {1e6 * seconds(lambda remove=remove: remove(gone)) / len(gone):.2f}" for name, remove in removing.items()]
-    left = np.setdiff1d(np.arange(count), gone)
+    removed = np.random.default_rng(2).permutation(count)[: count // 2]
+    removing = {"ours": index.remove} | {peer.method.name: peer.remove for peer in peers}
+    costs = [f"{name} {1e6 * seconds(lambda remove=remove: remove(removed)) / len(removed):.2f}" for name, remove in removing.items()]
+    left = np.setdiff1d(np.arange(count), removed)
     near = left[by_faiss(floats[left], asked).ids(0, CUES, 2)]
-    found = [f"{side.name} {shared(side.ids(0, CUES, 1), near):.3f}" for side in (own, *(peer.side for peer in peers))]
-    print(f"  half removed: {', '.join(costs)} us a row; recall@{TOP} then {', '.join(found)}", flush=True)
+    recalls = [f"{method.name} {shared(method.ids(0, CUES, 1), near):.3f}" for method in (own, *(peer.method for peer in peers))]
+    print(f"  half removed: {', '.join(costs)} us a row; recall@{TOP} then {', '.join(recalls)}", flush=True)
 
 
 def main() -> None:

@@ -31,19 +31,19 @@ ABOUT: dict[str, dict[str, Any]] = {
     "replaced": {"about": ("now", "before"), "updates": 5},
     "disputed": {"about": ("disputed",), "disputed": 5, "hops": (1, 2, 2)},
 }
-SURE = -8.0  # the logarithm of how likely another role is than the true one
+UNLIKELY = -8.0  # the logarithm of how likely another role is than the true one
 
 
-def tell_what_is_true(reader: StatementReader, world: World, given: set[str]) -> None:
+def set_true_tags(reader: StatementReader, world: World, given: set[str]) -> None:
     """Put what is true of the texts of a world in the place of what the tagger says of them."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail", "old", "teller") if slot in fact.slots})
-    told: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
-    for text, fact in (*told, *((item.question, None) for item in world.items)):
+    texts: list[tuple[str, Fact | None]] = [(fact.text, fact) for fact in world.facts]
+    for text, fact in (*texts, *((item.question, None) for item in world.items)):
         true = {(start + 4 * text[start:end].lower().startswith("the "), end): name for start, end, name in named(text, names)}
         [tagged] = reader.tag([text])
         if "names" in given:
             [marked] = reader.marker.unmarked([text])
-            at = {place: row for row, place in enumerate(marked.starts)}
+            at = {position: row for row, position in enumerate(marked.starts)}
             roles = reader.tagger([marked])[1][0]
             of = {span: roles[at[span[0]]].log_softmax(-1) for span in true if span[0] in at}
             tagged = Tagged([*true], of, tagged.kind)
@@ -51,7 +51,7 @@ def tell_what_is_true(reader: StatementReader, world: World, given: set[str]) ->
             of = {}
             for start, end in tagged.spans:
                 name = next((name for (a, b), name in true.items() if a < end and start < b), None)
-                of[start, end] = torch.full((len(ROLES),), SURE)
+                of[start, end] = torch.full((len(ROLES),), UNLIKELY)
                 of[start, end][role_of(name, fact) if name else ROLES.index("other")] = 0.0
             tagged = Tagged(tagged.spans, of, fact.slots["told"])
         reader.tagged[text] = tagged
@@ -66,8 +66,8 @@ def cut_as(reader: StatementReader, item: Item, true: bool) -> Iterator[None]:
         tags, intents = forward(questions)
         right = torch.full_like(tags, -50.0)
         for row, question in enumerate(questions):
-            for place, hop in enumerate(tags_of(question, item.truth["within"])):
-                right[row, place, hop] = 0.0
+            for index, hop in enumerate(tags_of(question, item.truth["within"])):
+                right[row, index, hop] = 0.0
         return right, intents
 
     if true:
@@ -84,14 +84,14 @@ def rows(reader: StatementReader, worlds: list[World], given: set[str], resolve:
     reader.tagged.clear()
     reader.kept.clear()
     for world in worlds:
-        tell_what_is_true(reader, world, given)
+        set_true_tags(reader, world, given)
         attestations = [(Attestation(fact.teller, number),) for number, fact in enumerate(world.facts)]
         search = PathSearch(reader, [fact.text for fact in world.facts], attestations, resolve=resolve)
-        place = {fact.id: number for number, fact in enumerate(world.facts)}
+        index = {fact.id: number for number, fact in enumerate(world.facts)}
         for item in world.items:
             with cut_as(reader, item, "cut" in given):
                 paths = search.best(item.question)
-            gold = {place[name] for name in item.gold_facts}
+            gold = {index[name] for name in item.gold_facts}
             shown = [gold <= {number for path in paths[:most] for number in path.statements} for most in (1, 3)]
             right = bool(paths) and em_norm(search.names[paths[0].end], item.answers) == 1
             yield {"kind": item.kind, "right": right, "shown": shown[0], "shown by three": shown[1]}
@@ -111,9 +111,9 @@ def main(
         settings = RelationsSettings(**ABOUT[name])
         drawn = [make_world(Random(f"paths {number}"), settings, WorldSpec(split, 1, number)) for number in range(worlds)]  # type: ignore[arg-type]
         for parts in given:
-            found = pd.DataFrame(rows(reader, drawn, {*parts.split(",")} & {*PARTS}, resolve))
-            table = pd.concat([found.groupby("kind").mean(), found.drop(columns="kind").mean().to_frame("all").T])
-            typer.echo(f"{name}, {parts} given, {len(found)} questions\n{table.round(3).to_string()}\n")
+            scored = pd.DataFrame(rows(reader, drawn, {*parts.split(",")} & {*PARTS}, resolve))
+            table = pd.concat([scored.groupby("kind").mean(), scored.drop(columns="kind").mean().to_frame("all").T])
+            typer.echo(f"{name}, {parts} given, {len(scored)} questions\n{table.round(3).to_string()}\n")
 
 
 if __name__ == "__main__":

@@ -48,19 +48,19 @@ def statements(reader: PlaceReader, split: Split, unseen: bool) -> dict[str, flo
     with torch.inference_mode():
         for first in range(0, len(texts), 32):
             part = slice(first, first + 32)
-            for text, one in zip(texts[part], reader.model(made[part], turns[part]), strict=True):
+            for text, reading in zip(texts[part], reader.model(made[part], turns[part]), strict=True):
                 for i, j, says in says_of(text):
-                    said = SAYS[int(one.says[i, j].argmax())]
-                    told, read = SAYS[says] in OPEN, said in OPEN
-                    hits["right"] += said == SAYS[says]
-                    hits["open"] += told
+                    label = SAYS[int(reading.says[i, j].argmax())]
+                    expected, read = SAYS[says] in OPEN, label in OPEN
+                    hits["right"] += label == SAYS[says]
+                    hits["open"] += expected
                     hits["said open"] += read
-                    hits["both"] += told and read
+                    hits["both"] += expected and read
                     hits["none"] += SAYS[says] == "none"
                     hits["false"] += SAYS[says] == "none" and read
                 for i, j, begins in stands_of(text):
                     hits["ends"] += 1
-                    hits["ends right"] += (float(one.stands[i, j]) > 0) == bool(begins)
+                    hits["ends right"] += (float(reading.stands[i, j]) > 0) == bool(begins)
     return {
         "statements": len(texts),
         "kind right": hits["right"] / len(texts),
@@ -73,23 +73,23 @@ def statements(reader: PlaceReader, split: Split, unseen: bool) -> dict[str, flo
 def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]]:
     """The wordings of a split as `benchmarks.memory.ways` takes them."""
     chosen = bank.unseen(split) if unseen else bank.frames(split)
-    found: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": [], "opened": []}
-    for one in chosen:
-        fills = {"means": random.choice(bank.means(one.setting)), "minutes": str(random.randrange(2, 30)), "side": random.choice(SIDES)}
+    frames: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": [], "opened": []}
+    for frame in chosen:
+        fills = {"means": random.choice(bank.means(frame.setting)), "minutes": str(random.randrange(2, 30)), "side": random.choice(SIDES)}
         fills |= {"who": random.choice(PEOPLE)}
-        text = one.text.replace("{direction}", "{d}")
+        text = frame.text.replace("{direction}", "{d}")
         for slot, word in fills.items():
             text = text.replace(f"{{{slot}}}", word)
         if kind := {"none": "distractors", "closed": "closed", "opened": "opened", "link": "directions" if "{d}" in text else "places"}.get(
-            one.says
+            frame.says
         ):
-            found[kind].append(text)
-    found["asked_places"] = found["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]
-    return found
+            frames[kind].append(text)
+    frames["asked_places"] = frames["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]
+    return frames
 
 
 @dataclass(frozen=True)
-class Told:
+class MapTexts:
     """A map that is told: its statements, the statements' slots, and its questions."""
 
     texts: list[str]
@@ -97,7 +97,7 @@ class Told:
     items: list[dict[str, Any]]
 
 
-def maps(words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) -> Iterator[Told]:
+def maps(words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) -> Iterator[MapTexts]:
     """Such maps; the names that begin with a capital have no article."""
     given = {"names": {"plain": list(names), "two": [], "proper": []}, "people": PEOPLE, "seed": 7}
     facts, items = build({**words, **given, "worlds": worlds, "questions_per_world": 10})
@@ -105,51 +105,53 @@ def maps(words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) 
     for world in dict.fromkeys(fact["world"] for fact in facts):
         own = [fact for fact in facts if fact["world"] == world]
         asked = [item | {"question": bare.sub("", item["question"])} for item in items if item["world"] == world]
-        yield Told([bare.sub("", fact["text"]) for fact in own], [fact["slots"] for fact in own], asked)
+        yield MapTexts([bare.sub("", fact["text"]) for fact in own], [fact["slots"] for fact in own], asked)
 
 
-def ways(reader: PlaceReader, told: Sequence[Told]) -> tuple[float, int]:
+def answered_paths(reader: PlaceReader, drawn_maps: Sequence[MapTexts]) -> tuple[float, int]:
     """The share of ways that the maps answer right, and of how many."""
     right, count = 0, 0
-    for one in told:
-        atlas = MapAnswerer(one.texts, reader=reader)
-        for item in one.items:
-            said = atlas.answer(item["question"])
-            answer = ", ".join(said.route.words) if said and said.route and item["kind"] == "directions" else said.answer if said else ""
+    for map_ in drawn_maps:
+        atlas = MapAnswerer(map_.texts, reader=reader)
+        for item in map_.items:
+            given = atlas.answer(item["question"])
+            answer = given.answer if given else ""
+            if given and given.route and item["kind"] == "directions":
+                answer = ", ".join(given.route.words)
             right += answer.lower() in [accepted.lower().replace("the ", "") for accepted in item["answers"]]
             count += 1
     return right / count, count
 
 
-def doors(reader: PlaceReader, told: Sequence[Told], words: Mapping[str, Sequence[str]]) -> tuple[float, float, int]:
+def doors(reader: PlaceReader, drawn_maps: Sequence[MapTexts], words: Mapping[str, Sequence[str]]) -> tuple[float, float, int]:
     """The shares of ways answered right once a link in their midst was told to be closed, and once it was told to be open again, and of how
     many: ways told as places."""
     random, closed, opened, count = Random(7), 0, 0, 0
-    for one in told:
-        graph = nx.Graph([(slots["a"], slots["b"]) for slots in one.slots if "a" in slots])
+    for map_ in drawn_maps:
+        graph = nx.Graph([(slots["a"], slots["b"]) for slots in map_.slots if "a" in slots])
         article = {place: "" if place[0].isupper() else "the " for place in graph}
-        for item in (item for item in one.items if item["kind"] == "places"):
-            way = next(places for answer in item["answers"] if len(places := answer.split(", ")) == item["hops"] + 1)
-            start, goal = way[0], way[-1]
-            ends = way[len(way) // 2 - 1 : len(way) // 2 + 1]
+        for item in (item for item in map_.items if item["kind"] == "places"):
+            route = next(places for answer in item["answers"] if len(places := answer.split(", ")) == item["hops"] + 1)
+            start, goal = route[0], route[-1]
+            ends = route[len(route) // 2 - 1 : len(route) // 2 + 1]
             a, b = (article[place] + place for place in ends)
-            told_closed, told_opened = (fill(random.choice(words[kind]), a=a, b=b) for kind in ("closed", "opened"))
+            closed_text, opened_text = (fill(random.choice(words[kind]), a=a, b=b) for kind in ("closed", "opened"))
             rest = graph.copy()
             rest.remove_edge(*ends)
-            found = list(nx.all_shortest_paths(rest, start, goal)) if nx.has_path(rest, start, goal) else []
-            right = [text.lower() for path in found for text in wordings(path[1:], path[0])] or list(NO_PATH)
-            texts = [*one.texts, told_closed]
-            closed += _said(MapAnswerer(texts, reader=reader), item["question"]) in right
-            opened += _said(MapAnswerer([*texts, told_opened], reader=reader), item["question"]) in [
+            paths = list(nx.all_shortest_paths(rest, start, goal)) if nx.has_path(rest, start, goal) else []
+            right = [text.lower() for path in paths for text in wordings(path[1:], path[0])] or list(NO_PATH)
+            texts = [*map_.texts, closed_text]
+            closed += _answer(MapAnswerer(texts, reader=reader), item["question"]) in right
+            opened += _answer(MapAnswerer([*texts, opened_text], reader=reader), item["question"]) in [
                 accepted.lower().replace("the ", "") for accepted in item["answers"]
             ]
             count += 1
     return closed / count, opened / count, count
 
 
-def _said(atlas: MapAnswerer, question: str) -> str:
-    said = atlas.answer(question)
-    return said.answer.lower() if said else ""
+def _answer(atlas: MapAnswerer, question: str) -> str:
+    answer = atlas.answer(question)
+    return answer.answer.lower() if answer else ""
 
 
 def costs(reader: PlaceReader, words: Mapping[str, Sequence[str]]) -> tuple[float, float]:
@@ -176,23 +178,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", default="test", choices=("val", "test"))
     parser.add_argument("--worlds", type=int, default=24)
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     reader = fitted_places()
     print("| statements | how many | kind right | F1 of links | false links | direction right |\n|---|--:|--:|--:|--:|--:|")
     for unseen, what in ((False, "wordings that training lacks"), (True, "settings that it lacks")):
-        found = statements(reader, told.split, unseen)
-        print(f"| {what} | {found.pop('statements'):.0f} | " + " | ".join(f"{value:.3f}" for value in found.values()) + " |")
+        measures = statements(reader, arguments.split, unseen)
+        print(f"| {what} | {measures.pop('statements'):.0f} | " + " | ".join(f"{value:.3f}" for value in measures.values()) + " |")
     print("\n| maps told in | places called by | ways | right | of ways as places | a link closes | it opens again |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for unseen, what in ((False, "wordings that training lacks"), (True, "settings that it lacks")):
-        words = frames_of(told.split, unseen, Random(7))
+        words = frames_of(arguments.split, unseen, Random(7))
         for name, names in NAMES.items():
-            maps_ = list(maps(words, re.split(", | " if name == "one word" else ", ", names), told.worlds))
-            share, count = ways(reader, maps_)
-            closed, opened, places = doors(reader, maps_, words)
-            print(f"| {what} | {name} | {count} | {share:.3f} | {places} | {closed:.3f} | {opened:.3f} |", flush=True)
-    taught, asked = costs(reader, frames_of(told.split, False, Random(7)))
+            maps_ = list(maps(words, re.split(", | " if name == "one word" else ", ", names), arguments.worlds))
+            share, count = answered_paths(reader, maps_)
+            closed, opened, n_places = doors(reader, maps_, words)
+            print(f"| {what} | {name} | {count} | {share:.3f} | {n_places} | {closed:.3f} | {opened:.3f} |", flush=True)
+    taught, asked = costs(reader, frames_of(arguments.split, False, Random(7)))
     print(f"\nA map of 100 places: {taught:.1f} ms a statement when it is taught, {asked:.1f} ms a question.")
 
 

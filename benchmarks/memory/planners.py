@@ -29,27 +29,27 @@ from hippo_core.methods.spatial.place_map import LinkMap
 from hippo_core.methods.spatial.planner import Planner
 from hippo_core.methods.spatial.reading import Link
 
-SIZES, LOOPS, NEAR, WAYS = (5, 10, 32, 100, 316, 1000), 0.1, 10, 50
+SIZES, LOOPS, NEAR, ROUTES = (5, 10, 32, 100, 316, 1000), 0.1, 10, 50
 Ask = Callable[[int, int], Sequence[Any]]
 
 
 def maze(size: int, random: Random) -> list[tuple[int, int]]:
     """The links of a maze, as pairs of places, the southern or eastern one last."""
-    sides = [(at, at + 1) for at in range(size * size) if (at + 1) % size]
-    sides += [(at, at + size) for at in range(size * (size - 1))]
+    edges = [(at, at + 1) for at in range(size * size) if (at + 1) % size]
+    edges += [(at, at + size) for at in range(size * (size - 1))]
     parts = rustworkx.PyGraph()
     parts.add_nodes_from(range(size * size))
-    parts.add_edges_from([(a, b, random.random()) for a, b in sides])
+    parts.add_edges_from([(a, b, random.random()) for a, b in edges])
     tree = {(a, b) for a, b, _ in rustworkx.minimum_spanning_edges(parts, weight_fn=float)}
-    return [side for side in sides if side in tree or random.random() < LOOPS]
+    return [edge for edge in edges if edge in tree or random.random() < LOOPS]
 
 
 def remembered(size: int, links: Sequence[tuple[int, int]]) -> LinkMap:
     """The map of these links, each told once."""
-    found = LinkMap()
+    place_map = LinkMap()
     for number, (a, b) in enumerate(links):
-        found.observe(number, Link(str(a), str(b), "east" if b == a + 1 else "south"))
-    return found
+        place_map.observe(number, Link(str(a), str(b), "east" if b == a + 1 else "south"))
+    return place_map
 
 
 def back(before: np.ndarray, start: int, goal: int) -> list[int]:
@@ -60,7 +60,7 @@ def back(before: np.ndarray, start: int, goal: int) -> list[int]:
     return passed
 
 
-def sides(size: int, links: Sequence[tuple[int, int]], place_map: LinkMap, names: Sequence[str]) -> dict[str, Callable[[], Ask]]:
+def planners_of(size: int, links: Sequence[tuple[int, int]], place_map: LinkMap, names: Sequence[str]) -> dict[str, Callable[[], Ask]]:
     """What makes each side's graph, and from it what finds a way."""
     both = [*links, *((b, a) for a, b in links)]
 
@@ -127,14 +127,17 @@ def pairs_of(size: int, links: Sequence[tuple[int, int]], random: Random, count:
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
 
-    def walked(here: int) -> int:
+    def end_of_walk(here: int) -> int:
         start, before = here, -1
         for _ in range(NEAR):
             here, before = random.choice([at for at in near[here] if at != before] or near[here]), here
         return here if here != start else near[start][0]
 
     starts = [random.randrange(size * size) for _ in range(count)]
-    return {"anywhere": [(a, (a + random.randrange(1, size * size)) % size**2) for a in starts], "near": [(a, walked(a)) for a in starts]}
+    return {
+        "anywhere": [(a, (a + random.randrange(1, size * size)) % size**2) for a in starts],
+        "near": [(a, end_of_walk(a)) for a in starts],
+    }
 
 
 def compare(size: int) -> None:
@@ -142,54 +145,54 @@ def compare(size: int) -> None:
     random = Random(size)
     links = maze(size, random)
     place_map = remembered(size, links)
-    pairs = pairs_of(size, links, random, WAYS if size <= 100 else 5)
+    pairs = pairs_of(size, links, random, ROUTES if size <= 100 else 5)
     lengths: dict[str, list[int]] = {}
     names = [str(at) for at in range(size * size)]
-    for name, make in sides(size, links, place_map, names).items():
+    for name, make in planners_of(size, links, place_map, names).items():
         gc.collect()
-        held, begin = resident(), time.process_time()
+        memory, begin = resident(), time.process_time()
         ask = make()
-        made, grown, row = time.process_time() - begin, resident() - held, []
+        made, grown, row = time.process_time() - begin, resident() - memory, []
         for kind, asked in pairs.items():
             if size >= 1000 and name.startswith(("networkx", "rustworkx, Dijkstra")) and kind == "anywhere":
                 row.append("–")
                 continue
-            found = [len(said(place_map, names, ask, *pair)) for pair in asked]
-            assert lengths.setdefault(kind, found) == found, name
-            row.append(f"{ms([partial(said, place_map, names, ask, *pair) for pair in asked]):.3f}")
+            route_lengths = [len(directions(place_map, names, ask, *pair)) for pair in asked]
+            assert lengths.setdefault(kind, route_lengths) == route_lengths, name
+            row.append(f"{ms([partial(directions, place_map, names, ask, *pair) for pair in asked]):.3f}")
         print(f"| {size * size:,} | {name} | {row[0]} | {row[1]} | {made * 1e3:,.1f} | {grown:.1f} |", flush=True)
         del ask
     changes(place_map, pairs["anywhere"], names)
 
 
-def said(place_map: LinkMap, names: Sequence[str], ask: Ask, a: int, b: int) -> Sequence[str]:
+def directions(place_map: LinkMap, names: Sequence[str], ask: Ask, a: int, b: int) -> Sequence[str]:
     """The steps of a way in words."""
-    found = ask(a, b)
-    if isinstance(found[0], str):  # ours says them itself
-        return found
-    places = [names[at] for at in found]
-    return [next(word for word, near in place_map.steps[one].items() if near == other) for one, other in pairwise(places)]
+    route = ask(a, b)
+    if isinstance(route[0], str):  # ours says them itself
+        return route
+    names_on_route = [names[at] for at in route]
+    return [next(word for word, near in place_map.steps[here].items() if near == other) for here, other in pairwise(names_on_route)]
 
 
 def changes(place_map: LinkMap, pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> None:
     """A row of what changes cost."""
-    planner, heard, anew = Planner(place_map), [], []
+    planner, update_ms, anew = Planner(place_map), [], []
     for number, (a, b) in enumerate(pairs):
-        way = planner.route(names[a], names[b])
-        step = len(way.words) // 2
-        ends, word = way.places[step : step + 2], way.words[step]
+        route = planner.route(names[a], names[b])
+        step = len(route.words) // 2
+        ends, word = route.places[step : step + 2], route.words[step]
         closed, opened = Link(*ends, word, closed=True), Link(*ends, word)
 
-        def hear(one: Link, number: int = number) -> None:
-            planner.update(*place_map.observe(number, one))
+        def hear(link: Link, number: int = number) -> None:
+            planner.update(*place_map.observe(number, link))
 
-        for one in (closed, closed):
-            heard.append(once(partial(hear, one)))
-        anew.append(once(partial(planner.route, names[a], names[b])))
-        for one in (opened, opened, opened):
-            hear(one)
-    told = f"a link heard of {median(heard):.3f} ms; planned anew after a step failed {median(anew):.3f} ms"
-    print(f"| {len(place_map.steps):,} | ours, {told} | | | | |", flush=True)
+        for link in (closed, closed):
+            update_ms.append(once(partial(hear, link)))
+        anew.append(once(partial(planner.way, names[a], names[b])))
+        for link in (opened, opened, opened):
+            hear(link)
+    line = f"a link heard of {median(update_ms):.3f} ms; planned anew after a step failed {median(anew):.3f} ms"
+    print(f"| {len(place_map.steps):,} | ours, {line} | | | | |", flush=True)
 
 
 def once(do: Callable[[], Any]) -> float:

@@ -25,9 +25,9 @@ from hippo_core.suites.types import Fact, Item, World
 PROFILES = ("default", "hard", "labeled", "paths_5", "paths_7", "paths_9", "explore", "explore_hard")
 
 
-def is_read(fact: Fact, told: Sequence[Observation], names: dict[str, str]) -> bool:
+def is_read(fact: Fact, observations: Sequence[Observation], names: dict[str, str]) -> bool:
     """Whether the link that a statement's slots `a` and `b` name is what alone is read from it; without them, whether none is."""
-    links = [one for one in told if isinstance(one, Link) and not one.closed]
+    links = [link for link in observations if isinstance(link, Link) and not link.closed]
     if "a" not in fact.slots or len(links) != 1:
         return "a" not in fact.slots and not links
     named = {fact.slots["a"].lower(), fact.slots["b"].lower()}
@@ -37,16 +37,16 @@ def is_read(fact: Fact, told: Sequence[Observation], names: dict[str, str]) -> b
 
 def links_read(world: World, atlas: MapAnswerer) -> dict[str, bool]:
     """Of each statement, whether it is read as what it is."""
-    told = defaultdict[int, list[Observation]](list)
-    for number, one in atlas.observations:
-        told[number].append(one)
-    return {fact.id: is_read(fact, told[number], atlas.names) for number, fact in enumerate(world.facts)}
+    by_fact = defaultdict[int, list[Observation]](list)
+    for number, observation in atlas.observations:
+        by_fact[number].append(observation)
+    return {fact.id: is_read(fact, by_fact[number], atlas.names) for number, fact in enumerate(world.facts)}
 
 
 def cause(world: World, item: Item, atlas: MapAnswerer) -> str:
     """What a question was missed by, the first thing in the order of the work: a link, an invented link, the question, the plan."""
     read = links_read(world, atlas)
-    if not all(read[told] for told in item.gold_facts):
+    if not all(read[fact_id] for fact_id in item.gold_facts):
         return "a link of the way was not read"
     wanted = atlas.asked(item.question)
     if wanted is None or wanted.kind != "way" or wanted.goal is None:
@@ -64,8 +64,8 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection, reader
         read = links_read(world, atlas)
         links.update(("links" if "a" in fact.slots else "no links", read[fact.id]) for fact in world.facts)
         for item in world.items:
-            one = atlas.answer(item.question)
-            if not score_item(get_suite(suite), world, item, one.answer if one else "")["score"]:
+            answer = atlas.answer(item.question)
+            if not score_item(get_suite(suite), world, item, answer.answer if answer else "")["score"]:
                 causes[cause(world, item, atlas)] += 1
     print("| what | all | right |\n|---|--:|--:|")
     for kind in ("links", "no links"):
@@ -80,24 +80,24 @@ def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, 
     for world in worlds(name, profile, n, split=split):
         begin = time.perf_counter()
         atlas = MapAnswerer([fact.text for fact in world.facts], settings, reader=reader)
-        said = {item.id: atlas.answer(item.question) for item in world.items}
+        answers = {item.id: atlas.answer(item.question) for item in world.items}
         seconds += time.perf_counter() - begin
         for item in world.items:
-            one = said[item.id]
-            if one and not one.answer:  # statements, for a model to read
+            answer = answers[item.id]
+            if answer and not answer.answer:  # statements, for a model to read
                 scores[f"{item.kind}, the right statement"].append(
-                    float({world.facts[told].id for told in one.statements} >= set(item.gold_facts))
+                    float({world.facts[number].id for number in answer.told} >= set(item.gold_facts))
                 )
                 answered[f"{item.kind}, the right statement"] += 1
                 continue
-            row = score_item(suite, world, item, one.answer if one else "")
+            row = score_item(suite, world, item, answer.answer if answer else "")
             scores[item.kind].append(row["score"])
-            answered[item.kind] += one is not None
+            answered[item.kind] += answer is not None
             if row["score"] and row["suboptimality"] == row["suboptimality"]:
                 subs.append(row["suboptimality"])
-            if one and not row["score"] and misses > 0:
+            if answer and not row["score"] and misses > 0:
                 misses -= 1
-                print("    missed:", item.question, "|", one.sentence, "| expected", item.answers[0])
+                print("    missed:", item.question, "|", answer.sentence, "| expected", item.answers[0])
     for kind, own in scores.items():
         print(f"| {profile} | {kind} | {len(own)} | {answered[kind]} | {sum(own) / len(own):.3f} |")
     if subs:
@@ -114,15 +114,15 @@ def main() -> None:
     parser.add_argument("--without-path-integration", action="store_true")
     parser.add_argument("--misses", type=int, default=0)
     parser.add_argument("--patterns-alone", action="store_true", help="without the fitted reader, as without MiniLM")
-    told = parser.parse_args()
-    reader = None if told.patterns_alone else fitted_places()
-    settings = SpatialSection(path_integration=not told.without_path_integration)
-    profiles = told.profiles or (",".join(PROFILES) if told.suite == "spatial" else "default")
-    if told.suite != "spatial":
-        show_causes(told.suite, told.split, told.n, settings, reader)
+    arguments = parser.parse_args()
+    reader = None if arguments.patterns_alone else fitted_places()
+    settings = SpatialSection(path_integration=not arguments.without_path_integration)
+    profiles = arguments.profiles or (",".join(PROFILES) if arguments.suite == "spatial" else "default")
+    if arguments.suite != "spatial":
+        show_causes(arguments.suite, arguments.split, arguments.n, settings, reader)
     print("| profile | kind | questions | answered by the map | right |\n|---|---|--:|--:|--:|")
     for profile in profiles.split(","):
-        show(told.suite, profile, told.split, told.n, settings, told.misses, reader)
+        show(arguments.suite, profile, arguments.split, arguments.n, settings, arguments.misses, reader)
 
 
 if __name__ == "__main__":

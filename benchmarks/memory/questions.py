@@ -51,18 +51,18 @@ MEMORIES = {
 COLUMNS = ["retrieval_ms", "latency_ms", "encode_ms", "computed_tokens", "once_tokens", "score"]
 
 
-def ways(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]]:
+def methods(lm: LanguageModel, store: Path) -> dict[str, Callable[[], pd.DataFrame]]:
     """Each way of answering the same questions, those of the memory from one store."""
-    suite, told = get_suite("episodic"), drawn(lm)
-    teach(bound(lm, "memory/hei_nw"), suite, told, [], store, SESSION)
+    suite, drawn_worlds = get_suite("episodic"), drawn(lm)
+    teach(bound(lm, "memory/hei_nw"), suite, drawn_worlds, [], store, SESSION)
 
     def rag(name: str, settings: dict[str, object]) -> Callable[[], pd.DataFrame]:
-        return lambda: answer(lm, suite, told, bound(lm, name, settings)).assign(encode_ms=0.0)
+        return lambda: answer(lm, suite, drawn_worlds, bound(lm, name, settings)).assign(encode_ms=0.0)
 
     def memory(name: str) -> Callable[[], pd.DataFrame]:
-        return lambda: test(bound(lm, name), suite, told, "delayed", stored(store))
+        return lambda: test(bound(lm, name), suite, drawn_worlds, "delayed", stored(store))
 
-    return {name: rag(*one) for name, one in RAGS.items()} | {name: memory(one) for name, one in MEMORIES.items()}
+    return {name: rag(*preset) for name, preset in RAGS.items()} | {name: memory(preset) for name, preset in MEMORIES.items()}
 
 
 def stored(folder: Path) -> dict[str, Path]:
@@ -85,15 +85,15 @@ def drawn(lm: LanguageModel) -> list[World]:
 def costs(lm: LanguageModel) -> pd.DataFrame:
     """A line a way: means over the questions, of times the median of ROUNDS rounds in turn. A way that cannot be run is left out."""
     with tempfile.TemporaryDirectory() as folder:
-        sides = {name: way for name, way in ways(lm, Path(folder)).items() if runs(name, way)}
-        rounds = [{name: way()[COLUMNS].fillna(0.0).mean() for name, way in sides.items()} for _ in range(ROUNDS)]
-    return pd.DataFrame({name: pd.DataFrame([one[name] for one in rounds]).median() for name in sides}).T
+        chosen = {name: method for name, method in methods(lm, Path(folder)).items() if runs(name, method)}
+        rounds = [{name: method()[COLUMNS].fillna(0.0).mean() for name, method in chosen.items()} for _ in range(ROUNDS)]
+    return pd.DataFrame({name: pd.DataFrame([round_ms[name] for round_ms in rounds]).median() for name in chosen}).T
 
 
-def runs(name: str, way: Callable[[], pd.DataFrame]) -> bool:
+def runs(name: str, method: Callable[[], pd.DataFrame]) -> bool:
     """Run it once, so that nothing is measured cold."""
     try:
-        way()
+        method()
     except LabError as error:
         print(f"{name} is left out: {error}")
         return False
@@ -103,18 +103,20 @@ def runs(name: str, way: Callable[[], pd.DataFrame]) -> bool:
 def gate(lm: LanguageModel, kv: str) -> tuple[float, float]:
     """Seconds of teaching the worlds of QUESTIONS questions and asking these, without a gate and with one that lets everything through:
     what is asked is the same. `kv`: where keys and values are kept from the one to the other."""
-    suite, told = get_suite("episodic"), drawn(lm)
-    sides = [{"episodic.store.kv": kv} | more for more in ({}, PASSES)]
-    spent: list[list[float]] = [[] for _ in sides]
+    suite, drawn_worlds = get_suite("episodic"), drawn(lm)
+    variants = [{"episodic.store.kv": kv} | more for more in ({}, PASSES)]
+    timings: list[list[float]] = [[] for _ in variants]
     for _ in range(ROUNDS):
-        for settings, times in zip(sides, spent, strict=True):
+        for settings, times in zip(variants, timings, strict=True):
             with tempfile.TemporaryDirectory() as folder:
                 deliveries.ON_DISK = f"{folder}/kv"
-                begin = teach(bound(lm, "memory/hei_nw", settings), suite, told, told, Path(folder), SESSION)["ms"].sum() / 1e3
+                begin = (
+                    teach(bound(lm, "memory/hei_nw", settings), suite, drawn_worlds, drawn_worlds, Path(folder), SESSION)["ms"].sum() / 1e3
+                )
                 asked = time.perf_counter()
-                test(bound(lm, "memory/hei_nw", settings), suite, told, "delayed", stored(Path(folder)))
+                test(bound(lm, "memory/hei_nw", settings), suite, drawn_worlds, "delayed", stored(Path(folder)))
                 times.append(begin + time.perf_counter() - asked)
-    without, gated = map(median, spent)
+    without, gated = map(median, timings)
     return without, gated
 
 
@@ -130,14 +132,14 @@ def main(models: Sequence[str]) -> None:
     torch.set_num_threads(1)
     for model in models:
         lm = load(load_spec(model), threads=1)
-        found = costs(lm)
-        found["ms"] = found["retrieval_ms"] + found["latency_ms"]
+        table = costs(lm)
+        table["ms"] = table["retrieval_ms"] + table["latency_ms"]
         print(f"\n{model}: {QUESTIONS} questions, worlds of {FACTS} facts, one fact shown, one thread")
         print("| way | ms to choose | ms to answer | ms in all | of rag_bm25 | with traces met first | tokens | tokens once | score |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-        for name, row in found.iterrows():
-            whole, ratio = row["ms"] + row["encode_ms"], row["ms"] / found.loc["rag_bm25", "ms"]
-            cells = [f"{row['retrieval_ms']:.2f}", f"{row['latency_ms']:.2f}", f"{row['ms']:.2f}", f"{ratio:.2f}", f"{whole:.2f}"]
+        for name, row in table.iterrows():
+            total, ratio = row["ms"] + row["encode_ms"], row["ms"] / table.loc["rag_bm25", "ms"]
+            cells = [f"{row['retrieval_ms']:.2f}", f"{row['latency_ms']:.2f}", f"{row['ms']:.2f}", f"{ratio:.2f}", f"{total:.2f}"]
             print(f"| {name} | {' | '.join(cells)} | {row['computed_tokens']:.0f} | {row['once_tokens']:.0f} | {row['score']:.2f} |")
         for kv in ("memory", "disk"):
             without, gated = gate(lm, kv)

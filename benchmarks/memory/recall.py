@@ -52,33 +52,33 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def singly(side, count: int, threads: int) -> Callable[[], None]:
+def singly(method, count: int, threads: int) -> Callable[[], None]:
     """A call that asks for so many cues one by one."""
 
     def ask() -> None:
         for number in range(count):
-            side.ids(number, number + 1, threads)
+            method.ids(number, number + 1, threads)
 
     return ask
 
 
-def ask_all(sides: Sequence, threads: int) -> dict[str, dict[str, float]]:
+def ask_all(methods: Sequence, threads: int) -> dict[str, dict[str, float]]:
     """Microseconds a cue, one by one and all at once, of each side: the median of rounds in which they take turns."""
-    for side in sides:
-        side.set_threads(threads)
-    counts = {side.name: int(min(CUES, max(3, BUDGET / max(1e-6, seconds(singly(side, 2, threads)) / 2)))) for side in sides}
-    spent = {kind: {side.name: [] for side in sides} for kind in ("one", "batch")}
+    for method in methods:
+        method.set_threads(threads)
+    counts = {method.name: int(min(CUES, max(3, BUDGET / max(1e-6, seconds(singly(method, 2, threads)) / 2)))) for method in methods}
+    times = {kind: {method.name: [] for method in methods} for kind in ("one", "batch")}
     for _ in range(ROUNDS):
-        for side in sides:
-            side.set_threads(threads)
-            spent["one"][side.name].append(seconds(singly(side, counts[side.name], threads)) / counts[side.name])
-            spent["batch"][side.name].append(seconds(lambda side=side: side.ids(0, CUES, threads)) / CUES)
-    return {kind: {name: 1e6 * median(each) for name, each in by_side.items()} for kind, by_side in spent.items()}
+        for method in methods:
+            method.set_threads(threads)
+            times["one"][method.name].append(seconds(singly(method, counts[method.name], threads)) / counts[method.name])
+            times["batch"][method.name].append(seconds(lambda method=method: method.ids(0, CUES, threads)) / CUES)
+    return {kind: {name: 1e6 * median(each) for name, each in by_method.items()} for kind, by_method in times.items()}
 
 
-def shared(found: NDArray, due: NDArray) -> float:
+def shared(ids: NDArray, due: NDArray) -> float:
     """The mean share of what is due that was found; -1 stands for nobody."""
-    return float(np.mean([len(set(a) & set(b) - {-1}) / max(1, len(set(b) - {-1})) for a, b in zip(found, due, strict=True)]))
+    return float(np.mean([len(set(a) & set(b) - {-1}) / max(1, len(set(b) - {-1})) for a, b in zip(ids, due, strict=True)]))
 
 
 def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
@@ -88,29 +88,29 @@ def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
     few = min(len(rows), 20_000)
     begun = Code(codes.indices[:few], codes.values[:few])
     peer = seconds(lambda: hnsw(rows[:few], threads=1)) / few
-    spent = {
+    times = {
         f"hnswlib, {few:,} at once": peer,
         "ours, 1,000 at a time": seconds(lambda: filled(codes, DIMS, 1000)) / len(rows),
         "ours, one at a time": seconds(lambda: filled(begun, DIMS, 1)) / few,
         **({"durable write": durable(few) / few} if durable else {}),
     }
-    for name, each in spent.items():
+    for name, each in times.items():
         print(f"  insert  {name:26} {1e6 * each:9.2f} us a row   hnswlib / this {peer / each:8.1f}", flush=True)
     if len(rows) > HNSW:
         least = peer * len(rows) / 60
         print(f"  hnswlib is left out beyond HNSW={HNSW} rows: to build it would take at least {least:.0f} minutes of one thread")
 
 
-def findings(sides: Sequence, rows: NDArray, codes: Code, asked: Code) -> None:
+def findings(methods: Sequence, rows: NDArray, codes: Code, asked: Code) -> None:
     """Print recall@10 of each side against exact search among the codes and among the vectors."""
     count = max(1, min(CUES, CHECKED // len(rows)))
     few = Code(asked.indices[:count], asked.values[:count])
     among_codes = sparse_recall(codes, few, TOP, impl="reference").ids.numpy()
-    among_vectors = sides[1].ids(0, CUES, 1)
-    for side in sides:
-        found = side.ids(0, CUES, 1)
-        told = f"{shared(found[:count], among_codes):.3f} of the codes' ({count} cues), {shared(found, among_vectors):.3f} of the vectors'"
-        print(f"  recall@{TOP}  {side.name:8} {told}", flush=True)
+    among_vectors = methods[1].ids(0, CUES, 1)
+    for method in methods:
+        ids = method.ids(0, CUES, 1)
+        line = f"{shared(ids[:count], among_codes):.3f} of the codes' ({count} cues), {shared(ids, among_vectors):.3f} of the vectors'"
+        print(f"  recall@{TOP}  {method.name:8} {line}", flush=True)
 
 
 def compare(count: int, durable: Durable | None) -> float:
@@ -121,16 +121,16 @@ def compare(count: int, durable: Durable | None) -> float:
     codes, asked = expanded(rows, WINNERS, DIMS), expanded(cues, WINNERS, DIMS)
     print(f"{count:,} rows, {WINNERS} winners of {DIMS:,}", flush=True)
     inserts(rows, codes, durable)
-    sides = [ours(filled(codes, DIMS, 1000), asked), by_numpy(rows, cues), by_faiss(rows, cues)]
-    sides += [by_hnswlib(rows, cues)] if count <= HNSW else []
-    findings(sides, rows, codes, asked)
+    methods = [ours(filled(codes, DIMS, 1000), asked), by_numpy(rows, cues), by_faiss(rows, cues)]
+    methods += [by_hnswlib(rows, cues)] if count <= HNSW else []
+    findings(methods, rows, codes, asked)
     ratios = []
     for threads in (1, 2):
-        for kind, spent in ask_all(sides, threads).items():
-            ratios.append(spent["faiss"] / spent["ours"])
-            told = ", ".join(f"{name} {each:.0f}" for name, each in spent.items())
-            over = ", ".join(f"{name} {each / spent['ours']:.1f}" for name, each in spent.items() if name != "ours")
-            print(f"  recall  {threads} threads, {kind:5}: {told} us a cue; divided by ours: {over}", flush=True)
+        for kind, times in ask_all(methods, threads).items():
+            ratios.append(times["faiss"] / times["ours"])
+            line = ", ".join(f"{name} {each:.0f}" for name, each in times.items())
+            over = ", ".join(f"{name} {each / times['ours']:.1f}" for name, each in times.items() if name != "ours")
+            print(f"  recall  {threads} threads, {kind:5}: {line} us a cue; divided by ours: {over}", flush=True)
     return min(ratios)
 
 
@@ -148,11 +148,11 @@ def coding() -> None:
 
     torch.set_num_threads(1)
     cues = vectors(CUES)[1]
-    spent = {
+    times = {
         count: median(seconds(lambda count=count: expanded(cues[:count], WINNERS, DIMS)) / count for _ in range(ROUNDS))
         for count in (1, CUES)
     }
-    print(f"a cue's code: {1e6 * spent[1]:.0f} us alone, {1e6 * spent[CUES]:.0f} us in a batch of {CUES}", flush=True)
+    print(f"a cue's code: {1e6 * times[1]:.0f} us alone, {1e6 * times[CUES]:.0f} us in a batch of {CUES}", flush=True)
     torch.set_num_threads(2)
 
 
@@ -170,9 +170,11 @@ def main(sizes: Sequence[int] = SIZES, durable: Durable | None = None) -> None:
         return
     compile_all()
     coding()
-    found = {count: compare(count, durable) for count in sizes}
-    worst = min(found, key=lambda count: found[count])
-    print(f"faiss / ours time ratio at least {found[worst]:.1f} (at {worst:,} rows); at {max(found):,} rows {found[max(found)]:.1f}")
+    results = {count: compare(count, durable) for count in sizes}
+    worst = min(results, key=lambda count: results[count])
+    print(
+        f"faiss / ours time ratio at least {results[worst]:.1f} (at {worst:,} rows); at {max(results):,} rows {results[max(results)]:.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -57,25 +57,25 @@ def features(rag, item, index):
     else:
         best = sorted(bound(index.lm, rag, encoder="minilm", candidates=1).order(index, query)[0][:AMONG])
         scores = np.full(len(texts), -np.inf)
-        likelihoods = after_text(index.lm, [texts[place] for place in best], item.question, "short")
-        scores[best] = standardised(np.array([one.nats for one in likelihoods]))
+        likelihoods = after_text(index.lm, [texts[number] for number in best], item.question, "short")
+        scores[best] = standardised(np.array([likelihood.nats for likelihood in likelihoods]))
     gold = item.taught.index(item.gold_facts[0])
-    terms = [frozenset(grams(texts[place])) for place in best]
-    said = {"score": scores[best], "superseded": superseded(frozenset(grams(item.question)), terms)}
-    return Example(said, best.index(gold)) if gold in best else None
+    terms = [frozenset(grams(texts[number])) for number in best]
+    columns = {"score": scores[best], "superseded": superseded(frozenset(grams(item.question)), terms)}
+    return Example(columns, best.index(gold)) if gold in best else None
 
 
 if __name__ == "__main__":
     lm = load(load_spec(sys.argv[1] if len(sys.argv) > 1 else "hippo-tiny"), threads=1)
     asked = list(questions(lm))
     for rag in RAGS:
-        found = [(name, features(rag, *one)) for name, *one in asked]
-        weights = fit([one for _, one in found if one])
+        measured = [(name, features(rag, *row)) for name, *row in asked]
+        weights = fit([row for _, row in measured if row])
         print(f"{rag}: recency {-weights['superseded'] / weights['score']:.2f}")
         for name in WORLDS:
-            some = [one for told, one in found if told == name]
+            some = [row for label, row in measured if label == name]
             first = [
-                np.mean([one is not None and int(np.argmax(fused(one.features, told))) == one.right for one in some])
-                for told in ({"score": 1.0, "superseded": 0.0}, weights)
+                np.mean([row is not None and int(np.argmax(fused(row.features, label))) == row.right for row in some])
+                for label in ({"score": 1.0, "superseded": 0.0}, weights)
             ]
             print(f"  {name}: recall@1 {first[0]:.3f} without, {first[1]:.3f} with ({len(some)} cues)")

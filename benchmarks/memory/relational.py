@@ -65,15 +65,15 @@ def facts(count: int, hubs: bool) -> Iterator[str]:
 
 def median_ms(act, times: Sequence[object]) -> float:
     """Of acting on each."""
-    spent = []
-    for one in times:
+    took = []
+    for call in times:
         begin = time.perf_counter()
-        act(one)
-        spent.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(spent)
+        act(call)
+        took.append((time.perf_counter() - begin) * 1e3)
+    return statistics.median(took)
 
 
-def told(texts: Sequence[str], folder: Path) -> tuple[float, int]:
+def teach_texts(texts: Sequence[str], folder: Path) -> tuple[float, int]:
     """Seconds in which a store is told these, a thousand at a time, and the bytes of its file."""
     with TraceStore.create(folder, "s", IDENTITY) as store:
         writer, begin = EdgeWriter(RelationalSection(), store), time.perf_counter()
@@ -94,9 +94,9 @@ def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000],
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for count in facts_:
         texts = list(facts(count, hubs))
-        with tempfile.TemporaryDirectory() as place:
-            seconds, size = told(texts, Path(place))
-            with TraceStore.open(place, "s", IDENTITY, read_only=True) as store:
+        with tempfile.TemporaryDirectory() as folder:
+            seconds, size = teach_texts(texts, Path(folder))
+            with TraceStore.open(folder, "s", IDENTITY, read_only=True) as store:
                 traces = store.traces("w")
         begin = time.perf_counter()
         graph = Graph.of(traces)
@@ -112,17 +112,24 @@ def cost(facts_: Annotated[list[int], typer.Option("--facts")] = [1000, 10_000],
         ours = allocated(lambda traces=traces: Graph.of(traces))
         read_once = [read(trace) for trace in traces]
         theirs = allocated(lambda read_once=read_once: peer(read_once))
-        told_in = f"{seconds:.2f} | {seconds / count * 1e3:.2f} | {size / count:.0f}"
-        other_told = f"{other_s:.2f} | {theirs / count:.0f} | {other_ms:.2f}"
-        print(f"| {count:,} | {told_in} | {built:.2f} | {ours / count:.0f} | {ms:.1f} | {other_told} |")
+        our_cells = f"{seconds:.2f} | {seconds / count * 1e3:.2f} | {size / count:.0f}"
+        peer_cells = f"{other_s:.2f} | {theirs / count:.0f} | {other_ms:.2f}"
+        print(f"| {count:,} | {our_cells} | {built:.2f} | {ours / count:.0f} | {ms:.1f} | {peer_cells} |")
 
 
 def peer(statements: Sequence[StatementEdge]) -> tuple[nx.MultiDiGraph, float]:
     """The same edges in networkx, and the seconds to add them."""
     begin, graph = time.perf_counter(), nx.MultiDiGraph()
-    for number, one in enumerate(statements):
-        if one.relation:
-            graph.add_edge(one.head, one.tail, relation=one.relation.name, number=number, teller=one.teller, time=one.trace.time)
+    for number, statement in enumerate(statements):
+        if statement.relation:
+            graph.add_edge(
+                statement.head,
+                statement.tail,
+                relation=statement.relation.name,
+                number=number,
+                teller=statement.teller,
+                time=statement.trace.time,
+            )
     return graph, time.perf_counter() - begin
 
 
@@ -144,24 +151,24 @@ def contradictions() -> None:
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for profile in ("default", "hard"):
         worlds = list(cut(drawn_worlds("semantic", profile, ITEMS, 1337, "val", settings_for("semantic", profile)), ITEMS))
-        pairs = [pair for world in worlds for pair in noticed(world)]
+        pairs = [pair for world in worlds for pair in detections(world)]
         truth = sum(true for true, _, _ in pairs)
         scores = []
-        for place in (1, 2):
-            flagged = sum(pair[place] for pair in pairs)
-            hits = sum(pair[0] and pair[place] for pair in pairs)
+        for round_number in (1, 2):
+            flagged = sum(pair[round_number] for pair in pairs)
+            hits = sum(pair[0] and pair[round_number] for pair in pairs)
             scores += [f"{hits / flagged:.3f}" if flagged else "–", f"{hits / truth:.3f}"]
-        right, flipped = (sum(found(worlds, wrongly)) / ITEMS for wrongly in (False, True))
+        right, flipped = (sum(gold_answered(worlds, wrongly)) / ITEMS for wrongly in (False, True))
         print(f"| {profile} | {len(pairs):,} | {truth} | {' | '.join(scores)} | {right:.3f} | {flipped:.3f} |")
 
 
-def noticed(world: World) -> Iterator[tuple[bool, bool, bool]]:
+def detections(world: World) -> Iterator[tuple[bool, bool, bool]]:
     """Of each fact whether it contradicts an earlier one, whether that was noticed when it was told, and in the end."""
-    graph, said = Graph(), dict[str, set[str]]()
+    graph, tails = Graph(), dict[str, set[str]]()
     truth, at_once = [], []
     for fact, trace in zip(world.facts, passages_of(world), strict=True):
         site = fact.schema_fit and "city" in fact.slots
-        before = said.setdefault(fact.slots["firm"], set()) if site else set()
+        before = tails.setdefault(fact.slots["firm"], set()) if site else set()
         truth.append(bool(before - {fact.slots.get("city", "")}))
         if site:
             before.add(fact.slots["city"])
@@ -172,16 +179,14 @@ def noticed(world: World) -> Iterator[tuple[bool, bool, bool]]:
 
 def otherwise(graph: Graph, number: int, until: int) -> bool:
     """Whether a statement is contested by one that was told before it."""
-    tail = graph.statements[number].tail
-    return graph.contested(number) and any(
-        graph.statements[other].tail != tail for other in graph.competing_statements(number) if other < until
-    )
+    tail = graph.told[number].tail
+    return graph.contested(number) and any(graph.told[rival].tail != tail for rival in graph.rivals(number) if rival < until)
 
 
-def found(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
+def gold_answered(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
     """Of each question whether the best path is the right facts, all of them and no other."""
     for world, graph in zip(worlds, graphs or [Graph.of(passages_of(world)) for world in worlds], strict=True):
-        traces, search = [statement.trace for statement in graph.statements], Search(graph)
+        traces, search = [edge.trace for edge in graph.told], Search(graph)
         for item in world.items:
             if wrongly:
                 flip(search.graph, Random(item.id))
@@ -197,8 +202,8 @@ def flip(graph: Graph, random: Random) -> None:
     groups = [group for group in graph.groups.values() if graph.contested(group.numbers[0])]
     if groups:
         group = random.choice(groups)
-        current_tail = graph.statements[graph.current_statement(group.numbers[0])].tail
-        group.winner = random.choice([number for number in group.numbers if graph.statements[number].tail != current_tail])
+        current = graph.told[graph.holds(group.numbers[0])].tail
+        group.winner = random.choice([number for number in group.numbers if graph.told[number].tail != current])
 
 
 SETTINGS = {
@@ -218,16 +223,16 @@ def gate() -> None:
         print(f"semantic {profile}, {len(worlds)} worlds, {sum(len(world.facts) for world in worlds):,} facts, {ITEMS} questions")
         print("| | inserted | added | waiting | repeat | nodes | edges | largest | ms a write | path right |")
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-        rounds = [{name: taught(worlds, RelationalSection.model_validate(one)) for name, one in SETTINGS.items()} for _ in range(3)]
+        rounds = [{name: taught(worlds, RelationalSection.model_validate(section)) for name, section in SETTINGS.items()} for _ in range(3)]
         for name in SETTINGS:
             graphs, actions, _ = rounds[0][name]
-            ms = statistics.median(one[name][2] for one in rounds)
+            ms = statistics.median(section[name][2] for section in rounds)
             count = sum(actions.values())
             nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
-            edges = [edge for graph in graphs for edge in graph.statements if edge.relation and not edge.is_pending]
+            edges = [edge for graph in graphs for edge in graph.told if edge.relation and not edge.waits]
             largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
             repeated = statistics.mean(graph.repeated for graph in graphs)
-            right = sum(found(worlds, graphs=graphs)) / ITEMS
+            right = sum(gold_answered(worlds, graphs=graphs)) / ITEMS
             decided = f"{actions['insert']} | {actions['aggregate']} | {actions['route']}"
             grown = f"{repeated:.3f} | {nodes:.0f} | {len(edges) / count * 1e3:.0f} | {largest:.1f}"
             print(f"| {name} | {decided} | {grown} | {ms:.3f} | {right:.3f} |")
@@ -237,7 +242,7 @@ def gate() -> None:
     print("|--:|--:|")
     for most in range(0, 25, 2):
         graphs, _, _ = taught(worlds, RelationalSection(schema_fasttrack=False), most)
-        print(f"| {most} | {sum(found(worlds, graphs=graphs)) / ITEMS:.3f} |")
+        print(f"| {most} | {sum(gold_answered(worlds, graphs=graphs)) / ITEMS:.3f} |")
 
 
 @app.command()
@@ -251,16 +256,16 @@ def hubs() -> None:
         for name, section in sections.items():
             graph, _ = pooled(texts[:count], section)
             sizes = sorted(map(len, graph.at.values()), reverse=True)
-            edges = sum(bool(edge.relation) and not edge.is_pending for edge in graph.statements)
+            edges = sum(bool(edge.relation) and not edge.waits for edge in graph.told)
             few = sizes[: max(1, len(sizes) // 100)]
             print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
     rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]
-    print("ms a write: " + ", ".join(f"{name} {statistics.median(one[name] for one in rounds):.3f}" for name in sections))
+    print("ms a write: " + ", ".join(f"{name} {statistics.median(round_ms[name] for round_ms in rounds):.3f}" for name in sections))
 
 
 def pooled(texts: Sequence[str], section: RelationalSection) -> tuple[Graph, float]:
     """The graph of texts that are all told to one world, and the processor's ms a write."""
-    with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
+    with tempfile.TemporaryDirectory() as folder, TraceStore.create(Path(folder), "s", IDENTITY) as store:
         writer, begin = EdgeWriter(section, store), time.process_time()
         with store.together():
             for number, text in enumerate(texts):
@@ -271,7 +276,7 @@ def pooled(texts: Sequence[str], section: RelationalSection) -> tuple[Graph, flo
 
 def taught(worlds: Sequence[World], section: RelationalSection, promoted: int | None = None) -> tuple[list[Graph], Counter[str], float]:
     """The graphs of worlds as a store has them, what was decided, and ms a write; `promoted`: edges that are promoted afterwards."""
-    with tempfile.TemporaryDirectory() as place, TraceStore.create(Path(place), "s", IDENTITY) as store:
+    with tempfile.TemporaryDirectory() as folder, TraceStore.create(Path(folder), "s", IDENTITY) as store:
         writer, actions, begin = EdgeWriter(section, store), Counter[str](), time.perf_counter()
         for world in worlds:
             with store.together():

@@ -21,15 +21,15 @@ def method_of(lm, name: str) -> tuple[str, Method]:
     return name, preset.method(lm, preset.settings)
 
 
-def opened(method: Method, suite: Suite, world: World, place: Path | None = None) -> Retrieve:
+def opened(method: Method, suite: Suite, world: World, folder: Path | None = None) -> Retrieve:
     """What retrieves from a world's passages, all of them told; a memory is taught first, a store below `place`."""
     questions = [item.question for item in world.items]
     if not isinstance(method, Memory):
         return method.open(passages_of(world), questions)
-    place = place or Path(tempfile.mkdtemp())
-    run.teach(method, suite, [world], [], place, "natural")
+    folder = folder or Path(tempfile.mkdtemp())
+    run.teach(method, suite, [world], [], folder, "natural")
     method.warm_up()
-    with TraceStore.open(place, "natural", method.identity(), read_only=True) as store:
+    with TraceStore.open(folder, "natural", method.identity(), read_only=True) as store:
         return method.open(store.traces(world.id), questions)
 
 
@@ -42,7 +42,7 @@ def measure(method: Method, suite: Suite, world: World) -> tuple[list[dict[str, 
     made = time.perf_counter() - begin
     rows = []
     for number, item in enumerate(world.items):
-        found = first if number == 0 else retrieve(Query(item.question, item.taught))
-        cost = {"retrieval_ms": found.retrieval_ms, "computed_tokens": found.computed_tokens}
-        rows.append(score_ranking(found.ranking, item) | cost)
+        retrieved = first if number == 0 else retrieve(Query(item.question, item.taught))
+        cost = {"retrieval_ms": retrieved.retrieval_ms, "computed_tokens": retrieved.computed_tokens}
+        rows.append(score_ranking(retrieved.ranking, item) | cost)
     return rows, made, time.perf_counter() - begin - made

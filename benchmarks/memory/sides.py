@@ -17,11 +17,11 @@ from hippo_core.kernels.sparse_recall.index import SparseIndex
 from hippo_core.retrieval.neighbours.index import NeighbourIndex
 
 TOP, LINKS, BUILDING, SEARCHING = 10, 32, 200, 64  # hnswlib's M, efConstruction, efSearch
-TOGETHER = 16  # cues of which numpy holds all scores at a time
+CHUNK = 16  # cues of which numpy holds all scores at a time
 
 
 @dataclass(frozen=True)
-class Side:
+class Method:
     """A filled index: ids [B, TOP] of the best rows for the cues from `first` to `end`, by so many threads, which are set before."""
 
     name: str
@@ -29,32 +29,32 @@ class Side:
     set_threads: Callable[[int], object] = threadpool_limits
 
 
-def ours(index: SparseIndex, cues: Code) -> Side:
+def ours(index: SparseIndex, cues: Code) -> Method:
     alone = [Code(*parts) for parts in zip(cues.indices.split(1), cues.values.split(1), strict=True)]  # as the coder hands them over
 
     def ids(first: int, end: int, threads: int) -> NDArray:
         cue = alone[first] if end == first + 1 else Code(cues.indices[first:end], cues.values[first:end])
         return index.recall(cue, TOP, threads=threads).ids.numpy()
 
-    return Side("ours", ids)
+    return Method("ours", ids)
 
 
-def by_numpy(rows: NDArray, cues: NDArray) -> Side:
+def by_numpy(rows: NDArray, cues: NDArray) -> Method:
     """All scores by a matrix product, the best by argpartition, then in order."""
     top = min(TOP, len(rows))
 
     def best(some: NDArray) -> NDArray:
         scores = some @ rows.T
-        found = np.argpartition(scores, len(rows) - top, axis=1)[:, -top:]
-        return np.take_along_axis(found, np.argsort(-np.take_along_axis(scores, found, 1), axis=1), 1)
+        top_rows = np.argpartition(scores, len(rows) - top, axis=1)[:, -top:]
+        return np.take_along_axis(top_rows, np.argsort(-np.take_along_axis(scores, top_rows, 1), axis=1), 1)
 
     def ids(first: int, end: int, _: int) -> NDArray:
-        return np.concatenate([best(cues[start : min(start + TOGETHER, end)]) for start in range(first, end, TOGETHER)])
+        return np.concatenate([best(cues[start : min(start + CHUNK, end)]) for start in range(first, end, CHUNK)])
 
-    return Side("numpy", ids)
+    return Method("numpy", ids)
 
 
-def by_faiss(rows: NDArray, cues: NDArray) -> Side:
+def by_faiss(rows: NDArray, cues: NDArray) -> Method:
     import faiss
 
     index = faiss.IndexFlatIP(rows.shape[1])
@@ -63,17 +63,17 @@ def by_faiss(rows: NDArray, cues: NDArray) -> Side:
     def ids(first: int, end: int, _: int) -> NDArray:
         return index.search(cues[first:end], TOP)[1]
 
-    return Side("faiss", ids, faiss.omp_set_num_threads)
+    return Method("faiss", ids, faiss.omp_set_num_threads)
 
 
-def by_hnswlib(rows: NDArray, cues: NDArray) -> Side:
+def by_hnswlib(rows: NDArray, cues: NDArray) -> Method:
     index = hnsw(rows)
     index.set_ef(SEARCHING)
 
     def ids(first: int, end: int, threads: int) -> NDArray:
         return index.knn_query(cues[first:end], TOP, num_threads=threads)[0].astype(np.int64)
 
-    return Side("hnswlib", ids)
+    return Method("hnswlib", ids)
 
 
 def hnsw(rows: NDArray, threads: int = 2):
@@ -89,20 +89,20 @@ def hnsw(rows: NDArray, threads: int = 2):
 class Peer(NamedTuple):
     """A rival: how its effort is set, how rows are removed, and the microseconds that it took to put one in, learning included."""
 
-    side: Side
+    method: Method
     set_effort: Callable[[int], object]
     remove: Callable[[NDArray[np.int64]], object]
     insert: float
 
 
-def learnt(rows: NDArray[np.int8], cues: NDArray[np.int8]) -> tuple[NeighbourIndex, Side, float]:
+def neighbour_index(rows: NDArray[np.int8], cues: NDArray[np.int8]) -> tuple[NeighbourIndex, Method, float]:
     """Our index of neighbours, filled 1,000 rows at a time, as a side, and microseconds a row."""
     index = NeighbourIndex(rows.shape[1])
     begin = time.perf_counter()
     for start in range(0, len(rows), 1000):
         index.add(rows[start : start + 1000])
-    side = Side("ours", lambda first, end, threads: index.recall(cues[first:end], TOP, threads=threads).ids)
-    return index, side, since(begin, rows)
+    method = Method("ours", lambda first, end, threads: index.recall(cues[first:end], TOP, threads=threads).ids)
+    return index, method, since(begin, rows)
 
 
 def since(begin: float, rows: NDArray) -> float:
@@ -119,16 +119,16 @@ def ivf_peer(rows: NDArray[np.float32], cues: NDArray[np.float32], lists: int) -
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(rows.shape[1]), rows.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
     index.train(rows[: 39 * lists])
     index.add(rows)
-    side = Side("IVF", lambda first, end, _: index.search(cues[first:end], TOP)[1], faiss.omp_set_num_threads)
-    return Peer(side, lambda effort: setattr(index, "nprobe", effort), index.remove_ids, since(begin, rows))
+    method = Method("IVF", lambda first, end, _: index.search(cues[first:end], TOP)[1], faiss.omp_set_num_threads)
+    return Peer(method, lambda effort: setattr(index, "nprobe", effort), index.remove_ids, since(begin, rows))
 
 
 def hnsw_peer(rows: NDArray[np.float32], cues: NDArray[np.float32]) -> Peer:
     """hnswlib, effort: efSearch."""
     begin = time.perf_counter()
     index = hnsw(rows, threads=1)
-    side = Side("hnswlib", lambda first, end, threads: index.knn_query(cues[first:end], TOP, num_threads=threads)[0].astype(np.int64))
-    return Peer(side, index.set_ef, lambda gone: [index.mark_deleted(row) for row in gone], since(begin, rows))
+    method = Method("hnswlib", lambda first, end, threads: index.knn_query(cues[first:end], TOP, num_threads=threads)[0].astype(np.int64))
+    return Peer(method, index.set_ef, lambda removed: [index.mark_deleted(row) for row in removed], since(begin, rows))
 
 
 def filled(codes: Code, dims: int, at_once: int) -> SparseIndex:

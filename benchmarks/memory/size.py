@@ -19,13 +19,13 @@ UNITS, WINNERS, ROWS = 2048, 64, 1_000_000
 
 def shapes() -> dict[str, KVShape]:
     """The three models, by their configurations."""
-    places = {"hippo-tiny": "data/weights/hippo-tiny", "smollm2-135m": "data/models/smollm2-135m"}
-    found = {
-        name: shape_of(AutoConfig.from_pretrained(root() / place, trust_remote_code=False))
-        for name, place in places.items()
-        if (root() / place).is_dir()
+    folders = {"hippo-tiny": "data/weights/hippo-tiny", "smollm2-135m": "data/models/smollm2-135m"}
+    configs = {
+        name: shape_of(AutoConfig.from_pretrained(root() / folder, trust_remote_code=False))
+        for name, folder in folders.items()
+        if (root() / folder).is_dir()
     }
-    return {**found, "Qwen2.5-1.5B": QWEN}
+    return {**configs, "Qwen2.5-1.5B": QWEN}
 
 
 def per_gb(name: str, shape: KVShape) -> list[int]:

@@ -39,15 +39,15 @@ def slept(lm, drawn, name, rate):
     traces = [Observation.of(fact).trace(id=number) for number, fact in enumerate(facts, 1)]
     recipe = SleepRecipe(way=name, rate=rate, steps=STEPS, first_block=first_block(lm), seed=SEED)
     before = right(lm, drawn)
-    way = make_update_rule(name, lm, recipe.rank, recipe.first_block)
-    sleep = Sleep(recipe, lm, way, traces, shuffled(len(traces), str(SEED)))
+    update_rule = make_update_rule(name, lm, recipe.rank, recipe.first_block)
+    sleep = Sleep(recipe, lm, update_rule, traces, shuffled(len(traces), str(SEED)))
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         train(sleep, Path(folder), say=lambda line: None, every=STEPS)
     seconds = time.perf_counter() - began
-    found = right(lm, drawn) - before, reading(sleep, False) - reading(sleep, True), sleep.loss, seconds
-    way.detach()
-    return found
+    measures = right(lm, drawn) - before, reading(sleep, False) - reading(sleep, True), sleep.loss, seconds
+    update_rule.detach()
+    return measures
 
 
 if __name__ == "__main__":

@@ -25,34 +25,38 @@ from hippo_core.suites.types import World
 
 GATES = (None, 0.8, 1.0, 1.2)
 REPEATS = 20  # of each plan that is timed
-WAYS = ("grid_path", "graph_path")
+PATH_KINDS = ("grid_path", "graph_path")
 
 
-def measure(told: list[World], settings: SpatialSection) -> dict[str, float]:
+def measure(drawn_worlds: list[World], settings: SpatialSection) -> dict[str, float]:
     """The numbers of one row."""
-    suite, sums, ways, all_scores, subs, micros = get_suite("spatial"), Counter[str](), [], [], [], []
-    for world in told:
+    suite, sums, path_scores, all_scores, subs, micros = get_suite("spatial"), Counter[str](), [], [], [], []
+    for world in drawn_worlds:
         atlas = MapAnswerer([fact.text for fact in world.facts], settings)
         edges = atlas.map.edges
         sums.update(edges.decisions)
-        way = next(item for item in world.items if item.truth)
-        true, _, _ = true_path(world, way)
-        counts = {"edges": len(edges.stored), "open": len(atlas.map.links), "told": len(atlas.observations)}
+        path_item = next(item for item in world.items if item.truth)
+        true, _, _ = true_path(world, path_item)
+        counts = {"edges": len(edges.held), "open": len(atlas.map.links), "told": len(atlas.observations)}
         sums.update(counts | {"true": len({frozenset((a, b)) for a, near in true.steps.items() for b in near.values()})})
         for item in world.items:
-            said = atlas.answer(item.question)
-            row = score_item(suite, world, item, said.answer if said else "")
+            answer = atlas.answer(item.question)
+            row = score_item(suite, world, item, answer.answer if answer else "")
             all_scores.append(row["score"])
-            if item.kind in WAYS:
-                ways.append(row["success"])
-            if item.kind in WAYS and row["success"]:
+            if item.kind in PATH_KINDS:
+                path_scores.append(row["success"])
+            if item.kind in PATH_KINDS and row["success"]:
                 subs.append(row["suboptimality"])
-            if said and said.route:
+            if answer and answer.route:
                 for _ in range(REPEATS):
                     begin = time.perf_counter()
-                    atlas.planner.route(said.route.places[0], said.route.places[-1])
+                    atlas.planner.route(answer.route.places[0], answer.route.places[-1])
                     micros.append((time.perf_counter() - begin) * 1e6)
-    mean = {"right": sum(all_scores) / len(all_scores), "success": sum(ways) / len(ways), "sub": sum(subs) / max(1, len(subs))}
+    mean = {
+        "right": sum(all_scores) / len(all_scores),
+        "success": sum(path_scores) / len(path_scores),
+        "sub": sum(subs) / max(1, len(subs)),
+    }
     return {**sums, **mean, "plan_us": median(micros), "per_1k": 1e3 * sums["edges"] / sums["told"]}
 
 
@@ -64,13 +68,13 @@ def main() -> None:
     parser.add_argument("--overrides", type=json.loads, default={}, help="settings of the suite, as JSON")
     asked = parser.parse_args()
     overrides: dict[str, Any] = asked.overrides
-    told = list(worlds("spatial", asked.profile, asked.n, split=asked.split, overrides=overrides))
-    print(f"{len(told)} worlds, {asked.n} questions, {asked.profile} {overrides or ''}")
+    drawn_worlds = list(worlds("spatial", asked.profile, asked.n, split=asked.split, overrides=overrides))
+    print(f"{len(drawn_worlds)} worlds, {asked.n} questions, {asked.profile} {overrides or ''}")
     print("| places | gate | edges / 1,000 | open | true | right | ways | steps / fewest | insert | aggregate | block | drop | us a plan |")
     print("|---|---|" + "--:|" * 11)
     for integrated, threshold in product((True, False), GATES):
         gate = BlockSettings(enabled=threshold is not None, block_threshold=threshold or 1.2)
-        row = measure(told, SpatialSection(path_integration=integrated, gate=gate))
+        row = measure(drawn_worlds, SpatialSection(path_integration=integrated, gate=gate))
         cells = [f"{row['per_1k']:.0f}", f"{row['open']:.0f}", f"{row['true']:.0f}", f"{row['right']:.3f}", f"{row['success']:.3f}"]
         cells += [f"{row['sub']:.3f}", *(f"{row.get(name, 0):.0f}" for name in ("insert", "aggregate", "block", "drop"))]
         print(

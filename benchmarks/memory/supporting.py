@@ -37,17 +37,17 @@ def main() -> None:
     print("| method | " + " | ".join(f"{task} all | shown" for task in TASKS) + " |\n|---" + "|--:" * 2 * len(TASKS) + "|")
     for name in options.preset:
         label, method = method_of(lm, name)
-        found, shown = defaultdict(list), defaultdict(list)
+        hits, shown = defaultdict(list), defaultdict(list)
         for world in asked:
             retrieve = opened(method, suite, world)
             for item in world.items:
                 sources = [trace.source for trace in retrieve(Query(item.question, item.taught)).shown]
-                found[item.kind].append((float(set(item.gold_facts) <= set(sources)), world.id))
+                hits[item.kind].append((float(set(item.gold_facts) <= set(sources)), world.id))
                 shown[item.kind].append(len(sources))
             method.forget()
         cells = []
         for task in TASKS:
-            values, stories = zip(*found[task], strict=True)
+            values, stories = zip(*hits[task], strict=True)
             share = cluster_interval(values, stories)
             cells.append(f"{share.mean:.2f} ({share.low:.2f} to {share.high:.2f}) | {sum(shown[task]) / len(shown[task]):.1f}")
         print(f"| {label} | {' | '.join(cells)} |", flush=True)

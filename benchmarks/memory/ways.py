@@ -58,21 +58,21 @@ def compass_map(names: list[str], rng: random.Random) -> nx.Graph:
         free = [((x, y), (x + dx, y + dy)) for x, y in cells for dx, dy in COMPASS if (x + dx, y + dy) not in cells]
         here, there = rng.choice(free)
         cells[there] = name
-        for (dx, dy), way in COMPASS.items():
+        for (dx, dy), direction in COMPASS.items():
             near = (there[0] - dx, there[1] - dy)
             if near in cells and (near == here or rng.random() < 0.3):
                 other = cells[near]
-                graph.add_edge(other, name, way={other: way, name: BACK[way]})
+                graph.add_edge(other, name, way={other: direction, name: BACK[direction]})
     return graph
 
 
 def wordings(steps: list[str], start: str = "") -> list[str]:
     """The accepted ways to say the steps, the plain one first."""
     lists = [steps, [start, *steps]] if start else [steps]
-    found: list[str] = []
-    for said in lists:
-        for words in ([bare(step) for step in said], said):
-            found += [
+    texts: list[str] = []
+    for wordings_of in lists:
+        for words in ([bare(step) for step in wordings_of], wordings_of):
+            texts += [
                 ", ".join(words),
                 ", then ".join(words),
                 " then ".join(words),
@@ -80,7 +80,7 @@ def wordings(steps: list[str], start: str = "") -> list[str]:
                 ", ".join(words[:-1]) + ", and " + words[-1],
                 " ".join(words),
             ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(texts))
 
 
 def turning(frames: list[str], rng: random.Random):
@@ -105,44 +105,44 @@ def build(words: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, A
             pool += words["names"]["proper"] * 2
         names = list(dict.fromkeys(rng.sample(pool, len(pool))))[: rng.randint(10, 20)]
         graph = (compass_map if kind == "directions" else place_map)(names, rng)
-        told: list[tuple[str, dict[str, str], frozenset[str]]] = []
-        for one, two, link in graph.edges(data=True):
-            a, b = rng.sample((one, two), 2)
-            way = link["way"][a] if kind == "directions" else ""
-            text = fill(next(turn[kind]), a=a, b=b, d=way, o=BACK.get(way, ""))
+        statements: list[tuple[str, dict[str, str], frozenset[str]]] = []
+        for a_name, b_name, link in graph.edges(data=True):
+            a, b = rng.sample((a_name, b_name), 2)
+            direction = link["way"][a] if kind == "directions" else ""
+            text = fill(next(turn[kind]), a=a, b=b, d=direction, o=BACK.get(direction, ""))
             slots = {"a": bare(a), "b": bare(b)}
-            said = next((d for d in (way, BACK.get(way, "")) if d and d in text), "")
-            told.append((text, slots | ({"way": said} if said else {}), frozenset((a, b))))
+            spoken = next((d for d in (direction, BACK.get(direction, "")) if d and d in text), "")
+            statements.append((text, slots | ({"way": spoken} if spoken else {}), frozenset((a, b))))
         apart = [p for p in combinations(names, 2) if not graph.has_edge(*p) and nx.shortest_path_length(graph, *p) > 2]
         for a, b in rng.sample(apart, min(2, len(apart))):
-            told.append((fill(next(turn["closed"]), a=a, b=b), {}, frozenset()))
+            statements.append((fill(next(turn["closed"]), a=a, b=b), {}, frozenset()))
         for _ in range(4):
             a, b = rng.sample(names, 2)
             person = rng.choice(words["people"])
-            told.append((fill(next(turn["distractors"]), a=a, b=b, p=person), {}, frozenset()))
-        rng.shuffle(told)
+            statements.append((fill(next(turn["distractors"]), a=a, b=b, p=person), {}, frozenset()))
+        rng.shuffle(statements)
         ids = {}
-        for place, (text, slots, ends) in enumerate(told):
-            ids[ends] = f"{world}f{place:02}"
+        for index, (text, slots, ends) in enumerate(statements):
+            ids[ends] = f"{world}f{index:02}"
             facts.append({"id": ids[ends], "world": world, "text": text, "slots": slots})
         asked = [(a, b) for a in names for b in names if a != b]
         rng.shuffle(asked)
-        ways = {pair: list(nx.all_shortest_paths(graph, *pair)) for pair in asked}
-        sole = {pair: found[0] for pair, found in ways.items() if len(found) == 1}
+        paths = {pair: list(nx.all_shortest_paths(graph, *pair)) for pair in asked}
+        sole = {pair: path[0] for pair, path in paths.items() if len(path) == 1}
         by_steps = {n: [p for p in sole.values() if len(p) == n + 1] for n in STEPS}
         for count in range(words["questions_per_world"]):
             steps = STEPS[count % len(STEPS)]
             if not by_steps[steps]:
                 continue
-            way = by_steps[steps].pop()
-            links = list(pairwise(way))
-            moves = [graph.edges[a, b]["way"][a] for a, b in links] if number % 2 else way[1:]
+            direction = by_steps[steps].pop()
+            links = list(pairwise(direction))
+            moves = [graph.edges[a, b]["way"][a] for a, b in links] if number % 2 else direction[1:]
             items.append(
                 {
                     "id": f"{world}q{count}",
                     "world": world,
-                    "question": fill(next(turn["asked_" + kind]), a=way[0], b=way[-1]),
-                    "answers": wordings(moves, "" if number % 2 else way[0]),
+                    "question": fill(next(turn["asked_" + kind]), a=direction[0], b=direction[-1]),
+                    "answers": wordings(moves, "" if number % 2 else direction[0]),
                     "gold_facts": [ids[frozenset(link)] for link in links],
                     "kind": kind,
                     "hops": steps,

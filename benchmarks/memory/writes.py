@@ -40,11 +40,11 @@ def traces(count: int, seed: int = 0) -> list[Trace]:
 
 def durable_writes(folder: Path, batch: int, count: int) -> float:
     """Traces a second that a new store in `folder` takes in batches of this size; every batch is on the disk when the next one begins."""
-    told = traces(count)
-    with tempfile.TemporaryDirectory(dir=folder) as place, TraceStore.create(place, "writes", IDENTITY) as store:
+    made = traces(count)
+    with tempfile.TemporaryDirectory(dir=folder) as path, TraceStore.create(path, "writes", IDENTITY) as store:
         begin = time.perf_counter()
         for start in range(0, count, batch):
-            store.append(told[start : start + batch])
+            store.append(made[start : start + batch])
         return count / (time.perf_counter() - begin)
 
 
@@ -61,15 +61,15 @@ def synced_appends(folder: Path, batch: int, count: int, size: int = 700) -> flo
 
 def main(folder: Path) -> None:
     """Both sides in turn."""
-    sides: dict[str, Callable[[Path, int, int], float]] = {"store": durable_writes, "plain file": synced_appends}
+    writers: dict[str, Callable[[Path, int, int], float]] = {"store": durable_writes, "plain file": synced_appends}
     for batch, count in COUNTS.items():
-        found: dict[str, list[float]] = {side: [] for side in sides}
+        times: dict[str, list[float]] = {name: [] for name in writers}
         for _ in range(ROUNDS):
-            for side, measure in sides.items():
-                found[side].append(measure(folder, batch, count))
-        for side, rates in found.items():
-            print(f"{side:10} batches of {batch:3}: {median(rates):9,.0f} traces/s ({min(rates):,.0f} to {max(rates):,.0f})")
-        print(f"durable writes in batches of {batch}: store / plain file {median(found['store']) / median(found['plain file']):.3f}")
+            for name, measure in writers.items():
+                times[name].append(measure(folder, batch, count))
+        for name, rates in times.items():
+            print(f"{name:10} batches of {batch:3}: {median(rates):9,.0f} traces/s ({min(rates):,.0f} to {max(rates):,.0f})")
+        print(f"durable writes in batches of {batch}: store / plain file {median(times['store']) / median(times['plain file']):.3f}")
 
 
 if __name__ == "__main__":

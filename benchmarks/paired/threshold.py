@@ -21,21 +21,21 @@ K = 5
 
 def prompts() -> list[tuple[str, Prompt, tuple[str, ...]]]:
     """(search, prompt, right answers) of each question and search."""
-    lm, found = load(load_spec("hippo-tiny"), threads=1), []
+    lm, rows = load(load_spec("hippo-tiny"), threads=1), []
     for name in notes.VALIDATION:
         world = notes.world_of(name, notes.NotesSettings())
-        told = [SuiteNote(id=fact.id, world=name, text=fact.text) for fact in world.facts]
-        texts = {note.id: note.text for note in told}
+        suite_notes = [SuiteNote(id=fact.id, world=name, text=fact.text) for fact in world.facts]
+        texts = {note.id: note.text for note in suite_notes}
         for search, preset in (("words", "baselines/rag_bm25"), ("vectors", "baselines/rag_dense")):
-            memory = opener(preset, lm, "minilm")(told)
+            memory = opener(preset, lm, "minilm")(suite_notes)
             for item in world.items:
-                brought = memory.recall(item.question, K)
-                found.append((search, Prompt(item.question, brought.shown, brought.best), item.answers))
+                recalled = memory.recall(item.question, K)
+                rows.append((search, Prompt(item.question, recalled.shown, recalled.best), item.answers))
             memory.close()
         for item in world.items:
-            right = tuple(Passage(one, texts[one]) for one in item.gold_facts)
-            found.append(("right note", Prompt(item.question, right, right[0] if right else None), item.answers))
-    return found
+            right = tuple(Passage(note_id, texts[note_id]) for note_id in item.gold_facts)
+            rows.append(("right note", Prompt(item.question, right, right[0] if right else None), item.answers))
+    return rows
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def _line(asked: list, searches: tuple[str, ...], reader: Reader) -> None:
     for search in searches:
         shares = []
         for answerable in (True, False):
-            own = [one for one in asked if one[0] == search and (one[2] != (notes.UNKNOWN,)) == answerable]
+            own = [row for row in asked if row[0] == search and (row[2] != (notes.UNKNOWN,)) == answerable]
             right = sum(assertions.says(reader.answer(prompt).text, list(answers)) for _, prompt, answers in own)
             shares.append(right / len(own))
         means.append(sum(shares) / 2)

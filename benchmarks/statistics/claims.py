@@ -43,11 +43,11 @@ def compared(setting: Setting, shift: float, random: np.random.Generator) -> Com
     """A memory whose logits are moved by `shift` against a rival, on the same made-up questions."""
     worlds = np.repeat(np.arange(setting.worlds), setting.items)
     hard = random.normal(size=setting.worlds)[worlds] + random.normal(size=len(worlds))
-    sides = [
+    conditions = [
         random.random(len(worlds)) < 1 / (1 + np.exp(-(hard + moved + random.normal(0, setting.spread, setting.worlds)[worlds])))
         for moved in (shift, 0.0)
     ]
-    return of_pairs(*(one.astype(float) for one in sides), worlds)
+    return of_pairs(*(values.astype(float) for values in conditions), worlds)
 
 
 def rates(setting: Setting, samples: int) -> list[float]:
@@ -59,20 +59,20 @@ def rates(setting: Setting, samples: int) -> list[float]:
     below = [compared(setting, less, random) for _ in range(samples)]
     families = [equal[start : start + FAMILY] for start in range(0, samples - FAMILY + 1, FAMILY)]
     return [
-        float(np.mean(found))
-        for found in (
-            [one.p_permutation <= ALPHA for one in equal],
-            [one.p_mcnemar <= ALPHA for one in equal],
-            [one.p_mid <= ALPHA for one in equal],
-            [_above(one, one.p_permutation) for one in equal],
-            [any(map(_above, family, holm([one.p_permutation for one in family]))) for family in families],
-            [one.low > -MARGIN for one in below],
+        float(np.mean(comparisons_of))
+        for comparisons_of in (
+            [pair.p_permutation <= ALPHA for pair in equal],
+            [pair.p_mcnemar <= ALPHA for pair in equal],
+            [pair.p_mid <= ALPHA for pair in equal],
+            [_above(pair, pair.p_permutation) for pair in equal],
+            [any(map(_above, family, holm([pair.p_permutation for pair in family]))) for family in families],
+            [pair.low > -MARGIN for pair in below],
         )
     ]
 
 
-def _above(one: Comparison, p: float) -> bool:
-    return one.difference >= MARGIN and one.low > 0 and p <= ALPHA
+def _above(pair: Comparison, p: float) -> bool:
+    return pair.difference >= MARGIN and pair.low > 0 and p <= ALPHA
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=4000)
     samples = parser.parse_args().samples
     criteria = load_criteria()
-    rules = {(one.rule, one.target) for one in criteria.criteria if one.metric == "score_calibrated"}
+    rules = {(criterion.rule, criterion.target) for criterion in criteria.criteria if criterion.metric == "score_calibrated"}
     assert rules == {("at_least", MARGIN), ("not_below", -MARGIN)}, rules
     assert (criteria.alpha, criteria.margin) == (ALPHA, MARGIN)
     print("| worlds | items in each | spread | worlds permuted | exact | mid-p | above, met | one of six above | not below, met |")

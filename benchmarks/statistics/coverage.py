@@ -38,18 +38,18 @@ def populations(reports: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray, tu
         rows["sum"] = rows["score"]  # of all its items
         worlds = rows.groupby([*of_world, "seed", "world"], dropna=False)[["sum", "items"]].sum()
         before: tuple[str, pd.DataFrame] | None = None
-        for name, one in worlds.groupby(level=of_world, dropna=False):
-            one = one.droplevel(of_world)
-            if len(one) < LEAST:
+        for name, table in worlds.groupby(level=of_world, dropna=False):
+            table = table.droplevel(of_world)
+            if len(table) < LEAST:
                 continue
             label = f"{path.parent.name}: {' '.join(map(str, name))}"
-            if one["sum"].div(one["items"]).nunique() > 1:
-                yield label, one["sum"].to_numpy(float), one["items"].to_numpy(float), (0.0, 1.0)
-            if before is not None and before[1].index.equals(one.index):
-                difference = one["sum"] - before[1]["sum"]
+            if table["sum"].div(table["items"]).nunique() > 1:
+                yield label, table["sum"].to_numpy(float), table["items"].to_numpy(float), (0.0, 1.0)
+            if before is not None and before[1].index.equals(table.index):
+                difference = table["sum"] - before[1]["sum"]
                 if difference.nunique() > 1:
-                    yield f"{label} less {before[0]}", difference.to_numpy(float), one["items"].to_numpy(float), (-1.0, 1.0)
-            before = str(name[4]), one
+                    yield f"{label} less {before[0]}", difference.to_numpy(float), table["items"].to_numpy(float), (-1.0, 1.0)
+            before = str(name[4]), table
 
 
 def spread(sums: np.ndarray, items: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def student(sums: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     return float(mean) - half, float(mean) + half
 
 
-WAYS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, float]]] = {
+INTERVALS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, float]]] = {
     "percentile": percentile,
     "BCa": bca,
     "studentised": studentised,
@@ -121,26 +121,26 @@ def measure(sums: np.ndarray, items: np.ndarray, bounds: tuple[float, float], si
     """By way: the share of samples of so many worlds whose interval holds the truth, the shares that miss it below and above, the width."""
     random, truth = np.random.default_rng(seed), sums.sum() / items.sum()
     times = times_drawn(size)
-    seen: dict[str, list[tuple[float, float]]] = {way: [] for way in (*WAYS, "lab")}
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in (*INTERVALS, "lab")}
     for _ in range(samples):
         drawn = random.integers(0, len(sums), size)
-        one, count = sums[drawn], items[drawn]
-        mean = one.sum() / count.sum()
-        if np.abs(one - mean * count).max() < 1e-9:
+        sums_drawn, count = sums[drawn], items[drawn]
+        mean = sums_drawn.sum() / count.sum()
+        if np.abs(sums_drawn - mean * count).max() < 1e-9:
             limits = widened(float(mean), 0.0, int(count.sum()), size, CONFIDENCE, bounds)
-            for way in seen:
-                seen[way].append(limits)
+            for name in seen:
+                seen[name].append(limits)
             continue
-        for way, compute in WAYS.items():
-            seen[way].append(compute(one, count, times))
+        for name, compute in INTERVALS.items():
+            seen[name].append(compute(sums_drawn, count, times))
         low, high = seen["t"][-1]
         seen["lab"].append(widened(float(mean), (high - low) / 2, int(count.sum()), size, CONFIDENCE, bounds))
-    found = {}
-    for way, limits in seen.items():
+    rates = {}
+    for name, limits in seen.items():
         low, high = np.clip(np.array(limits).T, *bounds)
         below, above = (truth > high + 1e-9).mean(), (truth < low - 1e-9).mean()
-        found[way] = [1 - below - above, below, above, (high - low).mean()]
-    return found
+        rates[name] = [1 - below - above, below, above, (high - low).mean()]
+    return rates
 
 
 def near_bounds(samples: int, per_world: int = 5) -> Iterator[tuple[str, float, int, float, float]]:
@@ -153,11 +153,11 @@ def near_bounds(samples: int, per_world: int = 5) -> Iterator[tuple[str, float, 
                 for _ in range(samples):
                     of_world = np.full(size, right) if math.isinf(strength) else random.beta(right * strength, (1 - right) * strength, size)
                     values = (random.random((size, per_world)) < of_world[:, None]).astype(float)
-                    found = cluster_interval(values.ravel(), np.repeat(np.arange(size), per_world))
+                    interval = cluster_interval(values.ravel(), np.repeat(np.arange(size), per_world))
                     low, high = student(values.sum(1), np.full(size, float(per_world)))
                     if high - low < 1e-9:
                         low, high = widened(values.mean(), 0.0, values.size, size, CONFIDENCE, (0.0, 1.0))
-                    hits += low <= right <= high, found.low <= right <= found.high
+                    hits += low <= right <= high, interval.low <= right <= interval.high
                 yield kind, right, size, *(hits / samples)
 
 
@@ -174,20 +174,20 @@ def main() -> None:
     table = []
     for number, (name, sums, items, bounds) in enumerate(chosen):
         for size in WORLDS:
-            for way, (holds, below, above, width) in measure(sums, items, bounds, size, options.samples, number).items():
+            for method, (coverage, below, above, width) in measure(sums, items, bounds, size, options.samples, number).items():
                 kind = "difference" if bounds[0] < 0 else "mean near 0 or 1" if not 0.1 <= sums.sum() / items.sum() <= 0.9 else "mean"
-                table.append((name, kind, size, way, holds, below, above, width))
-    found = pd.DataFrame(table, columns=["population", "kind", "worlds", "way", "holds", "below", "above", "width"])
+                table.append((name, kind, size, method, coverage, below, above, width))
+    frame = pd.DataFrame(table, columns=["population", "kind", "worlds", "way", "holds", "below", "above", "width"])
     print(f"{len(chosen)} populations of {len(every)}, {options.samples} samples each, {DRAWS} draws")
-    for kind, part in [("all", found), *found.groupby("kind")]:
+    for kind, part in [("all", frame), *frame.groupby("kind")]:
         print(
             f"\n{kind}: {part['population'].nunique()} populations; share of intervals that hold the truth (least of a population; width)"
         )
         shown = part.groupby(["worlds", "way"]).agg(holds=("holds", "mean"), least=("holds", "min"), width=("width", "mean")).unstack("way")
         for size in WORLDS:
             cells = [
-                f"{way} {shown['holds'][way][size]:.3f} ({shown['least'][way][size]:.2f}; {shown['width'][way][size]:.3f})"
-                for way in (*WAYS, "lab")
+                f"{method} {shown['holds'][method][size]:.3f} ({shown['least'][method][size]:.2f}; {shown['width'][method][size]:.3f})"
+                for method in (*INTERVALS, "lab")
             ]
             print(f"  {size:4d}  " + "   ".join(cells))
 

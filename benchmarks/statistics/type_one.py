@@ -50,25 +50,25 @@ def made(setting: Setting, random: np.random.Generator) -> tuple[pd.DataFrame, p
     world = np.repeat(np.arange(setting.worlds), sizes)
     hard = random.normal(0, 1, setting.worlds)[world] + random.normal(0, 1, len(world))
     names = np.array([f"i{number:05}" for number in range(len(world))])
-    sides = []
+    conditions = []
     for _ in range(2):
         logit = hard + random.normal(0, setting.spread, setting.worlds)[world]
         right = random.random((setting.repeats, len(world))) < 1 / (1 + np.exp(-logit))
-        told = {"item": np.tile(names, setting.repeats), "world": np.tile(world.astype(str), setting.repeats)}
-        rows = pd.DataFrame({**told, "success": right.astype(float).ravel()})
-        sides.append(rows.assign(type="t", tags="", question="", answer="", **dict.fromkeys((*SCORES, *comparison.PER_ITEM), np.nan)))
-    return sides[0], sides[1]
+        columns = {"item": np.tile(names, setting.repeats), "world": np.tile(world.astype(str), setting.repeats)}
+        rows = pd.DataFrame({**columns, "success": right.astype(float).ravel()})
+        conditions.append(rows.assign(type="t", tags="", question="", answer="", **dict.fromkeys((*SCORES, *comparison.PER_ITEM), np.nan)))
+    return conditions[0], conditions[1]
 
 
 def claims(setting: Setting, random: np.random.Generator) -> tuple[bool, bool, bool, bool]:
     """Whether worlds permuted, the interval, McNemar's p of items, and that of all repeats call the two different."""
     rows = made(setting, random)
-    left, right = (comparison.by_item(one) for one in rows)
-    found = comparison.compared(left, right, "success")
+    left, right = (comparison.by_item(table) for table in rows)
+    result = comparison.compared(left, right, "success")
     by_repeat = rows[0]["success"].to_numpy() - rows[1]["success"].to_numpy()
     p_items = mcnemar(*comparison.item_counts(left, right))
     p_repeats = mcnemar(int((by_repeat > 0).sum()), int((by_repeat < 0).sum()))
-    return found.p_permutation <= ALPHA, not found.low <= 0 <= found.high, p_items <= ALPHA, p_repeats <= ALPHA
+    return result.p_permutation <= ALPHA, not result.low <= 0 <= result.high, p_items <= ALPHA, p_repeats <= ALPHA
 
 
 def main() -> None:

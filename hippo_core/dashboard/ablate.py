@@ -15,7 +15,7 @@ from hippo_core.errors import LabError
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
-from hippo_core.protocols.questions.report.contract import said
+from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
 from hippo_core.results.conditions import INVALID, base, is_control
@@ -135,8 +135,8 @@ class AblatePanel(RunPanel):
             raise LabError(f"No ablation of {style_of(full).label} was asked the questions that it was asked.")
         broken = index.broken(setting, (full, *names), asked)
         self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
-        self._head.value += "".join(piece("note", note) for note in (*index.left_out, *said(broken)))
-        invalid = {violation.condition for violation in broken}
+        self._head.value += "".join(piece("note", one) for one in (*index.left_out, *violation_messages(broken)))
+        invalid = {one.condition for one in broken}
         return [
             {
                 "id": name,

@@ -13,8 +13,8 @@ from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.questions.report.comparisons import numbers
-from hippo_core.protocols.questions.report.contract import said
-from hippo_core.protocols.questions.report.items import LOOKS, MARKS, RECALLED, recalled, shown_text, verdict_of
+from hippo_core.protocols.questions.report.contract import violation_messages
+from hippo_core.protocols.questions.report.items import CSS_CLASSES, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures.palette import style_of
@@ -131,7 +131,7 @@ class ComparePanel(RunPanel):
         self._tables = first, second.reindex(first.index.intersection(second.index))
         self._items = _items(*self._tables)
         return self._pair(conditions) + "".join(
-            piece("note", note) for note in (*index.left_out, *said(index.broken(setting, (a, b), asked)))
+            piece("note", one) for one in (*index.left_out, *violation_messages(index.broken(setting, (a, b), asked)))
         )
 
     def _pair(self, conditions: Sequence[tuple[str, str]]) -> str:
@@ -179,7 +179,7 @@ class ComparePanel(RunPanel):
             "letter": letter,
             "name": name,
             "mark": MARKS[verdict],
-            "look": LOOKS[verdict],
+            "look": CSS_CLASSES[verdict],
             "answer": shown_text(row["pred"]),
             "recalled": recalled(row.get(RECALLED)),
             "prompt": row["prompt"],

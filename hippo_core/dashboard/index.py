@@ -17,7 +17,7 @@ from hippo_core.dashboard.choices import Choices, Options
 from hippo_core.errors import LabError
 from hippo_core.files import COMMAND, in_a_line, root
 from hippo_core.protocols.questions.report.contract import Violation, beside, violations
-from hippo_core.protocols.questions.report.found import memory_of
+from hippo_core.protocols.questions.report.findings import memory_of
 from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position
 from hippo_core.results.figures.palette import style_of

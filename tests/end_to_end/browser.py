@@ -78,7 +78,7 @@ def browsing(folder, width=1500, height=1100):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = (re.search(r"ws://\S+", line) for line in process.stderr)
-            address = next(found[0] for found in lines if found)
+            address = next(match[0] for match in lines if match)
             browser = Page(create_connection(address, timeout=120))
             target = browser.call("Target.createTarget", url="about:blank")["targetId"]
             root = address.split("/devtools/")[0]

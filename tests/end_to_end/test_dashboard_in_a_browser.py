@@ -37,9 +37,9 @@ CHOOSE = """(label, value) => {
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def serving(words, says, folder):
     environment = {**os.environ, "JUPYTER_DATA_DIR": f"{folder}/data", "JUPYTER_CONFIG_DIR": f"{folder}/config", "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment) as process:
         try:
-            yield next(found[0] for line in process.stderr if (found := re.search(says, line)))
+            yield next(match[0] for line in process.stderr if (match := re.search(says, line)))
         finally:
             process.terminate()
 
@@ -96,9 +96,9 @@ def test_voila_shows_the_dashboard(tmp_path):
 
 
 def test_jupyterlab_shows_the_dashboard_and_the_saved_notebook_shows_it_without_a_kernel(tmp_path):
-    place = tmp_path / "notebooks"
-    place.mkdir()
-    shutil.copy(root() / "notebooks" / NAME, place)
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    shutil.copy(root() / "notebooks" / NAME, folder)
     words = [
         sys.executable,
         "-m",
@@ -107,7 +107,7 @@ def test_jupyterlab_shows_the_dashboard_and_the_saved_notebook_shows_it_without_
         "--port=0",
         "--ip=127.0.0.1",
         "--allow-root",
-        f"--ServerApp.root_dir={place}",
+        f"--ServerApp.root_dir={folder}",
     ]
     words += ["--LabApp.expose_app_in_browser=True", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True"]
     with serving(words, r"http://127\.0\.0\.1:\d+/lab", tmp_path) as address, browser.browsing(tmp_path) as page:
@@ -118,7 +118,7 @@ def test_jupyterlab_shows_the_dashboard_and_the_saved_notebook_shows_it_without_
         page.run("jupyterapp.commands.execute('notebook:run-all-cells').then(() => true)")
         use(page, "jupyterlab")
         page.run("jupyterapp.commands.execute('docmanager:save').then(() => true)")
-    saved = nbformat.read(place / NAME, 4)
+    saved = nbformat.read(folder / NAME, 4)
     for cell in saved.cells:
         for output in cell.get("outputs", []):
             output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)

@@ -55,8 +55,8 @@ def test_a_dry_run_gives_a_whole_table(lm, suite, preset, regime):
 
 def test_a_batch_of_one_answers_like_a_batch_of_many(lm):
     some = list(worlds("episodic", "default", 20, 1337, "val", lm.spec.context_limit))
-    many, one = (asked(lm, "episodic", some, "baselines/longctx", batch_size=size) for size in (20, 1))
-    assert many["pred"].tolist() == one["pred"].tolist()
+    many, single = (asked(lm, "episodic", some, "baselines/longctx", batch_size=size) for size in (20, 1))
+    assert many["pred"].tolist() == single["pred"].tolist()
 
 
 def test_capacity_really_drops_the_gold_fact(lm):
@@ -69,6 +69,6 @@ def test_capacity_really_drops_the_gold_fact(lm):
 
 def test_a_model_that_is_cut_off_from_its_facts_would_be_noticed(lm):
     some = list(worlds("episodic", "default", 30, 1337, "val", lm.spec.context_limit))
-    told, alone = (asked(lm, "episodic", some, preset) for preset in ("controls/oracle", "baselines/span_short"))
-    assert told["score"].mean() >= 0.8
+    informed, alone = (asked(lm, "episodic", some, preset) for preset in ("controls/oracle", "baselines/span_short"))
+    assert informed["score"].mean() >= 0.8
     assert alone["score"].mean() <= alone["chance"].mean() + 0.1

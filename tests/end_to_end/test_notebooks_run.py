@@ -46,16 +46,16 @@ def test_every_notebook_has_smoke_parameters():
 def a_root_of_its_own(tmp_path_factory):
     """A root of its own for what the notebooks write, with the repository's code, data and parameters linked into it."""
     with pytest.MonkeyPatch.context() as patch:
-        place = tmp_path_factory.mktemp("root")
+        folder = tmp_path_factory.mktemp("root")
         for name in ("hippo_core", "params", "notebooks", "requirements.lock", "pyproject.toml"):
-            (place / name).symlink_to(root() / name)
-        (place / "data").mkdir()
+            (folder / name).symlink_to(root() / name)
+        (folder / "data").mkdir()
         for name in ("weights", "paired"):
-            (place / "data" / name).symlink_to(root() / "data" / name)
-        patch.setenv("HIPPO_ROOT", str(place))
+            (folder / "data" / name).symlink_to(root() / "data" / name)
+        patch.setenv("HIPPO_ROOT", str(folder))
         patch.delenv("HIPPO_DATA", raising=False)  # text by path takes minutes
-        patch.chdir(place)
-        yield place
+        patch.chdir(folder)
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,8 @@ def test_the_page_of_a_report_is_a_link_that_leads_there_from_the_notebooks(ran)
 
 @pytest.mark.parametrize(("step", "regime"), [("replay", "delayed"), ("test", "delayed"), ("test", "after_sleep")])
 def test_what_was_taught_is_replayed_and_asked(ran, tmp_path, step, regime):
-    told = {**SMOKE["03_memory"], "step": step, "regime": regime}
-    run("03_memory", tmp_path / "out.ipynb", told)
+    parameters = {**SMOKE["03_memory"], "step": step, "regime": regime}
+    run("03_memory", tmp_path / "out.ipynb", parameters)
     records = root().glob(f"executed/smoke-test/memory/hei_nw/episodic/50_1337/{'after_sleep' if step == 'replay' else regime}-{step}-*")
     assert [(record / "DONE").is_file() for record in records] == [True]
 

@@ -21,7 +21,7 @@ BOTH = "method: hippo_core.methods.composite:Composite\nparts: {whole: memory/he
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def lab_root(tmp_path, monkeypatch):
     """A root of its own for what the notebook writes, with the repository's code, weights and parameters linked into it."""
     for name in ("hippo_core", "params", "notebooks", "requirements.lock", "data/weights"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -33,10 +33,10 @@ def place(tmp_path, monkeypatch):
     parameters.forget()
 
 
-def run_cells(**told):
+def run_cells(**values):
     """What the notebook's cells, but for the figure, leave behind."""
     path = notebook_files.notebook_path("03_memory")
-    space = {**notebook_files.defaults(path), "dry_run": True, **told}
+    space = {**notebook_files.defaults(path), "dry_run": True, **values}
     for source in notebook_files.code(path)[:-1]:
         exec(source, space)
     return space
@@ -63,7 +63,7 @@ def swap(split, seed):
     (mine / "checksums.json").write_text(json.dumps({name: sha256(mine / name) for name in names}))
 
 
-def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(place):
+def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(lab_root):
     rows, calibration = taught()
     assert calibration["samples"] == len(rows) == 32
     swap("test", seed=7)
@@ -76,17 +76,17 @@ def test_a_gate_is_calibrated_on_validation_worlds_and_judges_test_worlds(place)
     assert again["surprise"].tolist() == others["surprise"].tolist()
 
 
-def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
+def test_a_store_of_ones_own_is_kept_asked_and_replayed(lab_root):
     mine = {"store_dir": "stores", "session_id": "s1"}
     usual = run_cells(step="teach")
     kept = run_cells(step="teach", persist=True, **mine)
-    file = place / "stores/hei_nw/s1/traces.sqlite"
+    file = lab_root / "stores/hei_nw/s1/traces.sqlite"
     assert id_of(kept) != id_of(usual) and file.is_file()
     assert json.loads(file.with_name("store_meta.json").read_text())["traces"] == len(kept["rows"])
     asked = run_cells(**mine)
     assert list(asked["cell"].sources) == ["data"] and asked["rows"]["store_written"].all()
     assert asked["rows"]["pred"].equals(run_cells(store_dir="stores/hei_nw", session_id="s1")["rows"]["pred"])
-    with TraceStore.open(place / "stores", "s1") as store:
+    with TraceStore.open(lab_root / "stores", "s1") as store:
         store.delete([trace.id for trace in store.traces()])
     emptied = run_cells(**mine)
     assert id_of(emptied) != id_of(asked) and not emptied["rows"]["store_written"].any()
@@ -94,20 +94,20 @@ def test_a_store_of_ones_own_is_kept_asked_and_replayed(place):
         run_cells(step="teach", persist=True, **mine)
 
 
-def test_a_composite_is_asked_with_what_its_parts_were_taught(place):
-    (place / "params").unlink()
-    shutil.copytree(root().parent / "params" if False else REPOSITORY / "params", place / "params")
-    (place / "params/presets/memory/both.yaml").write_text(BOTH)
+def test_a_composite_is_asked_with_what_its_parts_were_taught(lab_root):
+    (lab_root / "params").unlink()
+    shutil.copytree(root().parent / "params" if False else REPOSITORY / "params", lab_root / "params")
+    (lab_root / "params/presets/memory/both.yaml").write_text(BOTH)
     taught = {name: run_cells(step="teach", preset=f"memory/{name}") for name in ("hei_nw", "hei_nw_gated")}
     asked = run_cells(preset="memory/both")
     assert asked["cell"].sources["store:whole"] == taught["hei_nw"]["cell"].record
     assert asked["cell"].sources["store:half"] == taught["hei_nw_gated"]["cell"].record
     assert (asked["rows"]["store_size"] == 32 + 16).all()
-    assert len(list(place.glob("executed/scratch/*/*/*/*/*-teach-*"))) == 2
+    assert len(list(lab_root.glob("executed/scratch/*/*/*/*/*-teach-*"))) == 2
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("values", "says"),
     [
         ({"persist": True, "store_dir": "stores"}, "a test writes nothing"),
         ({"persist": True, "step": "teach"}, "give store_dir=FOLDER"),
@@ -116,13 +116,13 @@ def test_a_composite_is_asked_with_what_its_parts_were_taught(place):
         ({"max_new_tokens": 0}, "max_new_tokens"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_runs(place, told, says):
+def test_what_cannot_be_is_said_before_anything_runs(lab_root, values, says):
     with pytest.raises(LabError, match=says):
-        run_cells(**told)
-    assert not (place / "executed").exists()
+        run_cells(**values)
+    assert not (lab_root / "executed").exists()
 
 
-def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(place):
+def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(lab_root):
     mine = {"store_dir": "stores", "session_id": "s1"}
     run_cells(step="teach", persist=True, **mine)
     usual, short = run_cells(**mine), run_cells(**mine, max_new_tokens=1)
@@ -133,5 +133,9 @@ def test_an_answer_has_the_tokens_and_the_template_that_are_asked_for(place):
     bare = run_cells(**plain)
     assert short["rows"]["generated_tokens"].max() == 1 < usual["rows"]["generated_tokens"].max()
     assert bare["rows"]["prompt"].str.endswith("Answer:").all() and not usual["rows"]["prompt"].str.endswith("Answer:").any()
-    said = [yaml.safe_load((one["cell"].record / "config_snapshot.yaml").read_text())["decoding"] for one in (usual, short, bare)]
-    assert [one["max_new_tokens"] for one in said] == [8, 1, 8] and [one["use_chat_template"] for one in said] == [True, True, False]
+    decodings = [yaml.safe_load((out["cell"].record / "config_snapshot.yaml").read_text())["decoding"] for out in (usual, short, bare)]
+    assert [out["max_new_tokens"] for out in decodings] == [8, 1, 8] and [out["use_chat_template"] for out in decodings] == [
+        True,
+        True,
+        False,
+    ]

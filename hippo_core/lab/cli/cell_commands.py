@@ -23,7 +23,7 @@ from hippo_core.suites import drawn_suites
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
     """Run one cell of an experiment alone, with what it needs where that is not there; a finished record is kept and said."""
     experiment = load_experiment(name)
-    values, chosen = experiment.fills({"run_id": SINGLE, **assignments(words)})
+    values, chosen = experiment.fill_defaults({"run_id": SINGLE, **assignments(words)})
     parameters = experiment.check(values, f"run {name}")
     *_, cell = cells = cells_of(experiment.plan(parameters))
     where = record_files.short(cell.record)

@@ -173,13 +173,13 @@ def compare(
 
 def _broken(log: Any) -> list[str]:
     """The clauses of the contract of a meaningful run that the cells of a side break."""
-    from hippo_core.protocols.questions.report.contract import said
+    from hippo_core.protocols.questions.report.contract import violation_messages
     from hippo_core.protocols.questions.report.runs import broken_clauses
 
     if log.folder is None:
         return []
     compared = set(log.rows["record"])
-    return said(violation for violation in broken_clauses(log.folder) if violation.record in compared)
+    return violation_messages(one for one in broken_clauses(log.folder) if one.record in compared)
 
 
 def _left_out(log: Any) -> list[str]:

@@ -91,7 +91,7 @@ def _is_hopeless(grid: Grid, options: RunOptions) -> bool:
 
 def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, list[Violation]]":
     """Run what is left of a check, and say what it found: whether a cell failed, and the clauses that are broken."""
-    from hippo_core.protocols.questions.report.contract import said
+    from hippo_core.protocols.questions.report.contract import violation_messages
     from hippo_core.protocols.questions.report.runs import broken_clauses
 
     for line in check.unasked:
@@ -105,7 +105,7 @@ def _run_check(grid: Grid, check: "Check", options: RunOptions) -> "tuple[bool, 
         outcomes = run(status_of(check.cells), RunOptions(options.jobs, options.kernel), grid)
     failed = summary.failures(outcomes)
     broken = [] if failed else broken_clauses(folder)
-    for line in failed or said(broken):
+    for line in failed or violation_messages(broken):
         print(line)
     return bool(failed), broken
 

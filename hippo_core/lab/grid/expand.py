@@ -13,7 +13,7 @@ from hippo_core.files import root
 from hippo_core.lab.run.cells import Cell, cells_of
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.protocols.base.experiment import Experiment, experiment_of, experiments, load_experiment
-from hippo_core.protocols.base.parameters import PLACE, Positive
+from hippo_core.protocols.base.parameters import RECORD_FIELDS, Positive
 
 PLURALS = {"models": "model", "seeds": "seed"}  # of fields that every experiment has
 
@@ -110,9 +110,9 @@ def _block(block: Mapping[str, Any], where: str) -> GridBlock:
         raise LabError(f"{where}: experiment: expected a name or a module path, got {named!r}")
     experiment = load_experiment(named) if named else None
     possible = [experiment] if experiment else experiments()
-    fields = {name: info for kind in possible for name, info in kind.parameters.model_fields.items() if name not in PLACE}
-    others = PLURALS | {other: name for kind in possible for other, name in kind.axes.items()}
-    axes: dict[str, list[Any]] = {name: list(values) for kind in possible for name, values in kind.axis_defaults.items()}
+    fields = {name: info for one in possible for name, info in one.parameters.model_fields.items() if name not in RECORD_FIELDS}
+    others = PLURALS | {other: name for one in possible for other, name in one.axes.items()}
+    axes: dict[str, list[Any]] = {name: list(values) for one in possible for name, values in one.axis_defaults.items()}
     given = [others.get(key, key) for key in block if key != "experiment"]
     for key, name in zip((key for key in block if key != "experiment"), given, strict=True):
         if name not in fields and name not in others.values():

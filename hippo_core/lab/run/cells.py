@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.lab.run import fingerprints
-from hippo_core.protocols.base.parameters import PLACE
+from hippo_core.protocols.base.parameters import RECORD_FIELDS
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.results.records import run_folder
 
@@ -50,7 +50,7 @@ class Cell:
 
 def cell_id(kind: str, notebook: str, parameters: dict[str, Any], needs: dict[str, str], rests_on: dict[str, Any]) -> str:
     """`<kind>-<8 hex>`: a hash of the notebook's code, the parameter values (not where the record goes), the needs and `rests_on`."""
-    values = {name: value for name, value in parameters.items() if name not in PLACE}
+    values = {name: value for name, value in parameters.items() if name not in RECORD_FIELDS}
     parts = {"notebook": fingerprints.notebook(notebook), "parameters": values, "needs": needs, **rests_on}
     return f"{kind}-{fingerprints.digest(parts)[:8]}"
 
@@ -64,7 +64,7 @@ def cells_of(plan: CellPlan) -> tuple[Cell, ...]:
 
 def _planned(plan: CellPlan, chain: dict[str, Cell]) -> Cell:
     needed = {name: _planned(need, chain) for name, need in plan.needs.items()}
-    needs, checksums = {name: cell.id for name, cell in needed.items()}, dict(plan.rests_on)
+    needs, checksums = {name: cell.id for name, cell in needed.items()}, dict(plan.inputs)
     if plan.modules:
         checksums |= {"library": fingerprints.library(plan.modules), "lock": fingerprints.lock()}
     identity = cell_id(plan.kind, plan.notebook, plan.parameters, needs, checksums)

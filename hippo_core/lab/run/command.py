@@ -20,8 +20,8 @@ def command(cell: Cell) -> str:
         return " ".join([COMMAND, "notebook", shlex.quote(cell.phase), *_words(cell.parameters)])
     experiment = load_experiment(cell.experiment)
     usual = experiment.parameters(run_id=ALONE).model_dump()
-    labels = {name: cell.parameters[name] for name in experiment.always_said if name in cell.parameters}
-    changed = labels | {name: value for name, value in cell.parameters.items() if value != usual[name]}
+    said = {name: cell.parameters[name] for name in experiment.label_fields if name in cell.parameters}
+    changed = said | {name: value for name, value in cell.parameters.items() if value != usual[name]}
     return " ".join([COMMAND, "run", shlex.quote(cell.experiment), *_words(changed)])
 
 

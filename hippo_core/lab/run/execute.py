@@ -16,7 +16,7 @@ from hippo_core.lab.run import fingerprints, notebook_files, ram, record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.output import Output
 from hippo_core.lab.warm import NAME as WARM
-from hippo_core.protocols.base.parameters import PLACE
+from hippo_core.protocols.base.parameters import RECORD_FIELDS
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
 from hippo_core.results.records.origin import git_sha, versions
 
@@ -161,12 +161,12 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], output:
 def papermill_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
     """The parameters of a cell as papermill gets them, with the folder that its record grows in where its notebook asks for it."""
     known = notebook_files.defaults(notebook_files.notebook_path(cell.notebook))
-    parameters = {name: value for name, value in cell.parameters.items() if name in known or name not in PLACE}
+    parameters = {name: value for name, value in cell.parameters.items() if name in known or name not in RECORD_FIELDS}
     return parameters | ({"record_dir": record_files.short(folder)} if "record_dir" in known else {})
 
 
 def _plain_origin(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
-    parameters = {name: value for name, value in cell.parameters.items() if name not in PLACE}
+    parameters = {name: value for name, value in cell.parameters.items() if name not in RECORD_FIELDS}
     meta = {"git_sha": git_sha(), "config_hash": fingerprints.digest(parameters), "cell": cell.id, "phase": cell.phase}
     return {"parameters": parameters}, meta | {"parameters": cell.parameters, "versions": versions()}
 

@@ -44,8 +44,8 @@ def planned(experiment: "Experiment", parameters: Any, needs: Mapping[str, CellP
     usual = experiment.parameters().values()
     step, own = experiment.step_of(parameters), parameters.values()
     changed = {name: value for name, value in own.items() if name not in Parameters.model_fields and name != "step"}
-    said = [f"{name}={value}" for name, value in changed.items()]
-    said += [name_value for name in ("model", "seed") if (name_value := str(own[name])) and own[name] != usual[name]]
+    label_parts = [f"{name}={value}" for name, value in changed.items()]
+    label_parts += [name_value for name in ("model", "seed") if (name_value := str(own[name])) and own[name] != usual[name]]
     spec, short = load_spec(parameters.model), experiment.short_name
     return CellPlan(
         experiment=experiment.name,
@@ -53,12 +53,12 @@ def planned(experiment: "Experiment", parameters: Any, needs: Mapping[str, CellP
         parameters=parameters.model_dump(),
         kind=f"{short}-{step}",
         folder=(short, step, f"{parameters.model.replace('/', '-')}_{parameters.seed}"),
-        label=" ".join([short, *([step] if len(experiment.tables) > 1 else []), *said]),
+        label=" ".join([short, *([step] if len(experiment.tables) > 1 else []), *label_parts]),
         condition=short,
         step=step,
         needs=dict(needs or {}),
         modules=(experiment.run,),
-        rests_on={"weights": checksums.weights(spec.name), "settings": spec.model_dump(mode="json")},
+        inputs={"weights": checksums.weights(spec.name), "settings": spec.model_dump(mode="json")},
         models=(spec.name,),
         config={"model": spec.model_dump(mode="json")},
     )
@@ -76,8 +76,8 @@ def plain_sections(tables: "Sequence[TableRows]") -> "list[Section]":
     sections = []
     for table in tables:
         rows: Frame = table.rows
-        told = [name for name in rows if name not in (*table.measures, table.unit, table.cluster, *NOT_COMPARED)]
-        differing = [name for name in told if rows[name].nunique() > 1 and rows.groupby("record")[name].nunique().max() == 1]
+        parameters = [name for name in rows if name not in (*table.measures, table.unit, table.cluster, *NOT_COMPARED)]
+        differing = [name for name in parameters if rows[name].nunique() > 1 and rows.groupby("record")[name].nunique().max() == 1]
         by = differing or [table.unit]
         title = f"{table.experiment.rpartition(':')[2].lower()}, {table.step}"
         sentence = f"Means of {', '.join(table.measures)} by {', '.join(by)}, with 95% intervals by {table.cluster}."
@@ -88,8 +88,8 @@ def plain_sections(tables: "Sequence[TableRows]") -> "list[Section]":
 def no_sentence(cell: Any, metrics: Mapping[str, Any]) -> str:
     """The means of the measures, in a line."""
     means = metrics.get("metrics", {})
-    said = [f"{name} {value['mean']:.4g}" for name, value in means.items() if isinstance(value, dict) and value.get("mean") is not None]
-    return ", ".join(said) or "nothing was measured"
+    texts = [f"{name} {value['mean']:.4g}" for name, value in means.items() if isinstance(value, dict) and value.get("mean") is not None]
+    return ", ".join(texts) or "nothing was measured"
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class Experiment:
         run: the module that makes the rows; what it imports decides when a record is out of date.
         tables: what each step writes, in the order of the steps.
         cell: what its notebook gets from `begin`.
-        fills: the values with those that a person may leave out, and a line that says what was chosen for them.
+        fill_defaults: the values with those that a person may leave out, and a line that says what was chosen for them.
         checks: the parameters that values stand for, or LabError.
         plans: the cell with these parameters, with all that it needs.
         variants: the parameters that the values of a grid's axes stand for: several, one or none.
-        always_said: parameters that the command of a cell names though they have their usual value.
+        label_fields: parameters that the command of a cell names even where they have their default value.
         axes: other names of its fields in a grid (`sizes` for `n`), and of what `variants` reads besides.
         axis_defaults: the values of axes that a block does not name, where these are not the field's one default.
-        suits: whether a grid's values are of this experiment where a block names none.
+        matches: whether a grid's values are of this experiment where a block names none.
         sentence: a result in words, from the parameters and the metrics.
         figure: a result as a picture (PNG), from the parameters and the rows; None for none.
         files: pictures that a record must hold, by their paths in it, from the parameters, the record and the rows. What draws them
@@ -127,14 +127,14 @@ class Experiment:
     run: str
     tables: tuple[Table, ...]
     cell: type[RunningCell] = RunningCell
-    fills: Callable[[dict[str, Any]], tuple[dict[str, Any], str]] = lambda values: (values, "")
+    fill_defaults: Callable[[dict[str, Any]], tuple[dict[str, Any], str]] = lambda values: (values, "")
     checks: "Callable[[Experiment, dict[str, Any], str], Any]" = checked
     plans: "Callable[[Experiment, Any], CellPlan]" = planned
     variants: "Callable[[Experiment, dict[str, Any], str], Iterable[Any]]" = each_once
-    always_said: tuple[str, ...] = ("seed", "step")
+    label_fields: tuple[str, ...] = ("seed", "step")
     axes: Mapping[str, str] = field(default_factory=dict)
     axis_defaults: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    suits: Callable[[Mapping[str, Any]], bool] = lambda values: False
+    matches: Callable[[Mapping[str, Any]], bool] = lambda values: False
     sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
     figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
     files: "Callable[[Any, Path, pd.DataFrame], Mapping[str, bytes]]" = lambda parameters, record, rows: {}
@@ -202,8 +202,8 @@ def load_experiment(name: str) -> Experiment:
 
 
 def experiment_of(values: Mapping[str, Any]) -> Experiment:
-    """The one of ours that a grid's values are of where their block names none."""
-    return next(one for one in experiments() if one.suits(values))
+    """The experiment of ours that a grid's values belong to, where their block names none."""
+    return next(experiment for experiment in experiments() if experiment.matches(values))
 
 
 def experiments() -> list[Experiment]:

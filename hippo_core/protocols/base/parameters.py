@@ -11,14 +11,14 @@ from hippo_core.files import in_a_line, parse_yaml
 from hippo_core.results.records import run_folder
 from hippo_core.text import normal
 
-PLACE = ("run_id", "record_dir")  # where a record goes, not what it holds
+RECORD_FIELDS = ("run_id", "record_dir")  # where a record goes, not what it holds
 
 Positive = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what every generator of random numbers takes
 
 
 class Parameters(BaseModel):
-    """What every notebook of an experiment can be told; the same names as in its parameters cell. Unknown keys and wrong types are errors.
+    """The parameters of every notebook of an experiment; the same names as in its parameters cell. Unknown keys and wrong types are errors.
     An experiment adds its own; one of several steps has a field `step`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -32,14 +32,14 @@ class Parameters(BaseModel):
 
     def values(self) -> dict[str, Any]:
         """All of them as plain values but where the record goes."""
-        return {name: value for name, value in self.model_dump().items() if name not in PLACE}
+        return {name: value for name, value in self.model_dump().items() if name not in RECORD_FIELDS}
 
 
 def assignments(texts: Iterable[str]) -> dict[str, Any]:
     """`["k=5", "swaps=0.5"]` as `{"k": 5, "swaps": 0.5}`; values are read as YAML. LabError for a text that is no assignment."""
     values: dict[str, Any] = {}
-    for told in texts:
-        text = normal(told, "key=value")
+    for raw in texts:
+        text = normal(raw, "key=value")
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise LabError(f"expected key=value, got {shortened(repr(text))}")

@@ -20,7 +20,7 @@ class CellPlan:
         step: the step that it is of the experiment.
         needs: cells whose records must be there first, by what they are to this one.
         modules: what makes its rows; these and all that they import decide when a record is out of date.
-        rests_on: checksums of files and values that its rows depend on besides.
+        inputs: checksums of further files and values that its rows depend on.
         models, encoders: what must be on the disk.
         config: sections of `config_snapshot.yaml` that say what the parameters stand for.
         expected: a row of what it will hold, from which is said beforehand which claims rest on too few clusters.
@@ -36,7 +36,7 @@ class CellPlan:
     step: str = "test"
     needs: Mapping[str, "CellPlan"] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
-    rests_on: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[str, ...] = ()
     encoders: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)

@@ -33,8 +33,8 @@ def write_report(run: Path, out: Path, own: Collection[str] = ()) -> Path:
                 f"read it: {COMMAND} report {run.name} {flags}"
             )
         experiments = [load_experiment(name) for name in names]
-        pages = dict.fromkeys(page for one in experiments for page in one.pages)  # experiments may share them
-        return write(run, out, [group(run, one) for one in experiments if not one.pages], list(pages))
+        pages = dict.fromkeys(page for experiment in experiments for page in experiment.pages)  # experiments may share them
+        return write(run, out, [group(run, experiment) for experiment in experiments if not experiment.pages], list(pages))
 
 
 def group(run: Path, experiment: Experiment) -> ExperimentGroup:

@@ -50,35 +50,37 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     measured = pd.concat([read_table(run, "cache", "measure") for run in runs], ignore_index=True)
     if len(models := sorted(set(measured["model"]))) > 1:
         raise LabError(f"these runs are of several models, {', '.join(models)}; write the files of one at a time")
-    trained, gone = _table(runs, "train"), _table(runs, "remove")
+    trained, removal = _table(runs, "train"), _table(runs, "remove")
     if trained is None and "learned" in set(measured["defence"]):
         raise LabError(f"no run of {', '.join(map(str, runs))} has a finished cell of cache, step train; add a run that has one")
-    found = protocol.groups(measured)
-    rows = protocol.main_of(found)
+    grouped = protocol.groups(measured)
+    rows = protocol.main_of(grouped)
     records = [run / name for run in runs for name in sorted(set(rows["record"])) if (run / name).is_dir()]
     stability = _read(records[0], "stability_metrics.json")  # the others', of other faults, measured the same
     joined = [_read(record, "detection_metrics.json") for record in records]
-    detection = {**joined[0], "lines": [line for one in joined for line in one["lines"]]}
-    bits = protocol.bits_lost(found)
-    told = {
+    detection = {**joined[0], "lines": [line for metrics in joined for line in metrics["lines"]]}
+    bits = protocol.bits_lost(grouped)
+    tables = {
         "ahead": protocol.margin_over_heuristic(rows),
-        "spans": protocol.spans(found),
-        "left_out": protocol.left_out(found),
-        "contraction": protocol.contraction(found),
-        "ablations": protocol.ablations(found),
+        "spans": protocol.spans(grouped),
+        "left_out": protocol.left_out(grouped),
+        "contraction": protocol.contraction(grouped),
+        "ablations": protocol.ablations(grouped),
         "bits": protocol.bits_in_short(bits),
-        "gone": pd.DataFrame() if gone is None else protocol.removed_bits(gone),
+        "gone": pd.DataFrame() if removal is None else protocol.removed_bits(removal),
     }
     write_json(out / "task_metrics.json", _plain(task_metrics(rows)))
     write_json(out / "stability_metrics.json", stability)
     write_json(out / "detection_metrics.json", _plain(detection))
-    write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: one.to_dict("records") for name, one in told.items()}})
+    write_json(
+        out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: table.to_dict("records") for name, table in tables.items()}}
+    )
     if trained is not None:
         write_text(out / "train.jsonl", _lines(_training(trained)))
     means = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)[["score", "loss"]].mean().reset_index()
     write_text(out / "eval.jsonl", _lines([{"phase": "eval", **line} for line in means.to_dict("records")]))
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
-    write_text(out / "table_ablation_summary.tex", _latex(told["ablations"]))
+    write_text(out / "table_ablation_summary.tex", _latex(tables["ablations"]))
     figures = {
         "figA": cache.robustness(kept(rows)),
         "figB": cache.cost(rows, kept(rows)),
@@ -86,7 +88,7 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
         "figD": cache.amplification(stability),
         "figE": cache.detected(detection),
         **({"figF": cache.bits(bits)} if len(bits) else {}),
-        **({"figG": cache.removal(gone)} if gone is not None else {}),
+        **({"figG": cache.removal(removal)} if removal is not None else {}),
     }
     for name, figure in figures.items():
         write_bytes(out / "figures" / f"{name}.png", drawing.png(figure))
@@ -123,9 +125,9 @@ def _lines(lines: Sequence[dict[str, Any]]) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return None if value != value else round(value, 6)
     return value.item() if hasattr(value, "item") else value
@@ -152,16 +154,16 @@ def _made(runs: Sequence[Path], rows: Frame) -> str:
 
 def page(folder: Path) -> str:
     """The page in Markdown, from the files of a folder; a figure that it lacks has no section."""
-    told = read_object(folder / "protocol_metrics.json")
-    parts = ["# Reference: a broken cache", told["made"]]
+    tables = read_object(folder / "protocol_metrics.json")
+    parts = ["# Reference: a broken cache", tables["made"]]
     files = [path.name for path in sorted(folder.iterdir()) if path.suffix in (".json", ".jsonl", ".tex")]
     parts.append(f"Beside it: {', '.join(f'[{name}]({name})' for name in files)}.")
     for name, title in FIGURES.items():
         if (folder / "figures" / f"{name}.png").is_file():
             parts += [f"## {title}", f"![{title}](figures/{name}.png)", *map(markdown, _tables(folder, name))]
     for name, title in TABLES.items():
-        if told[name]:
-            parts += [f"## {title}", markdown(pd.DataFrame(told[name]))]
+        if tables[name]:
+            parts += [f"## {title}", markdown(pd.DataFrame(tables[name]))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -184,11 +186,11 @@ def markdown(table: Frame) -> str:
     return "\n".join([lines[0], "|---|" + "--:|" * (len(heads) - 1), *lines[1:]])
 
 
-def main(told: Sequence[str]) -> None:
-    if len(told) < 2:
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) < 2:
         raise SystemExit("usage: python -m hippo_core.protocols.cache.artifacts OUT RUN...")
     try:
-        for path in write([Path(one) for one in told[1:]], Path(told[0])):
+        for path in write([Path(name) for name in arguments[1:]], Path(arguments[0])):
             print(path)
     except LabError as error:
         raise SystemExit(str(error)) from None

@@ -27,17 +27,17 @@ def positions(stored: Format, field: Field | int = "all") -> range:
 
 def bits_of(x: Tensor, stored: Format) -> Tensor:
     """The bits of float32 numbers as a float format stores them: int32 or int16 of x's shape. What is not a number keeps its bits."""
-    kind, whole, _, _ = FLOATS[stored]
+    kind, integer_type, _, _ = FLOATS[stored]
     raw = x.view(torch.int32)
     lost = {"float32": raw, "bfloat16": raw >> 16, "float16": (raw >> 16 & 0x8000) | 0x7C00 | (raw >> 13 & 0x3FF)}[stored]
-    return torch.where(x.isnan(), lost.to(whole), x.to(kind).view(whole))
+    return torch.where(x.isnan(), lost.to(integer_type), x.to(kind).view(integer_type))
 
 
 def of_bits(stored_bits: Tensor, stored: Format) -> Tensor:
     """The float32 numbers of such bits."""
     kind, _, _, _ = FLOATS[stored]
-    whole = stored_bits.int()
-    wide = {"float32": whole, "bfloat16": whole << 16, "float16": (whole & 0x8000) << 16 | 0x7F800000 | (whole & 0x3FF) << 13}[stored]
+    bits = stored_bits.int()
+    wide = {"float32": bits, "bfloat16": bits << 16, "float16": (bits & 0x8000) << 16 | 0x7F800000 | (bits & 0x3FF) << 13}[stored]
     x = stored_bits.contiguous().view(kind).float()
     return torch.where(x.isnan(), wide.view(torch.float32), x)
 

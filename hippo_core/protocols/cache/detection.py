@@ -20,7 +20,7 @@ def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, fl
         return {"detected": math.nan, "false_alarms": math.nan}
     mask = torch.cat([damage.mask.flatten() for damage in damages])
     pairs = zip(damages, repaired, strict=True)
-    touched = torch.cat([((now != one.kv) & ~(now.isnan() & one.kv.isnan())).any(-1).flatten() for one, now in pairs])
+    touched = torch.cat([((now != damage.kv) & ~(now.isnan() & damage.kv.isnan())).any(-1).flatten() for damage, now in pairs])
     return {"detected": float(touched[mask].float().mean()), "false_alarms": float(touched[~mask].float().mean())}
 
 
@@ -37,22 +37,22 @@ def roc(damaged: Tensor, clean: Tensor) -> dict[str, Any]:
 
 
 class Detections:
-    """The curves of a measurement: of each task, fault and defence that is told nothing. A task's clean caches come before its faults."""
+    """The curves of a measurement: of each task, fault and defence without the mask. A task's clean caches come before its faults."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
         self._clean: dict[tuple[str, str], Tensor] = {}
 
-    def see(self, told: dict[str, Any], damages: Sequence[Damage], suspicions: Sequence[Tensor]) -> None:
-        """Suspicions [L, 2, H, T, 1] of caches under one fault; `told` names task, kind, severity and defence."""
-        key = told["task"], told["defence"]
-        scores = torch.cat([one.flatten() for one in suspicions])
-        if told["severity"] == 0:
+    def see(self, labels: dict[str, Any], damages: Sequence[Damage], suspicions: Sequence[Tensor]) -> None:
+        """Suspicions [L, 2, H, T, 1] of caches under one fault; `labels`: task, kind, severity and defence."""
+        key = labels["task"], labels["defence"]
+        scores = torch.cat([suspicion.flatten() for suspicion in suspicions])
+        if labels["severity"] == 0:
             self._clean[key] = scores
             return
         hit = scores[torch.cat([damage.mask.flatten() for damage in damages])]
         if len(hit):
-            self.lines.append({**told, **roc(hit, self._clean[key])})
+            self.lines.append({**labels, **roc(hit, self._clean[key])})
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""

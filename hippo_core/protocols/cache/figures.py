@@ -18,7 +18,7 @@ from hippo_core.results.frames import Frame
 
 WRITTEN = 64  # heads in all up to which each holds its number
 LABELLED = 8  # layers at most that have their number beside the map
-LOOKS = {  # muted: nothing and what is told; full colour: what repairs
+STYLES = {  # muted: nothing and what reads the mask; full colour: what repairs
     "none": Style("no defence", "#3f4652", "s"),
     "smoothing": Style("smoothing", "#a8905f", "^", "--"),
     "clipping": Style("clipping", "#7f9bb3", "v", "--"),
@@ -42,8 +42,8 @@ ACROSS = 4
 FEATURED = ("none", "clipping", "ecc_equal", "learned", "wiener", "episodic", "recompute")  # drawn in their colours where many are drawn
 MANY = 9
 REST = Style("the others", RULE, "")
-SEEN = 0.02  # of the axis: lower bars are told in words
-WAYS = {
+SEEN = 0.02  # of the axis: lower bars are given in words
+REMOVAL_STYLES = {
     "gaussian": Style("noise", "#3f4652", "s"),
     "dropout_zero": Style("features zero", "#a8905f", "^"),
     "contiguous_overwrite": Style("another text's tokens", "#8d7f9b", "P"),
@@ -64,8 +64,8 @@ def _axes(panel: Axes, across: str, up: str) -> None:
     panel.set_ylabel(up, fontsize=9.5)
 
 
-def _line(panel: Axes, x: Frame, y: Frame, look: Style) -> None:
-    panel.plot(x, y, look.line, color=look.colour, marker=look.marker, markersize=4, label=look.label)
+def _line(panel: Axes, x: Frame, y: Frame, style: Style) -> None:
+    panel.plot(x, y, style.line, color=style.colour, marker=style.marker, markersize=4, label=style.label)
 
 
 def robustness(curves: Frame) -> Figure:
@@ -86,10 +86,10 @@ def robustness(curves: Frame) -> Figure:
 
 def _title(means: Frame) -> str:
     kept = kept_of_damaged(means).mean(axis=1)
-    looks = styles_for(LOOKS, kept.index)
-    repairs = kept.drop([name for name, one in looks.items() if one.hollow or name == "none"])
+    styles = styles_for(STYLES, kept.index)
+    repairs = kept.drop([name for name, style in styles.items() if style.hollow or name == "none"])
     alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
-    best = "" if repairs.empty else f", with {looks[str(repairs.idxmax())].label} {repairs.max():.0%}"
+    best = "" if repairs.empty else f", with {styles[str(repairs.idxmax())].label} {repairs.max():.0%}"
     return f"{alone}{best}; higher is better"
 
 
@@ -97,54 +97,56 @@ def _by_kind(
     title: str, lines: Frame, draw: Callable[[Axes, str, str, dict[str, Any]], None], axes: tuple[str, str]
 ) -> tuple[Figure, list[Axes]]:
     """A panel a kind of fault, in the order in which faults are listed, heights from 0 to 1; `draw` draws one defence's line into it with a
-    style. Of many defences the featured ones have their looks, the others one thin grey."""
+    style. Of many defences the featured ones have their own styles, the others one thin grey."""
     kinds = [kind for kind in get_args(Kind) if kind in set(lines["kind"])]
     kinds += [kind for kind in dict.fromkeys(lines["kind"]) if kind not in kinds]
-    looks = styles_for(LOOKS, lines["defence"])
-    names = [*looks]
-    featured = names if len(names) <= MANY else [name for name in names if name in FEATURED or name not in LOOKS]
+    styles = styles_for(STYLES, lines["defence"])
+    names = [*styles]
+    featured = names if len(names) <= MANY else [name for name in names if name in FEATURED or name not in STYLES]
     columns = min(ACROSS, len(kinds))
     down = -(-len(kinds) // columns)
     margins = Margins(0.6, 0.2, 0.16, foot=1.06, between=0.62)
     figure, panels = grid(title, down, columns, 1.7 * down + margins.between * (down - 1) + margins.foot, margins)
     with matplotlib.rc_context(STYLE):
-        for place, panel in enumerate(panels):
-            if place >= len(kinds):
+        for number, panel in enumerate(panels):
+            if number >= len(kinds):
                 panel.set_visible(False)
                 continue
             for height in (0, 1):
                 panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
             for name in [*(name for name in names if name not in featured), *featured]:
-                draw(panel, kinds[place], name, _styled(looks[name] if name in featured else REST))
+                draw(panel, kinds[number], name, _styled(styles[name] if name in featured else REST))
             panel.set(ylim=(-0.18, 1.12), yticks=[0, 0.5, 1])
-            panel.set_title(kinds[place].replace("_", " "), **HEAD)
-            panel.set_yticklabels(["0", "", "1"] if place % columns == 0 else [""] * 3, fontsize=9.5)
-            if place + columns >= len(kinds):
+            panel.set_title(kinds[number].replace("_", " "), **HEAD)
+            panel.set_yticklabels(["0", "", "1"] if number % columns == 0 else [""] * 3, fontsize=9.5)
+            if number + columns >= len(kinds):
                 panel.set_xlabel(axes[0], fontsize=9.5)
         panels[0].set_ylabel(axes[1], fontsize=9.5)
-        found = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-        shown = [label for look in [*looks.values(), REST] if (label := look.label) in found]
-        figure.legend([found[label] for label in shown], shown, loc="lower center", ncols=4, fontsize=8.5, frameon=False, handlelength=2.4)
+        handles = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+        shown = [label for style in [*styles.values(), REST] if (label := style.label) in handles]
+        figure.legend(
+            [handles[label] for label in shown], shown, loc="lower center", ncols=4, fontsize=8.5, frameon=False, handlelength=2.4
+        )
     return figure, panels[: len(kinds)]
 
 
-def _styled(look: Style) -> dict[str, Any]:
-    """How a line of this look is plotted."""
-    if look is REST:
-        return {"color": look.colour, "linewidth": 0.9, "label": look.label, "zorder": 1}
-    face = "white" if look.hollow else look.colour
-    return {"color": look.colour, "linestyle": look.line, "marker": look.marker, "markersize": 3.6, "markerfacecolor": face,
-            "linewidth": 1.3, "label": look.label, "zorder": 2 if look.hollow else 3}  # fmt: skip
+def _styled(style: Style) -> dict[str, Any]:
+    """The plot arguments of a line of this style."""
+    if style is REST:
+        return {"color": style.colour, "linewidth": 0.9, "label": style.label, "zorder": 1}
+    face = "white" if style.hollow else style.colour
+    return {"color": style.colour, "linestyle": style.line, "marker": style.marker, "markersize": 3.6, "markerfacecolor": face,
+            "linewidth": 1.3, "label": style.label, "zorder": 2 if style.hollow else 3}  # fmt: skip
 
 
 def cost(rows: Frame, curves: Frame) -> Figure:
     """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
     took, kept = rows[rows["kind"] != CLEAN].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves).mean(axis=1)
-    names, looks = [str(name) for name in kept.sort_values(ascending=False).index], styles_for(LOOKS, kept.index)
+    names, styles = [str(name) for name in kept.sort_values(ascending=False).index], styles_for(STYLES, kept.index)
     figure, [panel] = grid("What a defence costs and keeps; up and to the left is better", 1, 1, 3.2, Margins(0.65, 1.7))
     with matplotlib.rc_context(STYLE):
         for name in names:
-            style = looks[name]
+            style = styles[name]
             panel.plot([max(took[name], 1e-2)], [kept[name]], style.marker, color=style.colour, markersize=6, linestyle="none",
                        markerfacecolor="white" if style.hollow else style.colour, label=style.label, clip_on=False)  # fmt: skip
         panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
@@ -160,7 +162,7 @@ def training(rows: Frame) -> Figure:
     with matplotlib.rc_context(STYLE):
         smooth = rows["distance"].rolling(20, min_periods=1).mean()
         panel.plot(rows["number"], rows["distance"], ".", color=RULE, markersize=3)
-        panel.plot(rows["number"], smooth, color=LOOKS["learned"].colour, linewidth=1.5)
+        panel.plot(rows["number"], smooth, color=STYLES["learned"].colour, linewidth=1.5)
         _axes(panel, "step", "nats a token")
     return figure
 
@@ -168,18 +170,18 @@ def training(rows: Frame) -> Figure:
 def sensitivity(measured: Mapping[str, Any]) -> Figure:
     """Drift of the logits along the size of a perturbation, from the clean model and from the same defence, clean. Lower is better."""
     lines = pd.DataFrame(measured["logit_sensitivity"])
-    looks = styles_for(LOOKS, lines["defence"])
+    styles = styles_for(STYLES, lines["defence"])
     title = "How far words move when the cache moves a little; lower is better"
     figure, panels = grid(title, 1, 2, 2.9, Margins(0.6, 1.65, 0.25, foot=0.6))
-    said = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
+    titles = {"drift": "from the clean model", "drift_from_own_clean": "from the same defence, clean"}
     with matplotlib.rc_context(STYLE):
-        for panel, (column, heading) in zip(panels, said.items(), strict=True):
-            for name, look in looks.items():
+        for panel, (column, heading) in zip(panels, titles.items(), strict=True):
+            for name, style in styles.items():
                 own = lines[lines["defence"] == name]
-                _line(panel, own["delta"], own[column], look)
+                _line(panel, own["delta"], own[column], style)
             panel.set_title(heading, **HEAD)
             panel.set_xlabel("size, share of the cache's length", fontsize=9.5)
-            panel.set_ylim(0, 1.05 * max(1e-6, lines[[*said]].max().max()))
+            panel.set_ylim(0, 1.05 * max(1e-6, lines[[*titles]].max().max()))
         panels[0].set_ylabel("drift of the logits", fontsize=9.5)
         panels[1].set_yticklabels([])
         panels[1].legend(**BESIDE)
@@ -189,7 +191,7 @@ def sensitivity(measured: Mapping[str, Any]) -> Figure:
 def amplification(measured: Mapping[str, Any]) -> Figure:
     """Which layer and head moves words most: drift for each unit of perturbation, a panel a defence. Darker amplifies more."""
     maps = {name: np.array(values, float) for name, values in measured["amplification_map"].items()}
-    top, looks = max(float(np.nanmax(values)) for values in maps.values()), styles_for(LOOKS, maps)
+    top, styles = max(float(np.nanmax(values)) for values in maps.values()), styles_for(STYLES, maps)
     figure, panels = grid("Which heads move the words, a unit of each; lighter is better", 1, len(maps), 2.9,
                           Margins(0.6, 0.3, 0.3, foot=0.6))  # fmt: skip
     with matplotlib.rc_context(STYLE):
@@ -199,7 +201,7 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
                 for layer, head in np.ndindex(*values.shape):
                     ink = "white" if values[layer, head] > 0.6 * top else INK
                     panel.text(head, layer, f"{values[layer, head]:.2f}", ha="center", va="center", fontsize=8, color=ink)
-            panel.set_title(looks[name].label, **HEAD)
+            panel.set_title(styles[name].label, **HEAD)
             panel.set_xlabel("head", fontsize=9.5)
             every = -(-values.shape[0] // LABELLED)
             panel.set(xticks=range(values.shape[1]), yticks=range(0, values.shape[0], every) if panel is panels[0] else [])
@@ -209,10 +211,10 @@ def amplification(measured: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def detected(found: Mapping[str, Any]) -> Figure:
+def detected(detection: Mapping[str, Any]) -> Figure:
     """ROC: the share of damaged vectors found along the share of clean ones called damaged, means over tasks and severities; a panel a
     fault. Higher is better."""
-    lines, rates = pd.DataFrame(found["lines"]), found["false_alarms"]
+    lines, rates = pd.DataFrame(detection["lines"]), detection["false_alarms"]
 
     def draw(panel: Axes, kind: str, name: str, style: dict[str, Any]) -> None:
         own = lines[(lines["kind"] == kind) & (lines["defence"] == name)]
@@ -233,9 +235,9 @@ def removal(rows: Frame) -> Figure:
     lines = kept_of_removed(rows)
     figure, [panel] = grid("What is left where so many bits are gone; higher is better", 1, 1, 3.2, Margins(0.65, 2.2, foot=0.5))
     with matplotlib.rc_context(STYLE):
-        for name, look in WAYS.items():
+        for name, style in REMOVAL_STYLES.items():
             own = lines[lines["way"] == name].sort_values("removed")
-            _line(panel, own["removed"], own["kept"], look)
+            _line(panel, own["removed"], own["kept"], style)
         panel.set(xlim=(-0.03, 1.03), ylim=(-0.15, 1.12))
         _axes(panel, "share of 16 bits a number that is gone", "score kept")
         panel.legend(**BESIDE)
@@ -251,7 +253,7 @@ def bits(lost: Frame) -> Figure:
     with matplotlib.rc_context(STYLE):
         for panel, name in zip(panels, formats, strict=True):
             own = lost[lost["stored"] == name].sort_values("bit")
-            panel.bar(own["bit"], own["lost"], color=LOOKS["none"].colour, width=1, edgecolor="white", linewidth=0.3)
+            panel.bar(own["bit"], own["lost"], color=STYLES["none"].colour, width=1, edgecolor="white", linewidth=0.3)
             if (most := float(own["lost"].max())) < SEEN * top:
                 panel.text(own["bit"].mean(), 0.06 * top, f"at most {most:.2f}", ha="center", fontsize=8.5, color=QUIET)
             panel.set(xlim=(-1, own["bit"].max() + 1), ylim=(0, top), xticks=[0, int(own["bit"].max())])

@@ -16,7 +16,7 @@ Kind = Literal[
     "tokens_swapped",
 ]
 UNSEEN = ("stuck_features", "gain_drift", "tokens_swapped")  # written when all repairs were done: nothing learns from these
-Held = Literal[
+HeldOut = Literal[
     "loto_holdout_gaussian",
     "loto_holdout_dropout_zero",
     "loto_holdout_orthogonal_rotation",

@@ -1,4 +1,4 @@
-"""The tables of the cache protocol: what is kept, recovered, noticed and gone; and what was told otherwise beside what it usually is."""
+"""The tables of the cache protocol: what is kept, recovered, detected and removed; and cells with other settings beside the usual ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -8,7 +8,7 @@ import pandas as pd
 from hippo_core.protocols.cache.figures import FEATURED, MANY
 from hippo_core.protocols.cache.names import Format, Kind
 from hippo_core.protocols.cache.parameters import usual_of
-from hippo_core.protocols.cache.report import TOLD
+from hippo_core.protocols.cache.report import PARAMETERS
 from hippo_core.protocols.cache.table import (
     CLEAN,
     LEAST_LOST,
@@ -25,7 +25,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import cluster_interval
 
 BIT = "bitflip of bit "
-AXES = tuple(name for name in (*TOLD, "window", "ood") if name != "model")
+AXES = tuple(name for name in (*PARAMETERS, "window", "ood") if name != "model")
 KINDS = get_args(Kind)
 NAMES = {"none": "no defence"}
 REPAIRS = ("learned", "wiener", "ecc_equal", "episodic")
@@ -34,22 +34,22 @@ Groups = Sequence[tuple[str, Frame]]
 
 
 def groups(rows: Frame) -> list[tuple[str, Frame]]:
-    """Rows by what their cells were told besides kinds and seeds, with the words for what is not as usual; seeds name the probes.
+    """Rows by the settings of their cells but kinds and seeds, with the words for what is not as usual; seeds name the probes.
     Cells that measured other defences than most are a group of their own: what saw a few faults is not compared with what saw all."""
-    told = [name for name in AXES if name in rows]
-    found = []
-    for _, own in rows.groupby([rows[name].astype(str) for name in told], sort=False, dropna=False):
+    settings = [name for name in AXES if name in rows]
+    grouped = []
+    for _, own in rows.groupby([rows[name].astype(str) for name in settings], sort=False, dropna=False):
         first = own.iloc[0]
-        said = [f"{name}={first[name]}" for name in told if str(first[name]) != str(usual_of(name)) and not missing(first[name])]
-        if any(one.startswith("ood=") for one in said):
-            said = [one for one in said if not one.startswith("holdout=")]
+        changed = [f"{name}={first[name]}" for name in settings if str(first[name]) != str(usual_of(name)) and not missing(first[name])]
+        if any(text.startswith("ood=") for text in changed):
+            changed = [text for text in changed if not text.startswith("holdout=")]
         own = own.assign(probe=own["probe"] + "@" + own["seed"].astype(str))
-        for few, part in _alike(own):
-            found.append((", ".join(said + few), part.drop_duplicates(["probe", "task", "kind", "severity", "defence"])))
-    return sorted(found, key=lambda one: one[0])
+        for few, part in _by_defences(own):
+            grouped.append((", ".join(changed + few), part.drop_duplicates(["probe", "task", "kind", "severity", "defence"])))
+    return sorted(grouped, key=lambda group: group[0])
 
 
-def _alike(rows: Frame) -> list[tuple[list[str], Frame]]:
+def _by_defences(rows: Frame) -> list[tuple[list[str], Frame]]:
     """Rows by the defences of their records, most rows first; of all but these the faults and severities in words."""
     sets = rows.groupby("record")["defence"].agg(lambda own: ",".join(sorted(set(own))))
     parts = sorted((part for _, part in rows.groupby(rows["record"].map(sets))), key=len, reverse=True)
@@ -58,9 +58,9 @@ def _alike(rows: Frame) -> list[tuple[list[str], Frame]]:
     return list(zip([[], *names[1:]], parts, strict=True))
 
 
-def main_of(found: Groups) -> Frame:
-    """The rows of the cells that were told nothing unusual; those of the first kind of cell where there are none."""
-    return next((rows for name, rows in found if not name), found[0][1])
+def main_of(grouped: Groups) -> Frame:
+    """The rows of the cells with the usual settings; those of the first kind of cell where there are none."""
+    return next((rows for name, rows in grouped if not name), grouped[0][1])
 
 
 def scores_kept(metrics: Mapping[str, Any]) -> Frame:
@@ -93,10 +93,10 @@ def score_lost(metrics: Mapping[str, Any]) -> Frame:
 def damage_recovered(metrics: Mapping[str, Any]) -> Frame:
     """Of task metrics a line a probe, a fault and a severity at which at least LEAST_LOST is lost, a column a defence: damage recovered
     with its interval. Where there are many defences, those that are featured."""
-    told = [line for line in metrics["damage_recovered"] if line["lost"] >= LEAST_LOST]
-    many = len({line["defence"] for line in told}) > MANY
+    hurt = [line for line in metrics["damage_recovered"] if line["lost"] >= LEAST_LOST]
+    many = len({line["defence"] for line in hurt}) > MANY
     lines = []
-    for line in told:
+    for line in hurt:
         if line["defence"] in FEATURED or not many:
             low, high = line["low"], line["high"]
             between = "" if missing(low) else f" ({span(low, high, sign=True)})"
@@ -114,10 +114,10 @@ def _headed(wide: Frame, head: str) -> Frame:
     return wide.fillna(NONE).rename_axis(columns=None).rename_axis(head).reset_index()
 
 
-def detection_rate(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
-    """A line a defence, the best first, a column a fault: the share of damaged vectors that are found at 1 % of false alarms, means over
+def detection_rate(detection: Mapping[str, Any], known: Iterable[str]) -> Frame:
+    """A line a defence, the best first, a column a fault: the share of damaged vectors that are detected at 1 % of false alarms, means over
     tasks and severities. Of the defences that are `known`."""
-    lines: Frame = pd.DataFrame(found["lines"])
+    lines: Frame = pd.DataFrame(detection["lines"])
     lines = lines[lines["defence"].isin(list(known))]
     wide = lines.groupby(["defence", "kind"], sort=False)["recall_at_1_percent"].mean().unstack(sort=False)
     wide = wide[in_order(wide)]
@@ -125,10 +125,10 @@ def detection_rate(found: Mapping[str, Any], known: Iterable[str]) -> Frame:
     return _headed(wide.sort_values("mean", ascending=False, kind="stable").map(share), "found at 1 % false alarms")
 
 
-def bits_lost(found: Groups) -> Frame:
+def bits_lost(grouped: Groups) -> Frame:
     """A line a format and a bit: what flips of that bit alone cost with no defence, in nats a token (`lost`); empty where none was run."""
     lines = []
-    for _, rows in found:
+    for _, rows in grouped:
         plain = rows[(rows["defence"] == "none") & (rows["task"] == "text")]
         clean = plain[plain["kind"] == CLEAN]["loss"].mean()
         for kind, own in plain.groupby("kind", sort=False):
@@ -145,19 +145,19 @@ def bits_in_short(lost: Frame) -> Frame:
         own = lost[lost["stored"] == stored]
         worst, sign = own.loc[own["lost"].idxmax()], own.loc[own["bit"].idxmax()]
         matter = own[own["lost"] >= 0.01]["bit"].astype(int).tolist()
-        said = ", ".join(map(str, sorted(matter))) or NONE
-        lines.append({"format": stored, "bits": len(own), "bits that cost .01 nats or more": said, "worst bit": f"{int(worst['bit'])}",
+        listed = ", ".join(map(str, sorted(matter))) or NONE
+        lines.append({"format": stored, "bits": len(own), "bits that cost .01 nats or more": listed, "worst bit": f"{int(worst['bit'])}",
                       "nats a token": share(worst["lost"]), "sign, nats": share(sign["lost"])})  # fmt: skip
     return pd.DataFrame(lines)
 
 
 def removed_bits(rows: Frame) -> Frame:
-    """A line a way, columns by severity: the share of the bits that is gone, and what is kept of the score above chance."""
+    """A line a way of removal, columns by severity: the share of the bits removed, and what is kept of the score above chance."""
     lines = kept_of_removed(rows)
     lines = lines[lines["severity"] > 0]
     lines["shown"] = [f"{removed:.3f} → {share(left)}" for removed, left in zip(lines["removed"], lines["kept"], strict=True)]
     wide = lines.pivot_table(index="way", columns="severity", values="shown", aggfunc="first", sort=False)
-    return _headed(wide.rename(columns=lambda one: f"severity {one:g}"), "gone → kept")
+    return _headed(wide.rename(columns=lambda severity: f"severity {severity:g}"), "gone → kept")
 
 
 def main_results(rows: Frame) -> Frame:
@@ -168,21 +168,21 @@ def main_results(rows: Frame) -> Frame:
     return pd.DataFrame(lines)
 
 
-def ablations(found: Groups) -> Frame:
+def ablations(grouped: Groups) -> Frame:
     """A line a setting and a defence: what is kept with it and with none, over the same faults and seeds, and the mean of what is
     recovered where enough is lost. Tasks that are not admitted are in it as well: `not admitted` names them."""
     lines = []
-    for name, rows in found:
+    for name, rows in grouped:
         if rows["kind"].astype(str).str.startswith("bitflip of bit").any():
             continue
         means = auc(kept(rows)).groupby("defence", sort=False)["auc"].mean()
         back = _recovered(rows)
-        out = [task for task, one in admitted(rows).items() if not one["admitted"]]
+        out = [task for task, entry in admitted(rows).items() if not entry["admitted"]]
         for defence in means.index.drop("none", errors="ignore"):
-            told = {"setting": name or "as usual", "defence": defence}
+            labels = {"setting": name or "as usual", "defence": defence}
             scores = {"kept": share(means[defence]), "kept with none": share(means["none"])}
             scores["recovered"] = share(back.get(defence), sign=True)
-            lines.append({**told, **scores, "seeds": rows["seed"].nunique(), "not admitted": ", ".join(out) or NONE})
+            lines.append({**labels, **scores, "seeds": rows["seed"].nunique(), "not admitted": ", ".join(out) or NONE})
     return pd.DataFrame(lines)
 
 
@@ -193,10 +193,10 @@ def _recovered(rows: Frame) -> Frame:
     return lines[lines["lost"] >= LEAST_LOST].groupby("defence")["recovered"].mean()
 
 
-def spans(found: Groups) -> Frame:
+def spans(grouped: Groups) -> Frame:
     """A line a budget, a column a choice of spans: damage recovered, the mean over tasks and faults."""
     lines = {}
-    for _, rows in found:
+    for _, rows in grouped:
         means = _recovered(rows)
         if "episodic_gold" in means:
             lines[f"{rows['budget'].iloc[0]:g}"] = {name: share(means.get(name), sign=True) for name in SPANS}
@@ -204,11 +204,11 @@ def spans(found: Groups) -> Frame:
     return wide.rename_axis("spans that may be put back, a share of all").reset_index() if len(wide) else wide
 
 
-def left_out(found: Groups) -> Frame:
+def left_out(grouped: Groups) -> Frame:
     """A line a fault: damage recovered by the repair whose training never saw it, by the one whose training did, and by the best heuristic,
     on the same caches."""
-    usual, lines = next((rows for name, rows in found if not name), None), []
-    for name, rows in found:
+    usual, lines = next((rows for name, rows in grouped if not name), None), []
+    for name, rows in grouped:
         if not name.startswith("ood=") or usual is None:
             continue
         kinds, seeds = set(rows["kind"]), set(rows["seed"])
@@ -220,10 +220,10 @@ def left_out(found: Groups) -> Frame:
     return pd.DataFrame(lines)
 
 
-def contraction(found: Groups) -> Frame:
+def contraction(grouped: Groups) -> Frame:
     """A line a weight of the loss that contracts, a column a seed: the score kept behind the learned repair; and damage recovered."""
     lines = []
-    for name, rows in found:
+    for name, rows in grouped:
         if name and not (name.startswith("contraction=") and "," not in name):
             continue
         areas = {seed: auc(kept(own)) for seed, own in rows.groupby("seed") if "learned" in set(own["defence"])}
@@ -245,19 +245,19 @@ def margin_over_heuristic(rows: Frame) -> Frame:
         return pd.DataFrame()
     bare = curves[(curves["defence"] == "none") & (curves["severity"] > 0) & (curves["kept"] <= 0.5)]
     hurt = rows.merge(bare[["task", "kind", "severity"]])
-    whole = rows[(rows["kind"] == CLEAN) & (rows["defence"] == "none")]
-    above = whole.groupby("task")["score"].mean() - whole.groupby("task")["chance"].mean()
+    undamaged = rows[(rows["kind"] == CLEAN) & (rows["defence"] == "none")]
+    above = undamaged.groupby("task")["score"].mean() - undamaged.groupby("task")["chance"].mean()
     hurt = hurt.assign(height=hurt["score"] / hurt["task"].map(above), cluster=hurt["task"] + "/" + hurt["cluster"].astype(str))
     lines = []
     for kind in in_order(dict.fromkeys(hurt["kind"])):
         own = hurt[hurt["kind"] == kind]
         wide = own.pivot_table(index=["task", "probe", "severity", "cluster"], columns="defence", values="height").reset_index()
-        clean = wide["task"].map(whole.groupby("task")["score"].mean() / above)
+        clean = wide["task"].map(undamaged.groupby("task")["score"].mean() / above)
         lost = (clean - wide["none"]).mean()
         line: dict[str, Any] = {"fault": kind, "lost": share(lost), best: share((wide[best] - wide["none"]).mean() / lost)}
         for name in shown:
-            found = cluster_interval(wide[name] - wide[best], wide["cluster"], bounds=None)
-            between = "" if missing(found.low) else f" ({span(found.low / lost, found.high / lost, sign=True)})"
+            interval = cluster_interval(wide[name] - wide[best], wide["cluster"], bounds=None)
+            between = "" if missing(interval.low) else f" ({span(interval.low / lost, interval.high / lost, sign=True)})"
             line[name] = share((wide[name] - wide["none"]).mean() / lost) + between
         lines.append(line)
     return pd.DataFrame(lines)

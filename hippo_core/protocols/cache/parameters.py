@@ -11,7 +11,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.cache import defences
-from hippo_core.protocols.cache.names import LOTO, Bits, Format, Held, Kind, Parts, Task, Times
+from hippo_core.protocols.cache.names import LOTO, Bits, Format, HeldOut, Kind, Parts, Task, Times
 
 DRY = 4  # probes of a dry run
 Severity = Annotated[float, Field(ge=0, le=1)]
@@ -39,7 +39,7 @@ class CacheParameters(Parameters):
     repaired: list[int] | None = None
     repaired_parts: Parts = "KV"
     holdout: Kind | Literal[""] = ""
-    ood: Held | Literal[""] = ""
+    ood: HeldOut | Literal[""] = ""
     contraction: Annotated[float, Field(ge=0)] = 0.5
     identity: Annotated[float, Field(ge=0)] = 1.0
     steps: Positive = 200
@@ -56,21 +56,23 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     parameters = checked(experiment, values, where)
     if parameters.ood:
         kind = parameters.ood.removeprefix(LOTO)
-        told = {"kinds": [kind], "holdout": kind}
-        if wrong := [name for name, value in told.items() if name in values and values[name] not in (value, usual_of(name))]:
-            raise LabError(f"{where}: ood={parameters.ood} says {wrong[0]}={told[wrong[0]]}, got {values[wrong[0]]}; leave {wrong[0]} out")
-        parameters = parameters.model_copy(update=told)
+        implied = {"kinds": [kind], "holdout": kind}
+        if wrong := [name for name, value in implied.items() if name in values and values[name] not in (value, usual_of(name))]:
+            raise LabError(
+                f"{where}: ood={parameters.ood} says {wrong[0]}={implied[wrong[0]]}, got {values[wrong[0]]}; leave {wrong[0]} out"
+            )
+        parameters = parameters.model_copy(update=implied)
     for name in ("tasks", "kinds", "severities", "defences"):
         given = getattr(parameters, name)
         if len(set(given)) < len(given):
             raise LabError(f"{where}: {name} names one of {given} twice")
-    defences.found(parameters.defences)
+    defences.find_defences(parameters.defences)
     first, end = parameters.window
     if not 0 <= first < end:
         raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")
     if parameters.stored.startswith("int") and (codes := [name for name in parameters.defences if name.startswith("ecc")]):
-        said = f"{codes[0]} guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}"
-        raise LabError(f"{where}: {said}; leave {codes[0]} out")
+        message = f"{codes[0]} guards a cache of float32, float16 or bfloat16, got stored={parameters.stored}"
+        raise LabError(f"{where}: {message}; leave {codes[0]} out")
     if parameters.stored.startswith("int") and parameters.bits in ("exponent", "mantissa"):
         raise LabError(f"{where}: {parameters.stored} codes have no {parameters.bits}; use bits=all or bits=sign, or a float format")
     _check_shape(parameters, where)
@@ -78,7 +80,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
 
 
 def usual_of(name: str) -> Any:
-    """The value of a parameter that nobody tells."""
+    """The default of a parameter."""
     return CacheParameters.model_fields[name].get_default()
 
 
@@ -90,5 +92,5 @@ def _check_shape(parameters: Any, where: str) -> None:
     config = json.loads(path.read_text(encoding="utf-8"))
     layers, heads = config.get("num_hidden_layers"), config.get("num_key_value_heads") or config.get("num_attention_heads")
     for name, count in (("layers", layers), ("repaired", layers), ("heads", heads)):
-        if wrong := [one for one in getattr(parameters, name) or () if count and not 0 <= one < count]:
+        if wrong := [index for index in getattr(parameters, name) or () if count and not 0 <= index < count]:
             raise LabError(f"{where}: {name}: {parameters.model} has {count}, numbered from 0 to {count - 1}; got {wrong}")

@@ -74,11 +74,11 @@ def write(lm: LanguageModel, probed: Sequence[Probe]) -> list[Written]:
 
 def damaged(written: Sequence[Written], number: int, fault: Corruption, seed: int) -> list[Damage]:
     """The damage of each block of a probe. LabError where a window ends behind a cache, or another text is needed and there is none."""
-    at, found = written[number], []
+    at, damages = written[number], []
     for block, kv in enumerate(at.blocks):
         donor = donor_of(written, number, kv.shape[3]) if fault.kind == "contiguous_overwrite" else None
-        found.append(corrupt(kv, fault, seed, at.address(block), donor))
-    return found
+        damages.append(corrupt(kv, fault, seed, at.address(block), donor))
+    return damages
 
 
 def donor_of(written: Sequence[Written], number: int, tokens: int) -> KV:

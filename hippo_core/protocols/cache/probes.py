@@ -31,10 +31,10 @@ from hippo_core.training import language
 
 TASKS = ("text", "choice", "needle", "traces")
 CONTEXT, READ = 128, 32  # tokens of a text that are kept, and that read them
-PLACES = (0.1, 0.35, 0.65, 0.9)  # of a needle
+NEEDLE_DEPTHS = (0.1, 0.35, 0.65, 0.9)  # of a needle
 NEEDLE_CONTEXT = 160  # tokens of the lines around a needle, at most
 LABELS = 4
-HELD = 4  # of Wikipedia's training articles, the last, for validation
+VALIDATION_ARTICLES = 4  # of Wikipedia's training articles, the last, for validation
 
 
 def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split) -> list[Probe]:
@@ -45,15 +45,15 @@ def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split) -> lis
 def manual(split: Split) -> dict[str, list[str]]:
     """The manual's paragraphs of plain English, by topic: four tenths of the topics for training, one for validation, the rest
     for the test."""
-    plain, found = set(language.manual()), dict[str, list[str]]()
+    plain, by_topic = set(language.manual()), dict[str, list[str]]()
     for topic in sorted(topics):
         bucket = int(hashlib.sha256(topic.encode()).hexdigest(), 16) % 10
         paragraphs = [" ".join(text.splitlines()) for text in topics[topic].split("\n\n")]
         own = [text for text in dict.fromkeys(paragraphs) if text in plain]
         plain -= set(own)  # what topics share counts to the first of them, whatever its split
         if own and split == ("train" if bucket < 4 else "val" if bucket < 5 else "test"):
-            found[topic] = own
-    return found
+            by_topic[topic] = own
+    return by_topic
 
 
 def windows(lm: LanguageModel, split: Split, width: int) -> list[tuple[str, list[int]]]:
@@ -74,8 +74,8 @@ def texts(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 
 def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Windows of WikiText-2's articles; the test is of its validation file."""
-    found = language.wikipedia("valid" if split == "test" else "train")
-    own = found if split == "test" else found[-HELD:] if split == "val" else found[:-HELD]
+    loaded = language.wikipedia("valid" if split == "test" else "train")
+    own = loaded if split == "test" else loaded[-VALIDATION_ARTICLES:] if split == "val" else loaded[:-VALIDATION_ARTICLES]
     rows = [row for number, article in enumerate(own) for row in _cut(lm, f"article {number}", article, CONTEXT + READ)]
     return _continued("wikitext2", rows, n, f"cache/wikitext2/{seed}/{split}", split)
 
@@ -83,22 +83,22 @@ def articles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
 def _continued(task: str, rows: list[tuple[str, list[int]]], n: int, order: str, split: Split) -> list[Probe]:
     """How likely the rest of rows is behind their first CONTEXT tokens, of which the last is the first that reads."""
     Random(order).shuffle(rows)
-    found = []
+    made = []
     for number, (topic, row) in enumerate(rows[:n]):
         before, after = tuple(row[: CONTEXT - 1]), tuple(row[CONTEXT - 1 :])
-        found.append(Probe(f"{task}/{split}/{number}", topic, task, before[:1], (before[1:],), (after,), (1,)))
-    return found
+        made.append(Probe(f"{task}/{split}/{number}", topic, task, before[:1], (before[1:],), (after,), (1,)))
+    return made
 
 
 def reviews(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """SST-2 without examples; it has no sentences to train on. The last token of the prompt is the first that reads."""
-    found = []
+    made = []
     for number, (sentence, positive) in enumerate(language.reviews("calibration" if split == "val" else "test")[:n]):
         row = [opener(lm), *lm.encode(language.PROMPT.format(sentence=sentence))]
         reads = tuple((row[-1], *lm.encode(label)) for label in language.LABELS)
         name = f"sst2/{split}/{number}"
-        found.append(Probe(name, name, "sst2", tuple(row[:1]), (tuple(row[1:-1]),), reads, (1, 1), int(positive), chance=0.5))
-    return found
+        made.append(Probe(name, name, "sst2", tuple(row[:1]), (tuple(row[1:-1]),), reads, (1, 1), int(positive), chance=0.5))
+    return made
 
 
 def worlds(seed: int, split: Split, count: int) -> list[World]:
@@ -109,15 +109,15 @@ def worlds(seed: int, split: Split, count: int) -> list[World]:
 
 def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """One question a world, all facts in the context."""
-    found, drawn = [], worlds(seed, split, n)
+    made, drawn = [], worlds(seed, split, n)
     for number, world in enumerate(drawn):
         item = item_of(world, number)
         pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
         block = [token for line in pieces.blocks for token in line]
-        reads, gold = one_of_four(lm, item, world, drawn, pieces.tail)
+        reads, gold = multiple_choice(lm, item, world, drawn, pieces.tail)
         skips = (len(pieces.tail),) * LABELS
-        found.append(Probe(item.id, world.id, "choice", tuple(pieces.prefix), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
-    return found
+        made.append(Probe(item.id, world.id, "choice", tuple(pieces.prefix), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
+    return made
 
 
 def needles(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
@@ -131,36 +131,36 @@ def hidden(lm: LanguageModel, number: int, world: World, seed: int, split: Split
     fact, random = fact_of(world, item_of(world, number)), Random(f"cache/needle/{seed}/{number}")
     lines = [line for paragraphs in manual(split).values() for text in paragraphs for line in text.split(". ")]
     hay: list[str] = []
-    room = NEEDLE_CONTEXT - len(lm.encode(fact.text))
+    budget = NEEDLE_CONTEXT - len(lm.encode(fact.text))
     for line in random.sample(lines, len(lines)):
-        if (taken := len(lm.encode(f"{line}.\n"))) <= room:
-            hay, room = [*hay, f"{line}."], room - taken
-        if room < 16:
+        if (used := len(lm.encode(f"{line}.\n"))) <= budget:
+            hay, budget = [*hay, f"{line}."], budget - used
+        if budget < 16:
             break
-    place = round(PLACES[number % len(PLACES)] * len(hay))
-    return [*hay[:place], fact.text, *hay[place:]]
+    index = round(NEEDLE_DEPTHS[number % len(NEEDLE_DEPTHS)] * len(hay))
+    return [*hay[:index], fact.text, *hay[index:]]
 
 
 def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """As `needle`; the fact is begun again, and which of four answers goes on is compared."""
-    found, drawn = [], worlds(seed + 1, split, n)
+    made, drawn = [], worlds(seed + 1, split, n)
     for number, world in enumerate(drawn):
         item = item_of(world, number)
         begun = lm.encode("\n" + fact_of(world, item).text.partition(item.answers[0])[0].rstrip())
         block = lm.encode("\n".join(hidden(lm, number, world, seed, split)))
-        reads, gold = one_of_four(lm, item, world, drawn, begun, " ")
+        reads, gold = multiple_choice(lm, item, world, drawn, begun, " ")
         skips = (len(begun),) * LABELS
-        found.append(Probe(f"cloze/{item.id}", world.id, "cloze", (opener(lm),), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
-    return found
+        made.append(Probe(f"cloze/{item.id}", world.id, "cloze", (opener(lm),), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
+    return made
 
 
-def one_of_four(
+def multiple_choice(
     lm: LanguageModel, item: Item, world: World, drawn: Sequence[World], begun: Sequence[int], space: str = ""
 ) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Rows that go on with one of four answers in an order of the question's own, and the place of the right one. The wrong ones are those
+    """Rows that go on with one of four answers in an order of the question's own, and the index of the right one. The wrong ones are those
     of the world's other questions, then of others'."""
     random = Random(f"cache/choice/{item.id}")
-    near, others = [one.answers[0] for one in world.items], [one.answers[0] for other in drawn for one in other.items]
+    near, others = [asked.answers[0] for asked in world.items], [asked.answers[0] for other in drawn for asked in other.items]
     pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
     wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
     answers = random.sample([item.answers[0], *wrong], LABELS)
@@ -181,7 +181,7 @@ def in_words(lm: LanguageModel, item: Item, world: World, task: str, blocks: Seq
     """A question that is answered in words; its row is scored for the likelihood of the right answer, too."""
     pieces = [pieces_of(lm, lines, item.question, "short") for lines in blocks]
     tail, label = pieces[0].tail, lm.encode(item.answers[0])
-    rows = tuple(tuple(token for line in one.blocks for token in line) for one in pieces)
+    rows = tuple(tuple(token for line in prompt.blocks for token in line) for prompt in pieces)
     return Probe(item.id, world.id, task, tuple(prefix_of(lm, "short")), rows, ((*tail, *label),), (len(tail),), 0, item, world)
 
 

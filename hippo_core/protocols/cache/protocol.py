@@ -35,24 +35,24 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     A training knows nothing of probes and defences, so that all cells that measure share it.
     """
     if parameters.step == "train":
-        told = (*Parameters.model_fields, *OF_TRAINING)
-        own = {name: getattr(parameters, name) for name in told}
-        return _without_what_is_usual(experiment, CacheParameters(step="train", **own))
+        names = (*Parameters.model_fields, *OF_TRAINING)
+        own = {name: getattr(parameters, name) for name in names}
+        return _short_labelled(experiment, CacheParameters(step="train", **own))
     if parameters.step == "remove" or "learned" not in parameters.defences:
         usual = {name: usual_of(name) for name in OF_TRAINING if name != "stored"}
-        return _without_what_is_usual(experiment, parameters.model_copy(update=usual))
+        return _short_labelled(experiment, parameters.model_copy(update=usual))
     needs = {"repair": plan(experiment, parameters.model_copy(update={"step": "train", "record_dir": ""}))}
-    return _without_what_is_usual(experiment, parameters, needs)
+    return _short_labelled(experiment, parameters, needs)
 
 
-def _without_what_is_usual(experiment: Experiment, parameters: Any, needs: Mapping[str, CellPlan] | None = None) -> CellPlan:
+def _short_labelled(experiment: Experiment, parameters: Any, needs: Mapping[str, CellPlan] | None = None) -> CellPlan:
     """The plan, with a label that says only what is not as usual."""
     cell, usual = planned(experiment, parameters, needs), CacheParameters().values()
     own = {name: value for name, value in parameters.values().items() if value != usual[name] and name not in ("threads", "step")}
-    said = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
+    label_parts = [f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}" for name, value in own.items()]
     recalling = [TRACE_PROBES, *load_preset(RECALLING).modules] if "traces" in parameters.tasks else []
-    modules = dict.fromkeys([*cell.modules, *(one.module for one in defences.found(parameters.defences)), *recalling])
-    return replace(cell, label=" ".join(["cache", parameters.step, *said]), modules=tuple(modules))
+    modules = dict.fromkeys([*cell.modules, *(defence.module for defence in defences.find_defences(parameters.defences)), *recalling])
+    return replace(cell, label=" ".join(["cache", parameters.step, *label_parts]), modules=tuple(modules))
 
 
 class CacheCell(RunningCell):
@@ -99,14 +99,14 @@ def pictures(parameters: CacheParameters, record: Path, rows: "pd.DataFrame") ->
         "figC_logit_sensitivity": figures.sensitivity(stability),
         "figD_amplification_map": figures.amplification(stability),
     }
-    return {f"figures/{name}.png": drawing.png(one) for name, one in drawn.items()}
+    return {f"figures/{name}.png": drawing.png(plot) for name, plot in drawn.items()}
 
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: the curves, what each defence recovers, and what it costs."""
-    from hippo_core.protocols.cache.report import found
+    from hippo_core.protocols.cache.report import sections
 
-    return found(tables)
+    return sections(tables)
 
 
 CACHE = Experiment(
@@ -118,7 +118,7 @@ CACHE = Experiment(
     cell=CacheCell,
     checks=check,
     plans=plan,
-    always_said=("seed", "step"),
+    label_fields=("seed", "step"),
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
     sentence=sentence,
     figure=figure,

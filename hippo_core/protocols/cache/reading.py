@@ -27,10 +27,10 @@ def read(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Seque
     worst = math.log(lm.config.vocab_size)
     means: dict[tuple[int, int], float] = {}
     for (number, row), nats in zip(pairs, log_likelihood_behind(lm, before, starts, rows, BATCH), strict=True):
-        own = [worst if math.isnan(one) or math.isinf(one) else -one for one in nats[written[number].probe.skip[row] - 1 :]]
+        own = [worst if math.isnan(value) or math.isinf(value) else -value for value in nats[written[number].probe.skip[row] - 1 :]]
         means[number, row] = math.fsum(own) / len(own)
     answers = in_words(lm, written, repaired)
-    found = []
+    results = []
     for number, at in enumerate(written):
         probe = at.probe
         losses = [means[number, row] for row in range(len(probe.reads))]
@@ -41,8 +41,8 @@ def read(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Seque
             score = float(all(right < loss for row, loss in enumerate(losses) if row != probe.gold))
         else:
             score = math.exp(-right)
-        found.append({"loss": right, "score": score})
-    return found
+        results.append({"loss": right, "score": score})
+    return results
 
 
 def in_words(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Sequence[KV]]) -> dict[int, str]:

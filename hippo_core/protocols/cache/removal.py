@@ -37,21 +37,21 @@ SINKS = 4
 
 
 def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """A row a probe, a way and a severity; `removed` is the share of the cache's information that is gone."""
+    """A row a probe, a way of removal and a severity; `removed` is the share of the cache's information that is gone."""
     parameters, lm, rows = cell.parameters, cell.language_model, []
     for task in parameters.tasks:
         written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
-        for way in WAYS:
+        for removal in REMOVALS:
             for severity in (0.0, *parameters.severities):
-                if way in PRESSES:
-                    caches = [tuple(press(way, kv, severity) for kv in one.blocks) for one in written]
+                if removal in PRESSES:
+                    caches = [tuple(press(removal, kv, severity) for kv in cache.blocks) for cache in written]
                 else:
-                    fault = Corruption(way, severity)
-                    caches = [tuple(one.kv for one in damaged(written, at, fault, parameters.seed)) for at in range(len(written))]
-                for at, found in zip(written, read(lm, written, caches), strict=True):
+                    fault = Corruption(removal, severity)
+                    caches = [tuple(damage.kv for damage in damaged(written, at, fault, parameters.seed)) for at in range(len(written))]
+                for at, scores in zip(written, read(lm, written, caches), strict=True):
                     named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance, "task": task}
-                    rows.append({**named, "way": way, "severity": severity, "removed": removed(way, severity), **found})
-        say(f"{task}: {len(written)} probes by {len(WAYS)} ways")
+                    rows.append({**named, "way": removal, "severity": severity, "removed": removed(removal, severity), **scores})
+        say(f"{task}: {len(written)} probes by {len(REMOVALS)} ways")
     return pd.DataFrame(rows, columns=list(REMOVE.columns))
 
 
@@ -76,9 +76,9 @@ def _knorm(kv: KV, left: int) -> Tensor:
 PRESSES: dict[str, Callable[[KV, int], Tensor]] = {"streaming_llm": _streaming, "knorm": _knorm}
 
 
-def removed(way: str, severity: float) -> float:
+def removed(removal: str, severity: float) -> float:
     """The share of the information that a fault or a press of this severity takes, from 0 to 1."""
-    return WAYS[way](severity) if severity else 0.0
+    return REMOVALS[removal](severity) if severity else 0.0
 
 
 def entropy(p: float) -> float:
@@ -90,7 +90,7 @@ def _noise(severity: float) -> float:
     return 1 - min(WIDTH, 0.5 * log2(1 + (2.0 * severity) ** -2)) / WIDTH
 
 
-WAYS = {
+REMOVALS = {
     **dict.fromkeys(("dropout_zero", "contiguous_overwrite", "streaming_llm", "knorm"), lambda severity: severity),
     "quant_noise": lambda severity: 1 - log2(2 * quant_levels(severity) + 1) / WIDTH,
     "bitflip": lambda severity: entropy(flip_probability(severity)),

@@ -4,7 +4,7 @@
          + identity * |repaired - clean|^2 / |clean|^2            where nothing was damaged; the divisor is then LEAST
          + contraction * mean over layers of max(0, rho - .75)^2, rho = |repaired - clean| / |damaged - clean|
 
-The first steps only mend: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the
+First steps only restore: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the
 undamaged cache at every layer. Text, questions and worlds are of the training split; what is examined is of the validation split.
 """
 
@@ -66,12 +66,12 @@ class RepairTrainee:
     def __init__(self, recipe: RepairRecipe, lm: LanguageModel) -> None:
         self.recipe, self.lm = recipe, lm
         lm.model.requires_grad_(False)
-        self.written = [one for task in TASKS for one in write(lm, probes(lm, task, recipe.probes, recipe.seed, "train"))]
-        self.kept = [one for task in TASKS for one in write(lm, probes(lm, task, EXAMINED, recipe.seed, "val"))]
-        caches = [kv for one in self.written for kv in one.blocks]
+        self.written = [cache for task in TASKS for cache in write(lm, probes(lm, task, recipe.probes, recipe.seed, "train"))]
+        self.kept = [cache for task in TASKS for cache in write(lm, probes(lm, task, EXAMINED, recipe.seed, "val"))]
+        caches = [kv for cache in self.written for kv in cache.blocks]
         self.repair = Repair(recipe.settings, CleanStatistics.of(caches), recipe.seed)
         self.repair.start_from(caches)
-        self.met: list[dict[str, Any]] = []  # a row a step that this process learnt from
+        self.history: list[dict[str, Any]] = []  # a row a step that this process learnt from
         self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(self.repair.parameters(), lr=recipe.rate, weight_decay=0.0)]
 
     def weights(self) -> dict[str, Tensor]:
@@ -81,7 +81,7 @@ class RepairTrainee:
         recipe, random = self.recipe, Random(f"repair/{self.recipe.seed}/{step}")
         set_rates(self.optimizers, (recipe.rate,), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
         task = random.choice(TASKS)
-        own = [number for number, one in enumerate(self.written) if one.probe.task == task]
+        own = [number for number, cache in enumerate(self.written) if cache.probe.task == task]
         drawn = random.sample(own, min(recipe.batch, len(own)))
         fault = None
         if random.random() >= recipe.clean:
@@ -95,38 +95,38 @@ class RepairTrainee:
         self.optimizers[0].step()
         self.repair.zero_grad(set_to_none=True)
         empty = dict.fromkeys(("distance", "identity", "contraction", "rho"), math.nan)
-        told = {"kind": fault.kind if fault else "clean", "severity": fault.severity if fault else 0.0}
-        self.met.append({"number": step + 1, **empty, **told, **{name: value for name, value in numbers.items() if name != "bare"}})
+        labels = {"kind": fault.kind if fault else "clean", "severity": fault.severity if fault else 0.0}
+        self.history.append({"number": step + 1, **empty, **labels, **{name: value for name, value in numbers.items() if name != "bare"}})
         return numbers
 
     def examine(self) -> Log:
         """What `by_kind` comes to: undamaged, and the means over all kinds of damage, not repaired and repaired."""
-        found, kinds = self.by_kind(), self.recipe.kinds
-        damaged, repaired = (fmean(found[f"{kind}{end}"] for kind in kinds) for end in (" bare", ""))
-        return {"clean": found["clean"], "damaged": damaged, "repaired": repaired}
+        distances, kinds = self.by_kind(), self.recipe.kinds
+        damaged, repaired = (fmean(distances[f"{kind}{end}"] for kind in kinds) for end in (" bare", ""))
+        return {"clean": distances["clean"], "damaged": damaged, "repaired": repaired}
 
     @torch.no_grad()
     def by_kind(self) -> Log:
         """On validation probes, of each kind at severity .5 the distance from the clean model's words, repaired and not; and undamaged."""
         numbers = list(range(len(self.kept)))
-        found = {"clean": self._loss(self.kept, numbers, None, 0)[1]["distance"]}
+        distances = {"clean": self._loss(self.kept, numbers, None, 0)[1]["distance"]}
         for kind in self.recipe.kinds:
-            told = self._loss(self.kept, numbers, Corruption(kind, 0.5, stored=self.recipe.stored), 0)[1]
-            found |= {kind: told["distance"], f"{kind} bare": told["bare"]}
-        return found
+            measured = self._loss(self.kept, numbers, Corruption(kind, 0.5, stored=self.recipe.stored), 0)[1]
+            distances |= {kind: measured["distance"], f"{kind} bare": measured["bare"]}
+        return distances
 
     def _loss(
         self, written: Sequence[Written], drawn: Sequence[int], fault: Corruption | None, seed: int, mends: bool = False
     ) -> tuple[Tensor, Log]:
         """The loss of a batch, and numbers for the log. `mends`: of keys and values alone."""
         rows = [written[number] for number in drawn]
-        clean = [one.blocks[0] for one in rows]
+        clean = [cache.blocks[0] for cache in rows]
         broken = [damaged(written, number, fault, seed)[0].kv for number in drawn] if fault else clean
         repaired = [self.repair(kv) for kv in broken]
-        away = torch.stack([_norm(one - kv) for one, kv in zip(repaired, clean, strict=True)])  # [B, L]
-        whole = torch.stack([_norm(kv) for kv in clean])
+        away = torch.stack([_norm(cache - kv) for cache, kv in zip(repaired, clean, strict=True)])  # [B, L]
+        lengths = torch.stack([_norm(kv) for kv in clean])
         was = torch.stack([_norm(bad.nan_to_num().clamp(-HUGE, HUGE) - kv) for bad, kv in zip(broken, clean, strict=True)])
-        identity = (away / whole).pow(2).mean()
+        identity = (away / lengths).pow(2).mean()
         rho = (away / was.clamp(min=1e-6))[was > 1e-6] if fault else away.flatten()[:0]
         numbers = {"identity": float(identity.detach())} if fault is None else {"rho": float(rho.detach().median())}
         if mends:
@@ -150,27 +150,27 @@ def _norm(kv: KV) -> Tensor:
 
 def _distance(wanted: Sequence[Tensor], got: Sequence[Tensor]) -> Tensor:
     """KL(wanted || got) in nats a position; what is not a number counts as even odds."""
-    parts = [kl_div(two.nan_to_num(0.0).log_softmax(-1), one.log_softmax(-1), log_target=True, reduction="none").sum(-1)
-             for one, two in zip(wanted, got, strict=True)]  # fmt: skip
+    parts = [kl_div(b.nan_to_num(0.0).log_softmax(-1), a.log_softmax(-1), log_target=True, reduction="none").sum(-1)
+             for a, b in zip(wanted, got, strict=True)]  # fmt: skip
     return torch.cat(parts).clamp(max=20).mean()
 
 
 def logits(lm: LanguageModel, rows: Sequence[Written], caches: Sequence[KV]) -> list[Tensor]:
     """What the model says at each position that is scored, behind each cache: [R, V] each. Gradients flow through the caches."""
-    reads = [one.probe.reads[one.probe.gold] for one in rows]
+    reads = [row.probe.reads[row.probe.gold] for row in rows]
     width, longest = max(map(len, reads)), max(kv.shape[3] for kv in caches)
     begin = rows[0].prefix.shape[3]
     cache = DynamicCache()
-    held = torch.stack([pad(kv, (0, 0, longest - kv.shape[3], 0)) for kv in caches])  # [B, L, 2, H, T, D]
-    for layer in range(held.shape[1]):
+    padded = torch.stack([pad(kv, (0, 0, longest - kv.shape[3], 0)) for kv in caches])  # [B, L, 2, H, T, D]
+    for layer in range(padded.shape[1]):
         before = rows[0].prefix[layer].expand(len(rows), -1, -1, -1, -1)
-        keys, values = torch.cat([before, held[:, layer]], 3).unbind(1)
+        keys, values = torch.cat([before, padded[:, layer]], 3).unbind(1)
         cache.update(keys, values, layer)
     ids = torch.tensor([[*read, *[0] * (width - len(read))] for read in reads], device=lm.device)
     mask = torch.ones(len(rows), begin + longest + width, dtype=torch.long, device=lm.device)
     for number, kv in enumerate(caches):
         mask[number, begin : begin + longest - kv.shape[3]] = 0
-    positions = torch.tensor([[one.probe.start + place for place in range(width)] for one in rows], device=lm.device)
+    positions = torch.tensor([[row.probe.start + offset for offset in range(width)] for row in rows], device=lm.device)
     out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True).logits.float()
-    skips = [one.probe.skip[one.probe.gold] for one in rows]
+    skips = [row.probe.skip[row.probe.gold] for row in rows]
     return [out[number, skip - 1 : len(read) - 1] for number, (skip, read) in enumerate(zip(skips, reads, strict=True))]

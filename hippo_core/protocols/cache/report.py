@@ -15,21 +15,21 @@ from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
 
-TOLD = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "rank", "holdout", "contraction")
+PARAMETERS = ("model", "times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "rank", "holdout", "contraction")
 
 
 def in_words(model: str, tasks: Mapping[str, Any]) -> str:
     """How much the damage takes, and which defence brings most of it back."""
     means = kept_of_damaged(pd.DataFrame(tasks["score_vs_severity"])).mean(axis=1)
     repairs = {str(name): mean for name, mean in means.items() if name != "none" and not is_bound(str(name))}
-    said = f"With damaged caches, over all faults, {model} keeps {means['none']:.0%} of its score above chance with no defence"
+    text = f"With damaged caches, over all faults, {model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:
         best = max(repairs, key=lambda name: repairs[name])
-        said += f", {repairs[best]:.0%} with the best defence that is told nothing ({best})"
+        text += f", {repairs[best]:.0%} with the best defence that is told nothing ({best})"
     if "recompute" in means:
-        said += f", {means['recompute']:.0%} when the text is run again"
-    out = [task for task, found in tasks["admitted"].items() if not found["admitted"]]
-    return said + (f". Not admitted, for it cannot show damage: {', '.join(out)}." if out else ".")
+        text += f", {means['recompute']:.0%} when the text is run again"
+    out = [task for task, entry in tasks["admitted"].items() if not entry["admitted"]]
+    return text + (f". Not admitted, for it cannot show damage: {', '.join(out)}." if out else ".")
 
 
 def training_in_words(training: Mapping[str, Any]) -> str:
@@ -45,22 +45,22 @@ def training_in_words(training: Mapping[str, Any]) -> str:
     )
 
 
-def found(tables: Sequence[TableRows]) -> list[Section]:
+def sections(tables: Sequence[TableRows]) -> list[Section]:
     """Three sections a table; the cells of a table are pooled where they differ in the seed or the kinds of fault alone."""
-    sections = []
+    parts = []
     for table in tables:
-        for name, rows in _alike(table.rows) if table.step == "measure" else ():
-            sections += [_curves(name, rows), _recovered(name, rows), _costs(name, rows)]
+        for name, rows in _by_setting(table.rows) if table.step == "measure" else ():
+            parts += [_curves(name, rows), _recovered(name, rows), _costs(name, rows)]
         if table.step == "remove":
-            sections.append(_removal(table.rows))
-    return sections
+            parts.append(_removal(table.rows))
+    return parts
 
 
-def _alike(rows: Frame) -> list[tuple[str, Frame]]:
-    """The rows by what their cells were told, but for the seed and the kinds: clean rows once a seed, probes named by their seed."""
+def _by_setting(rows: Frame) -> list[tuple[str, Frame]]:
+    """The rows by the settings of their cells, but for the seed and the kinds: clean rows once a seed, probes named by their seed."""
     seed = rows["seed"].astype(str) if "seed" in rows else ""
     rows = rows.assign(probe=rows["probe"] + "@" + seed)
-    differing = [name for name in TOLD if name in rows and rows[name].astype(str).nunique() > 1]
+    differing = [name for name in PARAMETERS if name in rows and rows[name].astype(str).nunique() > 1]
     groups = rows.groupby([rows[name].astype(str) for name in differing], sort=False) if differing else [((), rows)]
     return [(", ".join(name), own.drop_duplicates(["probe", "task", "kind", "severity", "defence"])) for name, own in groups]
 
@@ -74,10 +74,10 @@ def _curves(name: str, rows: Frame) -> Section:
     wide = kept_of_damaged(curves)
     wide = wide.assign(mean=wide.mean(axis=1)).sort_values("mean", ascending=False)
     shown = wide.map(share).rename_axis(columns=None).reset_index()
-    told = ", ".join(sorted(name for name in members(tabled.DEFENCES) if is_bound(name) and name != "recompute"))
+    bounds = ", ".join(sorted(name for name in members(tabled.DEFENCES) if is_bound(name) and name != "recompute"))
     sentence = (
         "What is left of the clean model's score above chance, the mean over damaged caches (1: all, 0: a guess), over the tasks. "
-        f"Told where the damage is: {told}. Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
+        f"Told where the damage is: {bounds}. Best heuristic that is told nothing: {best_heuristic(auc(curves)) or NONE}."
     )
     return Section(_titled("Robustness", name), sentence, drawing.png(cache.robustness(curves)), shown)
 
@@ -96,7 +96,7 @@ def _recovered(name: str, rows: Frame) -> Section:
         }
         for line in lines[lines["severity"] == lines["severity"].max()].to_dict("records")
     ]
-    fit = [task for task, found in tabled.admitted(rows).items() if found["admitted"]]
+    fit = [task for task, entry in tabled.admitted(rows).items() if entry["admitted"]]
     sentence = (
         f"At severity {lines['severity'].max():g}: (corrupt - repaired) / (corrupt - clean) on the same probes and the same damage; 1 is "
         f"all of it, below 0 a defence harms. Of text in nats a token, of the others in answers right. "
@@ -107,13 +107,13 @@ def _recovered(name: str, rows: Frame) -> Section:
 
 def _costs(name: str, rows: Frame) -> Section:
     costs, lost = tabled.overhead(rows), tabled.regression(rows)
-    noticed = rows[rows["kind"] != CLEAN].groupby("defence")[["detected", "false_alarms"]].mean()
+    detections = rows[rows["kind"] != CLEAN].groupby("defence")[["detected", "false_alarms"]].mean()
     shown = [
         {
             "defence": defence,
             **{f"{task}, nats added": round(own[defence]["loss"], 4) for task, own in lost.items() if defence in own},
-            "detected": share(noticed["detected"].get(defence)),
-            "false alarms": share(noticed["false_alarms"].get(defence)),
+            "detected": share(detections["detected"].get(defence)),
+            "false alarms": share(detections["false_alarms"].get(defence)),
             **{f"{task}, score lost": round(own[defence]["score"], 4) for task, own in lost.items() if defence in own and task != "text"},
             "ms a cache": round(cost["repair_ms"], 2),
             "bytes kept": round(cost["kept_bytes"]),

@@ -30,19 +30,19 @@ from hippo_core.protocols.cache.stability import stability
 from hippo_core.protocols.cache.table import COLUMNS, STABILITY, TRAIN, task_metrics
 from hippo_core.training.train import train
 
-WORKSHOP = "data/training/cache"
+CHECKPOINTS = "data/training/cache"
 DRY_STEPS = 4
 CLEAN = 24  # validation contexts that say what clean text is like
 
 
 def rows(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
-    """The rows of a cell's step: what its training met, what was measured, or what the loss of bits costs."""
+    """The rows of a cell's step: its training steps, what was measured, or what the loss of bits costs."""
     return {"train": train_repair, "measure": measure, "remove": remove}[cell.parameters.step](cell, say)
 
 
 def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """A row a step of the training of a repair, which lies in the record when it is done; one that was killed goes on from its checkpoint.
-    `cell.examined` and `cell.numbers`: what the last look at validation probes found, and how many numbers were trained."""
+    `cell.examined` and `cell.numbers`: the last evaluation on validation probes, and how many numbers were trained."""
     parameters, lm = cell.parameters, cell.language_model
     layers = None if parameters.repaired is None else tuple(parameters.repaired)
     settings = RepairSettings(rank=parameters.rank, parts=parameters.repaired_parts, layers=layers)
@@ -50,21 +50,21 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
     kinds = tuple(kind for kind in KINDS if kind not in (parameters.holdout, *UNSEEN))
     recipe = RepairRecipe(settings=settings, kinds=kinds, steps=steps, **own)
-    told = recipe.model_dump(mode="json")
-    workshop = home() / WORKSHOP / checksums.digest([told, checksums.weights(parameters.model), str(cell.record)])[:24]
+    settings_used = recipe.model_dump(mode="json")
+    folder = home() / CHECKPOINTS / checksums.digest([settings_used, checksums.weights(parameters.model), str(cell.record)])[:24]
     trainee = RepairTrainee(recipe, lm)
-    train(trainee, workshop, say, every=max(1, steps // 2))
+    train(trainee, folder, say, every=max(1, steps // 2))
     cell.examined, cell.numbers = trainee.by_kind(), trainee.repair.number
-    save_repair(trainee.repair, cell.record, {"recipe": told, "model": parameters.model})
-    remove_made(workshop)
-    return pd.DataFrame(trainee.met, columns=list(TRAIN.columns))
+    save_repair(trainee.repair, cell.record, {"recipe": settings_used, "model": parameters.model})
+    remove_made(folder)
+    return pd.DataFrame(trainee.history, columns=list(TRAIN.columns))
 
 
 def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """A row for every probe, fault and defence; what they come to lies beside them as `task_metrics.json`. LabError for a layer, head or
     window that a cache does not have."""
     parameters, lm = cell.parameters, cell.language_model
-    found: list[dict[str, Any]] = []
+    measured: list[dict[str, Any]] = []
     priors, watch = Priors(lm, parameters.seed), Detections()
     for number, task in enumerate(parameters.tasks):
         written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
@@ -74,8 +74,8 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
         if not number:
             write_json(cell.record / STABILITY, stability(lm, written, defences, parameters.seed))
         say(f"{task}: {len(written)} probes, {len(own)} rows in {time.perf_counter() - begin:.0f} s")
-        found += own
-    table = pd.DataFrame(found, columns=list(COLUMNS))
+        measured += own
+    table = pd.DataFrame(measured, columns=list(COLUMNS))
     write_json(cell.record / "detection_metrics.json", watch.plain())
     write_json(cell.record / "task_metrics.json", task_metrics(table))
     return table
@@ -86,12 +86,12 @@ def build_defences(
 ) -> tuple[dict[str, Defence], dict[str, float]]:
     """The defences of a task, each of which has seen the caches when they were written, and the bytes a cache that each keeps."""
     known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
-    caches = [kv for one in known for kv in one.blocks]
+    caches = [kv for cache in known for kv in cache.blocks]
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
     setting = DefenceContext(lm, CleanStatistics.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
     defences = {name: load_defence(name, setting) for name in dict.fromkeys(["none", *parameters.defences])}
     blocks = [(kv, at.address(block), at.probe.blocks[block]) for at in written for block, kv in enumerate(at.blocks)]
-    kept_bytes = {name: sum(defence.write(*one) for one in blocks) / len(written) for name, defence in defences.items()}
+    kept_bytes = {name: sum(defence.write(*block) for block in blocks) / len(written) for name, defence in defences.items()}
     return defences, kept_bytes
 
 
@@ -104,29 +104,29 @@ def of_task(
     kept_bytes: Mapping[str, float],
     watch: Detections | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a task: the clean cache under every defence, then each fault at each severity. The same caches are read once, whoever
-    brought them; a defence that reads no damage is run once."""
-    said: dict[bytes, list[dict[str, float]]] = {}
-    alike: dict[str, tuple[list[tuple[KV, ...]], float]] = {}
-    for kind, one in [("clean", Corruption("gaussian", 0.0)), *faults(parameters)]:
-        damages = [damaged(written, number, one, parameters.seed) for number in range(len(written))]
+    """The rows of a task: the clean cache under every defence, then each fault at each severity. The same caches are read once, whichever
+    defence made them; a defence that reads no damage is run once."""
+    scores: dict[bytes, list[dict[str, float]]] = {}
+    repaired_once: dict[str, tuple[list[tuple[KV, ...]], float]] = {}
+    for kind, fault in [("clean", Corruption("gaussian", 0.0)), *faults(parameters)]:
+        damages = [damaged(written, number, fault, parameters.seed) for number in range(len(written))]
         hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
-        given = [[_given(at, block, damage, one) for block, damage in enumerate(of)] for at, of in zip(written, damages, strict=True)]
+        given = [[_given(at, block, damage, fault) for block, damage in enumerate(of)] for at, of in zip(written, damages, strict=True)]
         for name, defence in defences.items():
-            repaired, ms = alike.get(name) or _repaired(defence, given)
+            repaired, ms = repaired_once.get(name) or _repaired(defence, given)
             if not defence.reads:
-                alike[name] = repaired, ms
+                repaired_once[name] = repaired, ms
             caches = contents(repaired)
-            if caches not in said:
-                said[caches] = read(lm, written, repaired)
-            noticed = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
-            told = {"task": task, "kind": kind if one.severity else "clean", "severity": one.severity, "defence": name}
+            if caches not in scores:
+                scores[caches] = read(lm, written, repaired)
+            detections = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
+            labels = {"task": task, "kind": kind if fault.severity else "clean", "severity": fault.severity, "defence": name}
             if watch and defence.reads and not defence.uses_oracle_mask and name != "none":
                 pairs = zip(chain(*given), chain(*repaired), strict=True)
-                watch.see(told, list(chain(*damages)), [defence.suspicion(own, kv) for own, kv in pairs])
-            for at, of, share, seen in zip(written, said[caches], hit, noticed, strict=True):
+                watch.see(labels, list(chain(*damages)), [defence.suspicion(own, kv) for own, kv in pairs])
+            for at, of, share, seen in zip(written, scores[caches], hit, detections, strict=True):
                 named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
-                yield {**named, **told, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
+                yield {**named, **labels, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
 
 
 def _repaired(defence: Defence, given: Sequence[Sequence[DefenceInput]]) -> tuple[list[tuple[KV, ...]], float]:
@@ -138,13 +138,13 @@ def _repaired(defence: Defence, given: Sequence[Sequence[DefenceInput]]) -> tupl
 
 def contents(caches: Sequence[Sequence[KV]]) -> bytes:
     """A checksum of caches: the same for the same numbers in the same shapes."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for kv in chain(*caches):
-        found.update(repr(tuple(kv.shape)).encode())
-        found.update(kv.cpu().contiguous().view(torch.uint8).numpy().data)
-    return found.digest()
+        checksum.update(repr(tuple(kv.shape)).encode())
+        checksum.update(kv.cpu().contiguous().view(torch.uint8).numpy().data)
+    return checksum.digest()
 
 
-def _given(at: Written, block: int, damage: Damage, one: Corruption) -> DefenceInput:
-    flipped = flip_probability(one.severity) if one.kind == "bitflip" else 0.0
+def _given(at: Written, block: int, damage: Damage, fault: Corruption) -> DefenceInput:
+    flipped = flip_probability(fault.severity) if fault.kind == "bitflip" else 0.0
     return DefenceInput(damage.kv, at.address(block), damage.mask, at.prefix, at.probe.blocks[block], flipped)

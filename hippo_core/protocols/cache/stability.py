@@ -28,18 +28,18 @@ MAPPED = 192  # heads times caches at most of a map: 8 caches of 24 heads, 2 of 
 
 @torch.inference_mode()
 def stability(lm: LanguageModel, written: Sequence[Written], defences: Mapping[str, Defence], seed: int) -> dict[str, Any]:
-    """Drift along SIZES for each defence that is told nothing, and the map of layers and heads without one and with each."""
+    """Drift along SIZES for each defence that does not read the mask, and the map of layers and heads without one and with each."""
     rows = list(written[:CACHES])
-    clean = [one.blocks[0] for one in rows]
-    said = logits(lm, rows, clean)
+    clean = [row.blocks[0] for row in rows]
+    clean_logits = logits(lm, rows, clean)
     free = {name: defence for name, defence in defences.items() if not defence.uses_oracle_mask and name != "recompute"}
     own = {name: logits(lm, rows, _repaired(defence, rows, clean)) for name, defence in free.items()}
     lines = []
     for size in SIZES:
-        moved = [perturbed(kv, size, seed, one.address(0)) for kv, one in zip(clean, rows, strict=True)]
+        moved = [perturbed(kv, size, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
         for name, defence in free.items():
             now = logits(lm, rows, _repaired(defence, rows, moved))
-            lines.append({"delta": size, "defence": name, "drift": drift(said, now), "drift_from_own_clean": drift(own[name], now)})
+            lines.append({"delta": size, "defence": name, "drift": drift(clean_logits, now), "drift_from_own_clean": drift(own[name], now)})
     shown = [name for name in ("none", "learned", "wiener", "episodic") if name in free]
     few = max(1, min(len(rows), MAPPED // (clean[0].shape[0] * clean[0].shape[2])))
     maps = {name: amplification(lm, rows[:few], clean[:few], free[name], own[name][:few], seed) for name in shown}
@@ -59,30 +59,30 @@ def amplification(
 ) -> list[list[float | None]]:
     """Drift for each unit of perturbation where only one head moves: [L][H]."""
     layers, _, heads, _, _ = clean[0].shape
-    found, whole = [], [perturbed(kv, MAPPED_SIZE, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
+    drifts, perturbed_caches = [], [perturbed(kv, MAPPED_SIZE, seed, row.address(0)) for kv, row in zip(clean, rows, strict=True)]
     for layer in range(layers):
         line: list[float | None] = []
         for head in range(heads):
             moved = [kv.clone() for kv in clean]
             units = 0.0
-            for one, kv, there in zip(moved, clean, whole, strict=True):
-                one[layer, :, head] = there[layer, :, head]
-                units += float((one - kv).norm()) / len(clean)
+            for shifted, kv, there in zip(moved, clean, perturbed_caches, strict=True):
+                shifted[layer, :, head] = there[layer, :, head]
+                units += float((shifted - kv).norm()) / len(clean)
             moves = drift(own, logits(lm, rows, _repaired(defence, rows, moved)))
             line.append(None if moves is None else moves / units)
-        found.append(line)
-    return found
+        drifts.append(line)
+    return drifts
 
 
 def drift(before: Sequence[Tensor], after: Sequence[Tensor]) -> float | None:
     """The mean distance of logits [R, V] over all positions; None where one is not a number, as behind what a code "mended" to infinity."""
-    found = float(torch.cat([(two - one).norm(dim=-1) for one, two in zip(before, after, strict=True)]).mean())
-    return found if math.isfinite(found) else None
+    distance = float(torch.cat([(b - a).norm(dim=-1) for a, b in zip(before, after, strict=True)]).mean())
+    return distance if math.isfinite(distance) else None
 
 
 def _repaired(defence: Defence, rows: Sequence[Written], caches: Sequence[KV]) -> list[KV]:
     nowhere = torch.zeros(*caches[0].shape[:3], 1, 1, dtype=torch.bool)
     return [
-        defence.repair(DefenceInput(kv, one.address(0), nowhere.expand(*kv.shape[:4], 1), one.prefix, one.probe.blocks[0]))
-        for kv, one in zip(caches, rows, strict=True)
+        defence.repair(DefenceInput(kv, row.address(0), nowhere.expand(*kv.shape[:4], 1), row.prefix, row.probe.blocks[0]))
+        for kv, row in zip(caches, rows, strict=True)
     ]

@@ -21,7 +21,7 @@ LEAST_ABOVE_CHANCE, LEAST_LOST = 0.3, 0.1  # of a probe that is admitted: its cl
 
 
 def is_bound(defence: str) -> bool:
-    """Whether a defence is told where the damage is, or runs the text again, so that it bounds what the others can do."""
+    """Whether a defence reads where the damage is, or runs the text again, so that it bounds what the others can do."""
     own = members(DEFENCES).get(defence)
     return defence == "recompute" or bool(own and own.constants.get("uses_oracle_mask"))
 
@@ -30,15 +30,15 @@ def admitted(rows: Frame) -> dict[str, dict[str, Any]]:
     """Of each task whether it can show anything: its clean score lies far above chance, and faults hurt it. The score of text is a
     probability of tokens, whose chance is next to nothing: it need only be hurt."""
     plain = rows[rows["defence"] == "none"]
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for task, own in plain.groupby("task", sort=False):
         clean = own[own["kind"] == CLEAN]
         measure, sign = measure_of(str(task))
         lost = sign * (clean[measure].mean() - own[own["kind"] != CLEAN].groupby(["kind", "severity"])[measure].mean())
         above, most = float(clean["score"].mean() - clean["chance"].mean()), float(lost.max()) if len(lost) else 0.0
         fit = most >= LEAST_LOST and (measure == "loss" or above >= LEAST_ABOVE_CHANCE)
-        found[str(task)] = {"clean": float(clean[measure].mean()), "above_chance": above, "most_lost": most, "admitted": bool(fit)}
-    return found
+        result[str(task)] = {"clean": float(clean[measure].mean()), "above_chance": above, "most_lost": most, "admitted": bool(fit)}
+    return result
 
 
 def measure_of(task: str) -> tuple[str, int]:
@@ -57,8 +57,8 @@ def recovered(rows: Frame) -> Frame:
         clean = rows[(rows["task"] == task) & (rows["kind"] == CLEAN) & (rows["defence"] == "none")].set_index("probe")
         corrupt = own[own["defence"] == "none"].set_index("probe")
         for defence, repaired in own[own["defence"] != "none"].groupby("defence", sort=False):
-            told = {"task": task, "kind": kind, "severity": severity, "defence": defence}
-            lines.append(told | _ratio(clean[name], corrupt[name], repaired.set_index("probe")[name], clean["cluster"]))
+            labels = {"task": task, "kind": kind, "severity": severity, "defence": defence}
+            lines.append(labels | _ratio(clean[name], corrupt[name], repaired.set_index("probe")[name], clean["cluster"]))
     return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "recovered", "low", "high", "lost", "n", "clusters"])
 
 
@@ -68,11 +68,11 @@ def _ratio(clean: Any, corrupt: Any, repaired: Any, clusters: Any) -> dict[str, 
     gained, lost = (corrupt - repaired).reindex(clean.index), (corrupt - clean).reindex(clean.index)
     if abs(lost.mean()) < NOTHING:
         return {"recovered": math.nan, "low": math.nan, "high": math.nan, "lost": 0.0, "n": len(lost), "clusters": clusters.nunique()}
-    found = ratio_interval(gained, lost, clusters)
-    varies = found.high - found.low > 1e-9  # where all of each probe's damage is gone, or none, there is nothing to estimate from
-    low, high = (found.low, found.high) if varies else (math.nan, math.nan)
-    counts = {"lost": abs(float(lost.mean())), "n": found.n, "clusters": found.n_worlds}
-    return {"recovered": found.mean, "low": low, "high": high, **counts}
+    ratio = ratio_interval(gained, lost, clusters)
+    varies = ratio.high - ratio.low > 1e-9  # where all of each probe's damage is gone, or none, there is nothing to estimate from
+    low, high = (ratio.low, ratio.high) if varies else (math.nan, math.nan)
+    counts = {"lost": abs(float(lost.mean())), "n": ratio.n, "clusters": ratio.n_worlds}
+    return {"recovered": ratio.mean, "low": low, "high": high, **counts}
 
 
 def kept(rows: Frame) -> Frame:
@@ -84,8 +84,8 @@ def kept(rows: Frame) -> Frame:
         clean = own[(own["kind"] == CLEAN) & (own["defence"] == "none")]
         above = clean["score"].mean() - clean["chance"].mean()
         for (defence, kind), mine in own[own["kind"] != CLEAN].groupby(["defence", "kind"], sort=False):
-            whole = own[(own["kind"] == CLEAN) & (own["defence"] == defence)].assign(kind=kind)
-            for severity, level in pd.concat([whole, mine]).groupby("severity"):
+            undamaged = own[(own["kind"] == CLEAN) & (own["defence"] == defence)].assign(kind=kind)
+            for severity, level in pd.concat([undamaged, mine]).groupby("severity"):
                 value = (level["score"].mean() - level["chance"].mean()) / above if above else math.nan
                 lines.append({"task": task, "kind": kind, "severity": severity, "defence": defence, "kept": value})
     return pd.DataFrame(lines, columns=["task", "kind", "severity", "defence", "kept"])
@@ -120,13 +120,13 @@ def auc(curves: Frame) -> Frame:
 
 def regression(rows: Frame) -> dict[str, dict[str, Any]]:
     """What a defence costs where nothing is damaged: by task and defence the loss it adds, in nats a token, and the score it loses."""
-    found: dict[str, dict[str, Any]] = {}
+    costs: dict[str, dict[str, Any]] = {}
     for task, own in rows[rows["kind"] == CLEAN].groupby("task", sort=False):
         bare = own[own["defence"] == "none"]
         for name, mine in own.groupby("defence", sort=False):
             added, lost = mine["loss"].mean() - bare["loss"].mean(), bare["score"].mean() - mine["score"].mean()
-            found.setdefault(str(task), {})[str(name)] = {"loss": float(added), "score": float(lost)}
-    return found
+            costs.setdefault(str(task), {})[str(name)] = {"loss": float(added), "score": float(lost)}
+    return costs
 
 
 def overhead(rows: Frame) -> dict[str, dict[str, float]]:
@@ -135,7 +135,7 @@ def overhead(rows: Frame) -> dict[str, dict[str, float]]:
 
 
 def best_heuristic(areas: Frame) -> str:
-    """The training-free defence, told nothing and keeping nothing, with the largest mean area; empty where there is none."""
+    """The training-free defence, without the mask and without memory, with the largest mean area; empty where there is none."""
     heuristics = areas[areas["defence"].isin(("smoothing", "clipping", "detect_clear", "rms_outlier", "median"))]
     return "" if heuristics.empty else str(heuristics.groupby("defence")["auc"].mean().idxmax())
 
@@ -195,7 +195,7 @@ REMOVE = Table(
 
 
 def trained(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
-    """What the training of a repair came to: the last look at validation probes, and the mean distance over its steps."""
+    """What the training of a repair came to: the last evaluation on validation probes, and the mean distance over its steps."""
     return {
         "metrics": {"distance": mean_by_cluster(rows, "distance", "kind")},
         "training": {"examined": cell.examined, "numbers": cell.numbers, "steps": len(rows)},

@@ -19,11 +19,11 @@ def traces(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
     """Questions of worlds that the episodic memory was taught, with the traces that it recalls, each a block of its own."""
     preset = load_preset(RECALLING, {"k": RECALLED, "encoder": "own"})
     method: Any = preset.method(lm, preset.settings)
-    found: list[Probe] = []
+    made: list[Probe] = []
     with TemporaryDirectory(prefix="hippo-cache-") as folder, TraceStore.create(folder, "probes", method.identity()) as store:
         for number, world in enumerate(worlds(seed + 2, split, n)):
             method.teach([Observation.of(fact) for fact in world.facts], store)
             item = item_of(world, number)
             recalled = method.open(store.traces(world.id))(Query(item.question, item.taught)).delivered
-            found.append(in_words(lm, item, world, "traces", [[trace.text] for trace in recalled]))
-    return found
+            made.append(in_words(lm, item, world, "traces", [[trace.text] for trace in recalled]))
+    return made

@@ -1,4 +1,4 @@
-"""Consolidation: every probe before a sleep and after it, and what ways into a model bring against what they cost."""
+"""Consolidation: every probe before a sleep and after it, and what update rules gain against what they cost."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import cluster_interval
 
 BEFORE, AFTER = "#9aa3af", "#0f766e"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a6447f")  # of ways
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#a6447f")  # of update rules
 MARKERS = "osD^vP*X"
 
 
@@ -26,13 +26,13 @@ def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
     title = f"With its memory off the model answers {off[last]:.0%} after sleep, {off['pre']:.0%} before"
     figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, Margins(2.35, 0.5))
     with matplotlib.rc_context(STYLE):
-        for place, name in enumerate(names):
+        for row, name in enumerate(names):
             for stage, color, shift, label in (("pre", BEFORE, -0.12, "before"), (last, AFTER, 0.12, "after")):
                 here = asked[(asked["probe"] == name) & (asked["stage"] == stage)].dropna(subset=["score"])
-                found = cluster_interval(here["score"].to_numpy(dtype=float), here["world"].to_numpy())
-                if np.isfinite(found.low):
-                    panel.plot([found.low, found.high], [place + shift, place + shift], color=color, linewidth=2, alpha=0.6)
-                panel.plot([found.mean], [place + shift], "o", color=color, markersize=7, label=None if place else label)
+                interval = cluster_interval(here["score"].to_numpy(dtype=float), here["world"].to_numpy())
+                if np.isfinite(interval.low):
+                    panel.plot([interval.low, interval.high], [row + shift, row + shift], color=color, linewidth=2, alpha=0.6)
+                panel.plot([interval.mean], [row + shift], "o", color=color, markersize=7, label=None if row else label)
         panel.set_yticks(range(len(names)), [titles.get(name, name) for name in names], fontsize=11, color=INK)
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.set_xlim(-0.03, 1.03)
@@ -42,36 +42,36 @@ def before_and_after(rows: Frame, titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-class Way(NamedTuple):
-    """A way into a model, and what sleep by it changed (`table.change`): of answers with the memory off, and with other facts in the
+class UpdateRulePoint(NamedTuple):
+    """An update rule, and what sleep by it changed (`table.change`): of answers with the memory off, and with other facts in the
     prompt."""
 
     name: str
-    way: str
+    update_rule: str
     won: Mapping[str, Any]
     read: Mapping[str, Any]
 
 
-def uplift_against_damage(ways: Sequence[Way]) -> Figure:
-    """A cross with 95% intervals a way: up is what is answered more with the memory off, right what is read worse."""
-    best = max(way.won["difference"] for way in ways)
+def uplift_against_damage(points: Sequence[UpdateRulePoint]) -> Figure:
+    """A cross with 95% intervals an update rule: up, more is answered with the memory off; right, more is read wrongly."""
+    best = max(point.won["difference"] for point in points)
     title = f"With its memory off the model answers up to {best:.2f} more of the questions after sleep: up and left is good"
-    figure, [panel] = grid(title, 1, 1, 3.4 + 0.2 * len(ways), Margins(0.75, 0.3, foot=0.9 + 0.2 * len(ways)))
-    kinds = list(dict.fromkeys(way.way for way in ways))
+    figure, [panel] = grid(title, 1, 1, 3.4 + 0.2 * len(points), Margins(0.75, 0.3, foot=0.9 + 0.2 * len(points)))
+    kinds = list(dict.fromkeys(point.update_rule for point in points))
     with matplotlib.rc_context(STYLE):
-        for number, way in enumerate(ways):
+        for number, point in enumerate(points):
             panel.errorbar(
-                -way.read["difference"],
-                way.won["difference"],
-                xerr=_errors(way.read, "high", "low"),
-                yerr=_errors(way.won, "low", "high"),
-                color=COLOURS[kinds.index(way.way) % len(COLOURS)],
+                -point.read["difference"],
+                point.won["difference"],
+                xerr=_errors(point.read, "high", "low"),
+                yerr=_errors(point.won, "low", "high"),
+                color=COLOURS[kinds.index(point.update_rule) % len(COLOURS)],
                 marker=MARKERS[number % len(MARKERS)],
                 markersize=7,
                 linestyle="none",
                 elinewidth=1.6,
                 alpha=0.9,
-                label=way.name,
+                label=point.name,
             )
         panel.axvline(0, color=RULE, linewidth=1, zorder=0)
         panel.axhline(0, color=RULE, linewidth=1, zorder=0)

@@ -11,7 +11,7 @@ from hippo_core.results.records import read_table, records_with, run_folder
 from hippo_core.results.statistics.paired import Comparison, compare
 
 Mode = Literal["fixed", "ci"]
-TOLD = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings")
+NAME_COLUMNS = ("model", "suite", "n", "seed", "way", "steps", "cycles", "policy", "wordings")
 
 
 class Uplift(NamedTuple):
@@ -49,7 +49,7 @@ def uplifts(run_id: str, mode: Mode = "ci", min_uplift: float = 0.05, alpha: flo
 
 def _uplift(cell: Frame, mode: Mode, min_uplift: float, alpha: float) -> Uplift:
     last = list(dict.fromkeys(cell["stage"]))[-1]
-    found = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
-    passed = found.difference >= min_uplift and (mode == "fixed" or found.low > 0)
-    name = " ".join(f"{column}={cell[column].iloc[0]}" for column in TOLD)
-    return Uplift(name, found, bool(passed))
+    change = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
+    passed = change.difference >= min_uplift and (mode == "fixed" or change.low > 0)
+    name = " ".join(f"{column}={cell[column].iloc[0]}" for column in NAME_COLUMNS)
+    return Uplift(name, change, bool(passed))

@@ -30,9 +30,9 @@ class Ledger:
 
     def add(self, spent: Mapping[int, ComputeUsed], seconds: float) -> None:
         """A cycle more. A trace's share of its seconds is its share of the tokens."""
-        total = sum(one.tokens for one in spent.values())
-        for trace, one in spent.items():
-            values = {"rehearsals": one.rehearsals, "tokens": one.tokens, "seconds": seconds * one.tokens / total}
+        total = sum(cost.tokens for cost in spent.values())
+        for trace, cost in spent.items():
+            values = {"rehearsals": cost.rehearsals, "tokens": cost.tokens, "seconds": seconds * cost.tokens / total}
             self.spent[trace] = {name: self.spent[trace][name] + value for name, value in values.items()}
 
     def of_row(self, row: Mapping[str, Any]) -> dict[str, float]:
@@ -51,13 +51,16 @@ class Ledger:
         off = rows[rows["probe"] == "off"]
         stages = list(dict.fromkeys(off["stage"]))
         before, after = (off[off["stage"] == stage].set_index("question_id")["score"] for stage in (stages[0], stages[-1]))
-        found = changes(rows)
-        damage = {"reading_lost": -found["in_context"][stages[-1]]["difference"], "text_lost": found["text"][stages[-1]]["difference"]}
+        changed = changes(rows)
+        damage = {
+            "reading_lost": -changed["in_context"][stages[-1]]["difference"],
+            "text_lost": changed["text"][stages[-1]]["difference"],
+        }
         lines = []
         for number, trace in self.traces.items():
             asked = [question for question, about in self.about.items() if number in about]
             first, last = before.reindex(asked), after.reindex(asked)
             answered = {"before": first.mean(), "after": last.mean(), "won": int((last > first).sum())}
-            said = {"trace": number, "world": trace.world, "source": trace.source, "text": trace.text, "questions": len(asked)}
-            lines.append(said | answered | self.spent[number] | damage)
+            identity = {"trace": number, "world": trace.world, "source": trace.source, "text": trace.text, "questions": len(asked)}
+            lines.append(identity | answered | self.spent[number] | damage)
         return pd.DataFrame(lines)

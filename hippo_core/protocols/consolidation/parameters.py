@@ -48,8 +48,8 @@ class SleepingParameters(AskingParameters):
 def check_sleep(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if they are right and there is such a way into the model; LabError with what is legal otherwise."""
     parameters: Any = check(experiment, values, where)
-    way = find_member(UPDATE_RULES, parameters.way, f"{where}: way")
-    if way.constants.get("of_groups") and "groups" not in type(parameters).model_fields:
+    update_rule = find_member(UPDATE_RULES, parameters.way, f"{where}: way")
+    if update_rule.constants.get("of_groups") and "groups" not in type(parameters).model_fields:
         raise LabError(f"{where}: way={parameters.way} learns in groups; take another, or the experiment sleeps")
     return parameters
 

@@ -55,7 +55,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         kind=f"{parameters.way}-{step}",
         modules=(*cell.modules, find_member(UPDATE_RULES, parameters.way, "way").module),
         label=" ".join([cell.label, parameters.way, *changed]),
-        rests_on={**cell.rests_on, "sleep": json.dumps(own, sort_keys=True)},
+        inputs={**cell.inputs, "sleep": json.dumps(own, sort_keys=True)},
         expected=None,
     )
 
@@ -83,10 +83,10 @@ def figure_of_consolidation(parameters: ConsolidationParameters, rows: "pd.DataF
 
 
 def sections_of_consolidation(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: every probe before and after, by way."""
-    from hippo_core.protocols.consolidation.report import found
+    """What a report says: every probe before and after, by update rule."""
+    from hippo_core.protocols.consolidation.report import sections
 
-    return found(tables)
+    return sections(tables)
 
 
 CONSOLIDATION = Experiment(
@@ -99,7 +99,7 @@ CONSOLIDATION = Experiment(
     checks=check_sleep,
     plans=plan,
     variants=variants,
-    always_said=("suite", "preset", "model", "n", "seed", "way"),
+    label_fields=("suite", "preset", "model", "n", "seed", "way"),
     axes=AXES,
     forget=forget,
     sentence=consolidation_in_words,
@@ -110,16 +110,16 @@ CONSOLIDATION = Experiment(
 
 def sleeps_in_words(parameters: SleepsParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
-    found, damage, slept = metrics["stream"]["score"], metrics["damage"], metrics["sleep"]
+    scores, damage, slept = metrics["stream"]["score"], metrics["damage"], metrics["sleep"]
     lost = _lost(*(damage[probe]["difference"] for probe in ("in_context", "text")))
-    who = f"With its memory off {parameters.model} answers {found['just_learnt']:.0%} of a group's questions just after its sleep"
+    who = f"With its memory off {parameters.model} answers {scores['just_learnt']:.0%} of a group's questions just after its sleep"
     if parameters.apart:
-        return f"{who} ({parameters.way}, each from the unchanged model), {found['before']:.0%} before; after the last {lost}."
+        return f"{who} ({parameters.way}, each from the unchanged model), {scores['before']:.0%} before; after the last {lost}."
     kept = "none of the first group had been learnt"
-    if found["first_group_kept"] is not None:
-        kept = f"of what was right in the first group {found['first_group_kept']:.0%} still is"
-    end = f"and {found['at_the_end']:.0%} of all after {slept['sleeps']} sleeps in a row ({parameters.way})"
-    return f"{who}, {end}, {found['before']:.0%} before; {kept}; {lost}."
+    if scores["first_group_kept"] is not None:
+        kept = f"of what was right in the first group {scores['first_group_kept']:.0%} still is"
+    end = f"and {scores['at_the_end']:.0%} of all after {slept['sleeps']} sleeps in a row ({parameters.way})"
+    return f"{who}, {end}, {scores['before']:.0%} before; {kept}; {lost}."
 
 
 def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> bytes:
@@ -132,9 +132,9 @@ def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> byte
 
 def sections_of_sleeps(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: all cells side by side, and the matrix of each."""
-    from hippo_core.protocols.consolidation.report import found_of_sleeps
+    from hippo_core.protocols.consolidation.report import sleeps_sections
 
-    return found_of_sleeps(tables)
+    return sleeps_sections(tables)
 
 
 SLEEPS = replace(

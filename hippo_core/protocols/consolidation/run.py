@@ -41,13 +41,13 @@ from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, 
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.train import right_answers, train
 
-WORKSHOP = "data/training/consolidation"
+CHECKPOINTS = "data/training/consolidation"
 READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
 EPISODES = ("episodic", "base")  # suite and profile of the facts that stand in the prompt
 BATCH = 32
 PARAGRAPHS, DRY_PARAGRAPHS = 40, 5  # of plain text
 LESSONS = 24  # validation lessons by which a cycle is rolled back or not
-TAKEN = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
+COUNTERS = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,24 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     memory: Any = preset.method(lm, preset.settings)
     traces = read_store(memory, cell.store, worlds)
     probed = Probed(cell.suite, worlds, traces, preset)
-    told = [trace for world in worlds for trace in traces[world.id]]
+    all_traces = [trace for world in worlds for trace in traces[world.id]]
     ledger = Ledger(worlds, traces)
     rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters)]
-    recipe = recipe_of(parameters, lm, len(told))
-    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+    recipe = recipe_of(parameters, lm, len(all_traces))
+    update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
-        slept: dict[str, Any] = {"way": recipe.way, "numbers": way.number(), **dict.fromkeys(TAKEN, 0)}
+        slept: dict[str, Any] = {"way": recipe.way, "numbers": update_rule.number(), **dict.fromkeys(COUNTERS, 0)}
         for cycle in range(1, parameters.cycles + 1):
             if parameters.replay:
-                sleep_once(cell, way, told, recipe, cycle, slept, ledger, say)
-            with nullcontext() if slept["cycles"] else way.unchanged():  # until a cycle is kept there is nothing to be on
-                again = probe(lm, probed, f"post_{cycle}", parameters, way)
+                sleep_once(cell, update_rule, all_traces, recipe, cycle, slept, ledger, say)
+            with nullcontext() if slept["cycles"] else update_rule.unchanged():  # until a cycle is kept there is nothing to be on
+                again = probe(lm, probed, f"post_{cycle}", parameters, update_rule)
                 rows += [row | ledger.of_row(row) for row in again]
-        slept |= {"facts": len(told), "seconds_a_fact": slept["seconds"] / len(told)}
+        slept |= {"facts": len(all_traces), "seconds_a_fact": slept["seconds"] / len(all_traces)}
         if slept["cycles"]:
-            keep(way, cell, recipe, slept)
+            keep(update_rule, cell, recipe, slept)
     finally:
-        way.detach()
+        update_rule.detach()
     cell.slept = slept
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     write_rows(cell.record / LEDGER, ledger.table(table))
@@ -112,8 +112,8 @@ def recipe_of(parameters: Any, lm: LanguageModel, traces: int) -> SleepRecipe:
 
 def sleep_once(
     cell: Any,
-    way: UpdateRule,
-    told: Sequence[Trace],
+    update_rule: UpdateRule,
+    traces: Sequence[Trace],
     recipe: SleepRecipe,
     cycle: int,
     slept: dict[str, Any],
@@ -121,34 +121,34 @@ def sleep_once(
     say: Callable[[str], None],
 ) -> None:
     """One cycle, which goes on from those before it that were kept, and adds to `slept` and to the ledger what it took."""
-    parameters, before = cell.parameters, way.kept()
+    parameters, before = cell.parameters, update_rule.kept()
     recipe = recipe.model_copy(update={"seed": recipe.seed + 1000 * (cycle - 1)})
-    passes = orders(told, parameters.policy, cycle, recipe.seed)
-    sleep = Sleep(recipe, cell.language_model, way, told, passes, prepare=not slept["cycles"])
+    passes = orders(traces, parameters.policy, cycle, recipe.seed)
+    sleep = Sleep(recipe, cell.language_model, update_rule, traces, passes, prepare=not slept["cycles"])
     seconds = train_once(cell, sleep, slept, say, parameters.policy, cycle)
     ledger.add(sleep.compute_used(), seconds)
     lost = reading(sleep, False) - reading(sleep, True)
     slept["reading_lost"] = lost
     if lost > parameters.lost:
-        way.set_tensors(before)
+        update_rule.set_tensors(before)
         slept["rolled_back"] += 1
         cell.warn(f"cycle {cycle} lost {lost:.0%} of reading on validation lessons (lost={parameters.lost}): it is rolled back")
     else:
         slept["cycles"] += 1
 
 
-def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *rests_on: Any) -> float:
+def train_once(cell: Any, sleep: Sleep, slept: dict[str, Any], say: Callable[[str], None], *inputs: Any) -> float:
     """Train a sleep to its end, add to `slept` what it took, and return the seconds; one that was killed goes on from its checkpoint."""
     recipe = sleep.recipe
-    whole = [recipe.model_dump(), sha256(cell.store), checksums.weights(cell.parameters.model), *rests_on, str(cell.record)]
-    workshop = home() / WORKSHOP / checksums.digest(whole)[:24]
+    identity = [recipe.model_dump(), sha256(cell.store), checksums.weights(cell.parameters.model), *inputs, str(cell.record)]
+    folder = home() / CHECKPOINTS / checksums.digest(identity)[:24]
     begin = time.perf_counter()
-    train(sleep, workshop, say, every=max(1, recipe.steps // 2))
+    train(sleep, folder, say, every=max(1, recipe.steps // 2))
     seconds, spent = time.perf_counter() - begin, sleep.compute_used().values()
-    remove_made(workshop)
+    remove_made(folder)
     slept["seconds"] += seconds
-    slept["replay_samples"] += sum(one.rehearsals for one in spent)
-    slept["tokens"] += sum(one.tokens for one in spent)
+    slept["replay_samples"] += sum(cost.rehearsals for cost in spent)
+    slept["tokens"] += sum(cost.tokens for cost in spent)
     slept["loss"] = sleep.loss
     return seconds
 
@@ -159,46 +159,48 @@ def reading(sleep: Sleep, consolidated: bool) -> float:
     batches = sleep.encoder.batches(drawn, [], 4)
 
     with nullcontext() if consolidated else sleep.update_rule.unchanged():
-        return float(np.mean([one for batch in batches for _, one in right_answers(sleep.update_rule.model, batch)]))
+        return float(np.mean([right for batch in batches for _, right in right_answers(sleep.update_rule.model, batch)]))
 
 
-def orders(told: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
-    """Places of the traces in the order of each pass, as a policy of replay draws them.
+def orders(traces: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[list[int]]:
+    """Indexes of the traces in the order of each pass, as a policy of replay draws them.
 
     `spaced`: passes take in the traces by and by, an eighth each; a rehearsal counts as a recall, so that a trace is due again after 2, 4
     and 8 passes (expanding rehearsal, Landauer & Bjork 1978).
     LabError where traces have no keys, which every policy but `uniform` goes by.
     """
     if policy == "uniform":
-        return shuffled(len(told), f"{seed}/{cycle}")
-    if any(trace.payload is None for trace in told):
+        return shuffled(len(traces), f"{seed}/{cycle}")
+    if any(trace.payload is None for trace in traces):
         raise LabError(f"policy={policy} goes by the keys of traces, which this store has none of; use policy=uniform")
-    place = {trace.id: number for number, trace in enumerate(told)}
+    index = {trace.id: number for number, trace in enumerate(traces)}
     settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
-    queue, first = push(Queue(capacity=max(1, len(told))), arrivals_of(told)), PASSES * cycle
-    schedule = {trace: Due(first + number % PASSES, 1) for number, trace in enumerate(draw(queue, settings, first, len(told), seed))}
+    queue, first = push(Queue(capacity=max(1, len(traces))), arrivals_of(traces)), PASSES * cycle
+    schedule = {trace: Due(first + number % PASSES, 1) for number, trace in enumerate(draw(queue, settings, first, len(traces), seed))}
     passes = []
     for number in range(first, first + PASSES):
-        drawn = draw(queue, settings, number, len(told), seed, schedule)
+        drawn = draw(queue, settings, number, len(traces), seed, schedule)
         schedule = recalled(schedule, number, drawn, ())
-        passes.append([place[trace] for trace in drawn])
+        passes.append([index[trace] for trace in drawn])
     return passes
 
 
-def probe(lm: LanguageModel, probed: Probed, stage: str, parameters: Any, way: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
-    """Rows of every probe with the model as it is now; a question that is none of the way's is answered by the unchanged model."""
+def probe(
+    lm: LanguageModel, probed: Probed, stage: str, parameters: Any, update_rule: UpdateRule | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows of every probe with the model as it is now; the unchanged model answers what the update rule does not cover."""
     passages = {world.id: passages_of(world) for world in probed.worlds}
     for name, preset_name in PROBES.items():
         if name == "text":
-            rows = plain_text(lm, parameters.dry_run, way)
+            rows = plain_text(lm, parameters.dry_run, update_rule)
         elif name == "in_context":
-            rows = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, way)
+            rows = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, update_rule)
         elif name == "other_suites":
-            asking = (reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, way) for suite in OTHER_SUITES)
+            asking = (reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, update_rule) for suite in OTHER_SUITES)
             rows = chain.from_iterable(asking)
         else:
             preset = load_preset(preset_name) if preset_name else probed.memory
-            rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, way)
+            rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, update_rule)
         yield from ({"probe": name, "stage": stage} | row for row in rows)
 
 
@@ -208,29 +210,29 @@ def asked(
     worlds: Sequence[World],
     preset: Preset,
     traces: Mapping[str, Sequence[Trace]],
-    way: UpdateRule | None = None,
+    update_rule: UpdateRule | None = None,
 ) -> list[dict[str, Any]]:
     """A row for every question of the worlds, asked with what a preset brings of the traces."""
     items = [item for world in worlds for item in world.items]
 
-    def answers(places: Sequence[int]) -> list[dict[str, Any]]:
-        chosen = {items[place].id for place in places}
+    def answers(indexes: Sequence[int]) -> list[dict[str, Any]]:
+        chosen = {items[index].id for index in indexes}
         parts = (replace(world, items=tuple(item for item in world.items if item.id in chosen)) for world in worlds)
         answered = ask(suite, [world for world in parts if world.items], preset.method(lm, preset.settings), "delayed", traces, BATCH)
-        return [row_of(suite, one) for one in answered]
+        return [row_of(suite, answer) for answer in answered]
 
-    return way.apart([item.question for item in items], answers) if way else answers(range(len(items)))
+    return update_rule.apart([item.question for item in items], answers) if update_rule else answers(range(len(items)))
 
 
 def reading_suite(
-    lm: LanguageModel, suite: str, profile: str, count: int, seed: int, way: UpdateRule | None = None
+    lm: LanguageModel, suite: str, profile: str, count: int, seed: int, update_rule: UpdateRule | None = None
 ) -> list[dict[str, Any]]:
     """Rows of so many questions of a suite about worlds that no store was taught, whose facts stand in the prompt; none for 0."""
     if not count:
         return []
     worlds = list(cut(drawn_worlds(suite, profile, count, READ_SEED + seed, "test", settings_for(suite, profile)), count))
     traces = {world.id: passages_of(world) for world in worlds}
-    rows = asked(lm, get_suite(suite), worlds, load_preset(PROBES["in_context"]), traces, way)
+    rows = asked(lm, get_suite(suite), worlds, load_preset(PROBES["in_context"]), traces, update_rule)
     return [row | {"question_id": f"{suite}.{row['question_id']}", "world": f"{suite}.{row['world']}"} for row in rows]
 
 
@@ -250,21 +252,21 @@ def row_of(suite: Suite, answered: AnsweredItem) -> dict[str, Any]:
     }
 
 
-def plain_text(lm: LanguageModel, dry_run: bool, way: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
+def plain_text(lm: LanguageModel, dry_run: bool, update_rule: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
     """The loss on paragraphs of Python's manual, which every machine has; of a dry run the first of them."""
     texts = sorted(language.manual(), key=len, reverse=True)[: DRY_PARAGRAPHS if dry_run else PARAGRAPHS]
 
-    def losses(places: Sequence[int]) -> list[float]:
-        return [text_loss(lm, [texts[place]], min(language.WINDOW, lm.spec.context_limit)).per_token for place in places]
+    def losses(indexes: Sequence[int]) -> list[float]:
+        return [text_loss(lm, [texts[index]], min(language.WINDOW, lm.spec.context_limit)).per_token for index in indexes]
 
-    nats = way.apart(texts, losses) if way else losses(range(len(texts)))
+    nats = update_rule.apart(texts, losses) if update_rule else losses(range(len(texts)))
     empty = dict.fromkeys(("score", "f1", "abstained", "prompt_tokens", "generated_tokens", "latency_ms"), math.nan)
     words = dict.fromkeys(("kind", "rung", "question", "answer", "pred", "read"), "")
     for number, loss in enumerate(nats):
         yield {"question_id": f"text.{number}", "world": f"text-{number}", **words, **empty, "nats": loss}
 
 
-def keep(way: UpdateRule, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
+def keep(update_rule: UpdateRule, cell: Any, recipe: SleepRecipe, slept: Mapping[str, Any]) -> Path:
     """Write what was learnt, and from what, into the record."""
     folder = cell.record / "consolidated"
     lineage = {
@@ -275,7 +277,7 @@ def keep(way: UpdateRule, cell: Any, recipe: SleepRecipe, slept: Mapping[str, An
         "slept": dict(slept),
     }
     with new_folder(folder) as new:
-        way.save(new)
+        update_rule.save(new)
         write_json(new / "lineage.json", lineage)
     return folder
 
@@ -283,6 +285,6 @@ def keep(way: UpdateRule, cell: Any, recipe: SleepRecipe, slept: Mapping[str, An
 def examples(cell: Any, traces: int) -> pd.DataFrame:
     """A few traces of the store, with two of the questions that are made of each."""
     memory: Any = cell.resolved.preset.method(cell.language_model, cell.resolved.preset.settings)
-    told = [trace for of_world in read_store(memory, cell.store, cell.worlds()).values() for trace in of_world]
-    made = [(trace.text, one) for trace in told[:traces] for one in rehearse(Random(trace.text), trace, 2)]
-    return pd.DataFrame([{"trace": text, "question": one.question, "answer": one.answer} for text, one in made])
+    all_traces = [trace for of_world in read_store(memory, cell.store, cell.worlds()).values() for trace in of_world]
+    made = [(trace.text, rehearsal) for trace in all_traces[:traces] for rehearsal in rehearse(Random(trace.text), trace, 2)]
+    return pd.DataFrame([{"trace": text, "question": rehearsal.question, "answer": rehearsal.answer} for text, rehearsal in made])

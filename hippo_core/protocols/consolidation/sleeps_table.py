@@ -38,9 +38,9 @@ def stream(rows: Frame, measure: str = "score") -> dict[str, float | int | None]
     learnt, last = forgetting.diagonal(values), values[count]
     in_a_row = bool(np.isfinite(last).all())
     oracle = rows[rows["probe"] == ORACLE][measure].mean()
-    found: dict[str, Any] = {"before": values[0].mean(), "just_learnt": learnt.mean(), "oracle": float(oracle)}
+    summary: dict[str, Any] = {"before": values[0].mean(), "just_learnt": learnt.mean(), "oracle": float(oracle)}
     if in_a_row:
-        found |= {
+        summary |= {
             "at_the_end": last.mean(),
             "forgetting_from_max": forgetting.mean(forgetting.from_max(values)[:-1]),
             "forgetting_from_initial": forgetting.mean(forgetting.from_initial(values)[:-1]),
@@ -49,7 +49,7 @@ def stream(rows: Frame, measure: str = "score") -> dict[str, float | int | None]
             "half_life": half_life(values),
             "below_before": int((last < values[0]).sum()),
         }
-    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
+    return {name: None if value is None or not math.isfinite(value) else value for name, value in summary.items()}
 
 
 def first_group_kept(rows: Frame, measure: str) -> float:
@@ -73,11 +73,11 @@ def half_life(values: np.ndarray) -> int | None:
 
 def damage(rows: Frame) -> dict[str, Any]:
     """Of reading other facts, and of plain text, the paired difference between the end and the unchanged model."""
-    found = {}
+    differences = {}
     for probe, measure in DAMAGE.items():
         asked = rows[rows["probe"] == probe]
-        found[probe] = change(asked[asked["sleep"] > 0], asked[asked["sleep"] == 0], measure)
-    return found
+        differences[probe] = change(asked[asked["sleep"] > 0], asked[asked["sleep"] == 0], measure)
+    return differences
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

@@ -28,30 +28,30 @@ def sleeps(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     parameters, lm, preset = cell.parameters, cell.language_model, cell.resolved.preset
     groups = cut_into(cell.worlds(), parameters.groups, parameters.group_size, parameters.dry_run)
     traces = read_store(preset.method(lm, preset.settings), cell.store, [world for group in groups for world in group])
-    told = [[trace for world in group for trace in traces[world.id]] for group in groups]
+    group_traces = [[trace for world in group for trace in traces[world.id]] for group in groups]
     own = {name: getattr(parameters, name) for name in ("questions", "rehearse_earlier")}
-    recipe = recipe_of(parameters, lm, max(map(len, told))).model_copy(update=own)
+    recipe = recipe_of(parameters, lm, max(map(len, group_traces))).model_copy(update=own)
     slept: dict[str, Any] = {"way": recipe.way, "sleeps": 0, **dict.fromkeys(("replay_samples", "tokens", "seconds"), 0)}
     rows = [row for probe in (OFF, ORACLE) for row in ask_groups(cell, groups, probe)] + others(cell, 0)
-    way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+    update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
-        for number, new in enumerate(told, 1):
+        for number, new in enumerate(group_traces, 1):
             if parameters.apart and number > 1:
-                way.detach()
-                way = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
-            earlier = [] if parameters.apart else [trace for group in told[: number - 1] for trace in group]
+                update_rule.detach()
+                update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+            earlier = [] if parameters.apart else [trace for group in group_traces[: number - 1] for trace in group]
             seed = recipe.seed + 1000 * (number - 1)
-            sleep = Sleep(recipe.model_copy(update={"seed": seed}), lm, way, new, shuffled(len(new), f"{seed}/{number}"), earlier)
+            sleep = Sleep(recipe.model_copy(update={"seed": seed}), lm, update_rule, new, shuffled(len(new), f"{seed}/{number}"), earlier)
             train_once(cell, sleep, slept, say, number, parameters.apart)
             slept["sleeps"] = number
-            rows += ask_groups(cell, groups, OFF, number, way)
-        rows += others(cell, len(told), way)
-        facts = sum(map(len, told))
-        slept |= {"numbers": way.number(), "facts": facts, "seconds_a_fact": slept["seconds"] / facts}
+            rows += ask_groups(cell, groups, OFF, number, update_rule)
+        rows += others(cell, len(group_traces), update_rule)
+        facts = sum(map(len, group_traces))
+        slept |= {"numbers": update_rule.number(), "facts": facts, "seconds_a_fact": slept["seconds"] / facts}
         if not parameters.apart:
-            keep(way, cell, recipe, slept)
+            keep(update_rule, cell, recipe, slept)
     finally:
-        way.detach()
+        update_rule.detach()
     cell.slept = slept
     return pd.DataFrame(rows, columns=list(SLEEPS_COLUMNS))
 
@@ -72,20 +72,20 @@ def cut_into(worlds: Sequence[World], groups: int, size: int | None, fewer: bool
 
 
 def ask_groups(
-    cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: int = 0, way: UpdateRule | None = None
+    cell: Any, groups: Sequence[Sequence[World]], probe: str, sleep: int = 0, update_rule: UpdateRule | None = None
 ) -> list[dict[str, Any]]:
     """Rows of the questions of all groups, after a sleep from the unchanged model those of its own group alone."""
     worlds = {world.id: number for number, group in enumerate(groups, 1) for world in group}
     own = sleep and cell.parameters.apart
     wanted = [world for number, group in enumerate(groups, 1) for world in group if not own or number == sleep]
     passages = {world.id: passages_of(world) for world in wanted}
-    rows = asked(cell.language_model, cell.suite, wanted, load_preset(SLEEPS_PROBES[probe]), passages, way)
+    rows = asked(cell.language_model, cell.suite, wanted, load_preset(SLEEPS_PROBES[probe]), passages, update_rule)
     return [{"probe": probe, "sleep": sleep, "group": worlds[row["world"]]} | row for row in rows]
 
 
-def others(cell: Any, sleep: int, way: UpdateRule | None = None) -> list[dict[str, Any]]:
+def others(cell: Any, sleep: int, update_rule: UpdateRule | None = None) -> list[dict[str, Any]]:
     """Rows of what must not be lost: facts of no group (0) in the prompt, and plain text."""
     parameters, lm = cell.parameters, cell.language_model
-    in_context = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, way)
-    probes = {"in_context": in_context, "text": plain_text(lm, parameters.dry_run, way)}
+    in_context = reading_suite(lm, *EPISODES, parameters.in_context, parameters.seed, update_rule)
+    probes = {"in_context": in_context, "text": plain_text(lm, parameters.dry_run, update_rule)}
     return [{"probe": probe, "sleep": sleep, "group": 0} | row for probe, rows in probes.items() for row in rows]

@@ -26,7 +26,7 @@ TITLES = {
     "text": "plain text",
 }
 OTHER_SUITES = ("babi", "spatial")  # no sleep practises their questions
-ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about what was told; the others show what is lost
+ABOUT_STORE = ("off", "memory", "rag", "longctx")  # the questions about the stored facts; the others show what is lost
 SPENT = ("rehearsals", "tokens", "seconds")  # on the traces that a question is about, in all cycles so far
 COLUMNS = (
     *("question_id", "world", "probe", "stage", "kind", "rung", "question", "answer", "pred", "read", "score", "nats", "abstained"),
@@ -62,12 +62,12 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 def changes(rows: Frame) -> dict[str, Any]:
     """Of each probe and each stage after the first the paired difference from before (`change`)."""
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     for probe, group in rows.groupby("probe", sort=False):
         before = group[group["stage"] == "pre"]
         for stage, after in group[group["stage"] != "pre"].groupby("stage", sort=False):
-            found.setdefault(str(probe), {})[str(stage)] = change(after, before, measure_of(probe))
-    return found
+            differences.setdefault(str(probe), {})[str(stage)] = change(after, before, measure_of(probe))
+    return differences
 
 
 def change(after: Frame, before: Frame, measure: str) -> dict[str, Any]:

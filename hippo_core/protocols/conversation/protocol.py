@@ -31,11 +31,11 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     techniques = technique_members(parameters.techniques)
     presets = [load_preset(technique.constants["preset"]) for technique in techniques if "preset" in technique.constants]
     recalled = [[preset.of_step("test"), checksums.fitted(preset.method.weights, parameters.model)] for preset in presets]
-    rests_on = {**cell.rests_on, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
+    rests_on = {**cell.inputs, **read, **({"presets": checksums.digest(recalled)} if presets else {})}
     modules = dict.fromkeys(
         [*cell.modules, *(technique.module for technique in techniques), *(name for preset in presets for name in preset.modules)]
     )
-    return replace(cell, label=" ".join(["conversation", *labels]), rests_on=rests_on, modules=tuple(modules))
+    return replace(cell, label=" ".join(["conversation", *labels]), inputs=rests_on, modules=tuple(modules))
 
 
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:
@@ -68,7 +68,7 @@ CONVERSATION = Experiment(
     tables=(ROWS,),
     checks=check,
     plans=plan,
-    always_said=("seed",),
+    label_fields=("seed",),
     axes={"sizes": "n", "models": "model", "seeds": "seed", "splits": "split"},
     sentence=sentence,
     figure=figure,

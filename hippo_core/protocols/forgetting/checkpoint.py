@@ -38,14 +38,14 @@ class TrainingState:
     curve: dict[str, Any] = field(default_factory=dict)
 
 
-def keep(path: Path, place: TrainingState, learner: Learner, method: ContinualLearner) -> None:
+def keep(path: Path, state: TrainingState, learner: Learner, method: ContinualLearner) -> None:
     """Write where a course stands."""
     tensors = {f"method.{name}": value for name, value in method.tensors.items()}
     for model, vector in enumerate(learner.learnt):
         tensors[f"learnt.{model}"] = vector.detach()
         moments = learner.optimizer.state.get(vector, {})
         tensors |= {f"{name}.{model}": moments[name] for name in MOMENTS if moments}
-    notes = {"place": vars(place), "notes": method.notes}
+    notes = {"place": vars(state), "notes": method.notes}
     write(path, tensors, {"place": json.dumps(notes)})
 
 
@@ -58,14 +58,14 @@ def resume(path: Path, learner: Learner, method: ContinualLearner) -> TrainingSt
     learnt = [tensors[f"learnt.{model}"] for model in range(sum(name.startswith("learnt.") for name in tensors))]
     method.tensors = {name.removeprefix("method."): value for name, value in tensors.items() if name.startswith("method.")}
     method.notes = notes["notes"]
-    place = TrainingState(**notes["place"])
-    going_on = place.phase - (place.step is None and place.phase > 0)  # before a phase begins there is what the last one learnt
+    state = TrainingState(**notes["place"])
+    going_on = state.phase - (state.step is None and state.phase > 0)  # before a phase begins there is what the last one learnt
     expected = [(method.learnt_weights(going_on),)] * len(learner.seeds)
-    if (found := [tuple(vector.shape) for vector in learnt]) != expected:
-        held, wanted = (f"{len(shapes)} models of {shapes[0][0]} weights" for shapes in (found, expected))
-        raise LabError(f"{path} holds {held}, expected {wanted}; delete it, and the phases begin anew")
+    if (restored := [tuple(vector.shape) for vector in learnt]) != expected:
+        got, wanted = (f"{len(shapes)} models of {shapes[0][0]} weights" for shapes in (restored, expected))
+        raise LabError(f"{path} holds {got}, expected {wanted}; delete it, and the phases begin anew")
     learner.learn(learnt, method.quicker(going_on))
     for model, vector in enumerate(learner.learnt):
         if f"step.{model}" in tensors:
             learner.optimizer.state[vector] = {name: tensors[f"{name}.{model}"] for name in MOMENTS}
-    return place
+    return state

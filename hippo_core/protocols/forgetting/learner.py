@@ -14,7 +14,7 @@ from hippo_core.protocols.forgetting.tasks import Corpus, TaskBatch
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
 
 BETAS = (0.9, 0.98)
-TOGETHER = 512  # items evaluated at a time
+EVALUATION_BATCH = 512  # items evaluated at a time
 
 
 class Scores(NamedTuple):
@@ -67,7 +67,7 @@ class Learner:
         return run(vectors, batch.tokens, batch.at)
 
     def passed(self, vectors: torch.Tensor, tokens: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """All models in one pass; tokens and places `(items, ...)` that they share, or `(models, items, ...)`."""
+        """All models in one pass; tokens and positions `(items, ...)` that they share, or `(models, items, ...)`."""
         own = 0 if tokens.dim() == 3 else None
         run = torch.func.vmap(lambda vector, some, there: logits(self.shape, vector, some, there), in_dims=(0, own, own))
         return run(vectors, tokens, at)
@@ -83,15 +83,15 @@ class Learner:
         items, `(models,)` each."""
         items = torch.from_numpy(self.corpus.items(task, split)[:most])
         with torch.no_grad():
-            parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(TOGETHER)]
-        whole = Scores(*(torch.cat(own, -1) for own in zip(*parts, strict=True)))
-        return whole.mean(whole.nats), whole.mean(whole.right)
+            parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(EVALUATION_BATCH)]
+        scores = Scores(*(torch.cat(own, -1) for own in zip(*parts, strict=True)))
+        return scores.mean(scores.nats), scores.mean(scores.right)
 
 
-def scored(found: torch.Tensor, batch: TaskBatch) -> Scores:
+def scored(outputs: torch.Tensor, batch: TaskBatch) -> Scores:
     """How logits, `(models, items, answers, vocabulary)`, answer a batch."""
-    answers = batch.answers.expand(found.shape[:-1])
-    nats = functional.cross_entropy(found.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)
+    answers = batch.answers.expand(outputs.shape[:-1])
+    nats = functional.cross_entropy(outputs.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)
     weights = batch.weights.expand(answers.shape)
-    right = ((found.detach().argmax(-1) == answers) | (weights == 0)).all(-1)
+    right = ((outputs.detach().argmax(-1) == answers) | (weights == 0)).all(-1)
     return Scores((nats * weights).sum(-1), right.float(), (weights.sum(-1) > 0).float())

@@ -9,8 +9,8 @@ from tqdm.auto import tqdm
 
 
 class Live:
-    """Shows each look of a course as it is measured. TensorBoard's events lie in `folder`, a folder an initialisation; a phase has at most
-    so many steps; a bar is drawn where a person waits, and not the runner of a grid."""
+    """Shows each evaluation of a course as it is measured. TensorBoard's events lie in `folder`, a folder an initialisation; a phase has at
+    most so many steps; a bar is drawn where a person waits, and not the runner of a grid."""
 
     def __init__(self, folder: Path, seeds: Sequence[int], phases: int, steps: int, bar: bool) -> None:
         self.folder, self.seeds, self.steps = folder, seeds, steps
@@ -20,15 +20,15 @@ class Live:
     def show(self, line: Mapping[str, Any]) -> None:
         """A line of the curve; a model that has stopped has no point in it."""
         step = line["phase"] * self.steps + line["step"]
-        measured = {name: found for name, found in line.items() if isinstance(found, Mapping)}
+        measured = {name: values for name, values in line.items() if isinstance(values, Mapping)}
         self.bar.update(step - self.bar.n)
-        self.bar.set_postfix({name: f"{sum(found['right']) / len(found['right']):.2f}" for name, found in measured.items()})
-        for place, model in enumerate(line["models"] if self._opened() else ()):
+        self.bar.set_postfix({name: f"{sum(values['right']) / len(values['right']):.2f}" for name, values in measured.items()})
+        for index, model in enumerate(line["models"] if self._opened() else ()):
             board = self.boards[model]
-            board.add_scalar("loss/training", line["training"][place], step)
-            for name, found in measured.items():
-                board.add_scalar(f"loss/{name}", found["nats"][place], step)
-                board.add_scalar(f"accuracy/{name}", found["right"][place], step)
+            board.add_scalar("loss/training", line["training"][index], step)
+            for name, values in measured.items():
+                board.add_scalar(f"loss/{name}", values["nats"][index], step)
+                board.add_scalar(f"accuracy/{name}", values["right"][index], step)
 
     def _opened(self) -> bool:
         """Whether there are boards; they are opened with the first line."""

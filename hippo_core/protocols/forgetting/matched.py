@@ -1,6 +1,6 @@
 """What was measured when the training loss fell to a level, from the curve of a phase: so methods and variants are compared where they have
 learnt the training items equally well (KintaroAI's GENERALIZATION_PROTOCOL.md), not where their steps are used up. There the first batch
-under the level counts; here the loss of the same items at every look, with linear interpolation between two looks."""
+under the level counts; here the loss of the same items at every evaluation, with linear interpolation between two."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -10,28 +10,28 @@ import numpy as np
 
 
 def moment(training: Sequence[float], level: float) -> float:
-    """When a training loss first falls to a level, in looks from 0: 3.25 is a quarter of the way from look 3 to look 4. NaN where it never
-    does, or lies there from the beginning."""
-    for look, (before, after) in enumerate(pairwise(training)):
+    """When a training loss first falls to a level, in evaluations: 3.25 is a quarter of the way from 3 to 4. NaN where it never does,
+    or lies there from the beginning."""
+    for index, (before, after) in enumerate(pairwise(training)):
         if before > level >= after:
-            return look + (before - level) / (before - after)
+            return index + (before - level) / (before - after)
     return float("nan")
 
 
 def at(values: Sequence[float], when: float) -> float:
-    """A value between two looks; NaN at no moment."""
+    """A value between two evaluations; NaN at no moment."""
     return float(np.interp(when, np.arange(len(values)), values))
 
 
 def matched(lines: Sequence[Mapping[str, Any]], model: int, tasks: Sequence[str], levels: Sequence[float]) -> dict[str, dict[str, float]]:
-    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model, from the looks of a phase. Of several looks at one step
-    the last counts, as a killed run's looks are made again."""
-    looks = {line["step"]: (line, line["models"].index(model)) for line in lines if model in line["models"]}
-    whole = [looks[step] for step in sorted(looks)]
-    found: dict[str, dict[str, float]] = {task: {} for task in tasks}
+    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model, from the evaluations of a phase. Of several at one step
+    the last counts, as a killed run repeats its own."""
+    by_step = {line["step"]: (line, line["models"].index(model)) for line in lines if model in line["models"]}
+    ordered = [by_step[step] for step in sorted(by_step)]
+    result: dict[str, dict[str, float]] = {task: {} for task in tasks}
     for level in levels:
-        when = moment([line["training"][place] for line, place in whole], level)
-        for task, own in found.items():
-            own[f"loss_at_{level:g}"] = at([line[task]["nats"][place] for line, place in whole], when)
-            own[f"accuracy_at_{level:g}"] = at([line[task]["right"][place] for line, place in whole], when)
-    return found
+        when = moment([line["training"][index] for line, index in ordered], level)
+        for task, own in result.items():
+            own[f"loss_at_{level:g}"] = at([line[task]["nats"][index] for line, index in ordered], when)
+            own[f"accuracy_at_{level:g}"] = at([line[task]["right"][index] for line, index in ordered], when)
+    return result

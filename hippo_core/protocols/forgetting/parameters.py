@@ -1,4 +1,4 @@
-"""What the experiment `forgetting` can be told, and what of it is refused."""
+"""The parameters of the experiment `forgetting`, and which of them are refused."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +19,7 @@ TASKS = ["copy", "reverse", "majority", "parity"]  # last what 128 strings do no
 
 
 class ForgettingParameters(Parameters):
-    """What `08_forgetting` can be told."""
+    """The parameters of `08_forgetting`."""
 
     model: str = "formal"  # of this experiment, not of params/models
     fc1: Positive | None = None  # band of the MLP's first matrix that is kept, in hidden units; None: all of it

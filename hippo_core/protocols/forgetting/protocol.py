@@ -33,20 +33,20 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         label=" ".join(["forgetting", parameters.method, *changed]),
         condition="forgetting",
         step="forget",
-        rests_on={f"task {path}": sha256(Path(path)) for path in files(parameters)},
+        inputs={f"task {path}": sha256(Path(path)) for path in files(parameters)},
         modules=(experiment.run, find_member(LEARNERS, parameters.method, "method").module),
     )
 
 
 def sentence(parameters: ForgettingParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
-    found, spent = metrics["metrics"], metrics["spent"]
-    who = f"{parameters.method} ({parameters.inits} initialisations): accuracy over all tasks {found['average_accuracy']['mean']:.2f}"
+    means, spent = metrics["metrics"], metrics["spent"]
+    who = f"{parameters.method} ({parameters.inits} initialisations): accuracy over all tasks {means['average_accuracy']['mean']:.2f}"
     missed = [line["task"] for line in spent if line["learnt"] < line["of"]]
     not_learnt = f"; not learnt to 99% by all: {', '.join(missed)}" if missed else ""
-    if found["kept"]["mean"] is None:
+    if means["kept"]["mean"] is None:
         return f"{who} after {len(spent)} phases; no task before the last was learnt, so that nothing can be kept{not_learnt}."
-    kept, lost = found["kept"], found["forgetting_from_initial"]
+    kept, lost = means["kept"], means["forgetting_from_initial"]
     bounds = "" if kept["low"] is None else f" (95% interval {kept['low']:.2f} to {kept['high']:.2f})"
     end = f"of what was learnt before the last phase {kept['mean']:.2f} is kept{bounds}, forgetting (initial less last) {lost['mean']:.2f}"
     return f"{who} after {len(spent)} phases; {end}{not_learnt}."
@@ -61,9 +61,9 @@ def figure(parameters: ForgettingParameters, rows: "pd.DataFrame") -> bytes:
 
 def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     """What a report says: methods side by side, what learning took, the matrix of each."""
-    from hippo_core.protocols.forgetting.report import found
+    from hippo_core.protocols.forgetting.report import sections
 
-    return found(tables)
+    return sections(tables)
 
 
 FORGETTING = Experiment(
@@ -74,7 +74,7 @@ FORGETTING = Experiment(
     tables=(ROWS,),
     checks=check,
     plans=plan,
-    always_said=("method", "seed"),
+    label_fields=("method", "seed"),
     sentence=sentence,
     figure=figure,
     sections=sections,

@@ -1,4 +1,4 @@
-"""What a report says of tasks in sequence: what was found, all cells side by side, what learning took, then the matrix of each."""
+"""What a report says of tasks in sequence: the findings, all cells compared, what learning took, then the matrix of each."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
-TOLD = (
+PARAMETERS = (
     *("model", "fc1", "fc2", "sort", "method", "policy", "stored", "rehearsed", "strength", "control", "subset", "tasks"),
     *("optimizer", "early_stop", "steps", "batch", "rate", "decay", "bf16", "compiled", "seed", "split"),
 )
@@ -43,18 +43,20 @@ KEPT, RIGHT = "kept", "average_accuracy"
 METHOD, REFERENCE = Style("a method", "#0f766e", "o"), Style("a reference", QUIET, "o", hollow=True)
 
 
-def found(tables: Sequence[TableRows]) -> list[Section]:
+def sections(tables: Sequence[TableRows]) -> list[Section]:
     """What was found in the cells of a table, all of them compared, with a plain model, and at equal training loss; what learning took; and
     a section a cell. Cells are called by what tells them apart."""
-    sections = []
+    parts = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
-        told = [name for name in TOLD if name in rows and (rows[name].astype(str).nunique(dropna=False) > 1 or name == "method")]
-        named = names([{name: _said(cell[name].iloc[0]) for name in told} for cell in cells])
-        sections += [in_words(cells, named), *_side_by_side(cells, named), *_matched(cells, named), _spent(cells, named)]
-        sections += map(_of_cell, cells, named)
-    return sections
+        parameters = [
+            name for name in PARAMETERS if name in rows and (rows[name].astype(str).nunique(dropna=False) > 1 or name == "method")
+        ]
+        named = names([{name: _formatted(cell[name].iloc[0]) for name in parameters} for cell in cells])
+        parts += [in_words(cells, named), *_comparison(cells, named), *_matched(cells, named), _spent(cells, named)]
+        parts += map(_of_cell, cells, named)
+    return parts
 
 
 def picture(rows: Frame) -> bytes:
@@ -66,21 +68,21 @@ def picture(rows: Frame) -> bytes:
     return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
 
 
-def _said(value: Any) -> str:
-    """A value as a person tells it; a column with gaps has made floats of whole numbers."""
+def _formatted(value: Any) -> str:
+    """A value as a person writes it; a column with gaps has made floats of whole numbers."""
     if missing(value):
         return NONE
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _side_by_side(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
+def _comparison(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
     by_cell = [summaries(cell) for cell in cells]
     plain = first_plain(cells)
-    places = ranks(by_cell)
-    order = [int(number) for number in places.median(axis="columns").sort_values(kind="stable").index]
+    ranking = ranks(by_cell)
+    order = [int(number) for number in ranking.median(axis="columns").sort_values(kind="stable").index]
     lines = []
     for number in order:
-        own, mine = by_cell[number], places.loc[number]
+        own, mine = by_cell[number], ranking.loc[number]
         line = {"method": named[number], "rank": f"{mine.median():g} ({mine.min():g} to {mine.max():g})"}
         line |= {title: shown(own, name) for name, title in SHOWN.items()}
         lines.append(line | {"initialisations": str(len(own))})
@@ -130,8 +132,8 @@ def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
 
 def ranks(by_cell: Sequence[Frame]) -> Frame:
     """The rank of each cell (index) among those with the same initialisation (columns), by average accuracy; 1 is best, ties share."""
-    found = pd.DataFrame({number: own["average_accuracy"] for number, own in enumerate(by_cell)}).T
-    return found.rank(ascending=False)
+    accuracies = pd.DataFrame({number: own["average_accuracy"] for number, own in enumerate(by_cell)}).T
+    return accuracies.rank(ascending=False)
 
 
 def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
@@ -140,10 +142,10 @@ def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
         for line in spent(cell):
             mine = cell[cell["task"] == line["task"]]
             own, end = mine[mine["phase"] == mine["own"]], mine[mine["phase"] == cell["phase"].max()]
-            told = {"method": name, "task": line["task"], "learnt by": f"{line['learnt']} of {line['of']}"}
-            told |= {"steps to 99%": _ranged(line["steps_to_99"]), "seconds to 99%": _ranged(line["seconds_to_99"])}
-            told |= {"accuracy after its phase": f"{own['accuracy'].mean():.2f}", "at the end": f"{end['accuracy'].mean():.2f}"}
-            lines.append(told)
+            row = {"method": name, "task": line["task"], "learnt by": f"{line['learnt']} of {line['of']}"}
+            row |= {"steps to 99%": _ranged(line["steps_to_99"]), "seconds to 99%": _ranged(line["seconds_to_99"])}
+            row |= {"accuracy after its phase": f"{own['accuracy'].mean():.2f}", "at the end": f"{end['accuracy'].mean():.2f}"}
+            lines.append(row)
     sentence = (
         "Until 99% of a task's validation answers were right, in its own phase: median (least to most) of the initialisations that got "
         "there; seconds are of all initialisations together, which learn in step. A task that some did not learn is not counted as "
@@ -166,17 +168,16 @@ def _of_cell(cell: Frame, name: str) -> Section:
     return Section(name, sentence, picture(cell), lines.round(3), group="After each phase")
 
 
-def names(told: Sequence[Mapping[str, str]]) -> list[str]:
-    """What each cell is called by its values: its method, and what else it was told that most of the cells whose method goes by it were
-    not."""
-    found = [[values["method"]] for values in told]
-    for name in told[0]:
-        counts = Counter(values[name] for values in told if _goes_by(values["method"], name)).most_common(2)
+def names(cells: Sequence[Mapping[str, str]]) -> list[str]:
+    """A label for each cell: its method, and the values in which it differs from most of the cells whose method reads them."""
+    labels = [[values["method"]] for values in cells]
+    for name in cells[0]:
+        counts = Counter(values[name] for values in cells if _goes_by(values["method"], name)).most_common(2)
         usual = counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
-        for own, values in zip(found, told, strict=True):
+        for own, values in zip(labels, cells, strict=True):
             if name != "method" and values[name] != usual and _goes_by(values["method"], name):
                 own.append(f"{name} {values[name]}")
-    return list(map(", ".join, found))
+    return list(map(", ".join, labels))
 
 
 def _goes_by(method: str, name: str) -> bool:
@@ -185,10 +186,10 @@ def _goes_by(method: str, name: str) -> bool:
 
 
 def first_plain(cells: Sequence[Frame]) -> int | None:
-    """The place of the first cell of a plain model, if possible of one without control and with the usual architecture; None where there
+    """The index of the first cell of a plain model, if possible of one without control and with the usual architecture; None where there
     is none."""
-    plain = [place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "none"]
-    return min(plain, key=lambda place: _controlled(cells[place]) + _varied(cells[place]), default=None)
+    plain = [index for index, cell in enumerate(cells) if cell["method"].iloc[0] == "none"]
+    return min(plain, key=lambda index: _controlled(cells[index]) + _varied(cells[index]), default=None)
 
 
 def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
@@ -196,37 +197,39 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     by_cell = [summaries(cell) for cell in cells]
     means: Frame = pd.DataFrame([own.mean() for own in by_cell])
     order = list(map(int, means[KEPT].dropna().sort_values(ascending=False, kind="stable").index))
-    kept = "; ".join(f"{named[place]}: {shown(by_cell[place], KEPT)}" for place in order)
+    kept = "; ".join(f"{named[index]}: {shown(by_cell[index], KEPT)}" for index in order)
     sentence = (
         "Kept: of what was learnt to 99% before the last phase, the share that is still answered after it. What was not learnt cannot be "
         "lost, so these are not the same tasks in every line."
     )
     brackets = "In brackets: (95% interval) over initialisations from ten of them on, else [least to most], too few to show a difference."
     findings = [_learnt(cells), *_compared(cells, by_cell, named, means[RIGHT]), f"Kept, most first: {kept or NONE}.", brackets]
-    lines = [(named[place], means[KEPT][place], *_ends(by_cell[place], KEPT), _reference(cells[place])) for place in order]
+    lines = [(named[index], means[KEPT][index], *_ends(by_cell[index], KEPT), _reference(cells[index])) for index in order]
     return Section("What is left", sentence, _picture(lines), findings=findings)
 
 
 def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[str], right: Frame) -> list[str]:
     """The plain model, the upper bound, the best of the others, and those that are not shown to answer more than the plain one."""
     none = first_plain(cells)
-    joint = next((place for place, cell in enumerate(cells) if cell["method"].iloc[0] == "joint" and not _controlled(cell)), None)
-    others = [place for place, cell in enumerate(cells) if not _reference(cell)]
-    found = []
+    joint = next((index for index, cell in enumerate(cells) if cell["method"].iloc[0] == "joint" and not _controlled(cell)), None)
+    others = [index for index, cell in enumerate(cells) if not _reference(cell)]
+    sentences = []
     if none is not None:
-        found.append(f"A plain model ({named[none]}) {_both(by_cell[none])}.")
+        sentences.append(f"A plain model ({named[none]}) {_both(by_cell[none])}.")
     if joint is not None:
-        found.append(f"A model that learns all tasks so far at once ({named[joint]}), the upper bound, {_both(by_cell[joint])}.")
+        sentences.append(f"A model that learns all tasks so far at once ({named[joint]}), the upper bound, {_both(by_cell[joint])}.")
     if others:
-        best = max(others, key=lambda place: right[place])
-        found.append(f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {_both(by_cell[best])}.")
+        best = max(others, key=lambda index: right[index])
+        sentences.append(
+            f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {_both(by_cell[best])}."
+        )
     if others and none is not None:
-        found.append(_without_gain({named[place]: by_cell[place] - by_cell[none] for place in others}))
-    return found
+        sentences.append(_without_gain({named[index]: by_cell[index] - by_cell[none] for index in others}))
+    return sentences
 
 
 def _without_gain(apart: Mapping[str, Frame]) -> str:
-    """Which ways do not gain on the plain model, by their paired differences from it."""
+    """Which methods do not gain on the plain model, by their paired differences from it."""
     listed = ", ".join(name for name, own in apart.items() if not _ends(own, RIGHT)[0] > 0) or "none of these"
     if any(_mean(own, RIGHT)["low"] is None for own in apart.values()):
         return f"Not right more often than the plain model in every initialisation: {listed}."
@@ -292,10 +295,10 @@ def kept_figure(table: Frame, title: str) -> Figure:
     dot is hollow."""
     figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(text_width(table["name"], 10) + 0.3, 0.4, head=0.1))
     with matplotlib.rc_context(STYLE):
-        for reference, look in ((False, METHOD), (True, REFERENCE)):
+        for reference, style in ((False, METHOD), (True, REFERENCE)):
             own = (table["reference"] == reference).to_numpy()
             if own.any():
-                bars(panel, own.nonzero()[0], table[own], look, across=True)
+                bars(panel, own.nonzero()[0], table[own], style, across=True)
         panel.set_yticks(range(len(table)), list(table["name"]), fontsize=10, color=INK)
         panel.set(xlim=(-0.02, 1.02), ylim=(len(table) - 0.5, -0.5), xticks=[0, 0.5, 1])
         panel.set_xticklabels(["0", "0.5", "1"])

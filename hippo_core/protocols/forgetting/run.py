@@ -29,10 +29,10 @@ from hippo_core.protocols.forgetting.tasks import Corpus, make_task
 from hippo_core.protocols.forgetting.transformer import load_shape
 from hippo_core.source_code import closure
 
-WORKSHOP, BOARDS = "data/training/forgetting", "data/training/tensorboard/forgetting"
+CHECKPOINTS, BOARDS = "data/training/forgetting", "data/training/tensorboard/forgetting"
 LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
-EVERY = 10  # steps from one look at the validation items to the next
-SOME = 64  # items by which a look judges the training loss, and what is left of an earlier task
+EVERY = 10  # steps from one evaluation to the next
+SOME = 64  # items by which an evaluation judges the training loss, and what is left of an earlier task
 SAVED_EVERY = 20.0  # seconds
 DRY_STEPS, DRY_MODELS = 20, 2
 AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
@@ -44,7 +44,7 @@ class Course:
 
     def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
         self.parameters, self.folder, self.say = parameters, folder, say
-        self.live: Live | None = None  # is shown every look
+        self.live: Live | None = None  # is shown every evaluation
         torch.set_num_threads(parameters.threads)
         quicken_products()
         shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
@@ -60,43 +60,43 @@ class Course:
         self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
         self.everyone = list(range(count))
         self.file = folder / "checkpoint.safetensors"
-        self.curve = folder / "curve.jsonl"  # the losses and accuracies of every look, a JSON object a line
+        self.curve = folder / "curve.jsonl"  # the losses and accuracies of every evaluation, a JSON object a line
 
     def run(self) -> list[dict[str, Any]]:
         """Go through all phases, or through those that a killed run left; the rows."""
-        place = checkpoint.resume(self.file, self.learner, self.method)
-        if place is None:
+        state = checkpoint.resume(self.file, self.learner, self.method)
+        if state is None:
             self.curve.unlink(missing_ok=True)
-            place = self.arrived(0, [])
-            place.rows = self.examined(place)
+            state = self.arrived(0, [])
+            state.rows = self.examined(state)
         else:
-            self.cut_curve(place)
-            self.say(f"goes on in phase {place.phase + 1}, step {place.step or 0}")
-        while place.phase < len(self.corpus.tasks):
-            if place.step is None:
-                self.method.begin(place.phase)
-                place.step = 0
-                self.measured(place)
-            self.learn(place)
-            self.method.end(place.phase)
-            rows = place.rows + self.examined(place, place.phase + 1)
+            self.cut_curve(state)
+            self.say(f"goes on in phase {state.phase + 1}, step {state.step or 0}")
+        while state.phase < len(self.corpus.tasks):
+            if state.step is None:
+                self.method.begin(state.phase)
+                state.step = 0
+                self.measured(state)
+            self.learn(state)
+            self.method.end(state.phase)
+            rows = state.rows + self.examined(state, state.phase + 1)
             last = pd.DataFrame(rows[-len(self.everyone) * len(self.corpus.tasks) :])
             accuracies: Any = last.groupby("task", sort=False)["accuracy"].mean()
             shares = ", ".join(f"{task} {share:.2f}" for task, share in accuracies.items())
-            self.say(f"phase {place.phase + 1} ({max(place.steps)} steps, {place.seconds:.0f} s): {shares}")
-            place = self.arrived(place.phase + 1, rows)
-            self.keep(place)
-        return place.rows
+            self.say(f"phase {state.phase + 1} ({max(state.steps)} steps, {state.seconds:.0f} s): {shares}")
+            state = self.arrived(state.phase + 1, rows)
+            self.keep(state)
+        return state.rows
 
-    def keep(self, place: TrainingState) -> None:
+    def keep(self, state: TrainingState) -> None:
         """Write where the course stands."""
-        place.curve = seal(self.curve)
-        checkpoint.keep(self.file, place, self.learner, self.method)
+        state.curve = seal(self.curve)
+        checkpoint.keep(self.file, state, self.learner, self.method)
 
-    def cut_curve(self, place: TrainingState) -> None:
+    def cut_curve(self, state: TrainingState) -> None:
         """Leave of the curve what stood there at the checkpoint. LabError where that is not as it was written."""
-        content = self.curve.read_bytes()[: place.curve["bytes"]] if self.curve.is_file() else b""
-        if hashlib.sha256(content).hexdigest() != place.curve["sha256"]:
+        content = self.curve.read_bytes()[: state.curve["bytes"]] if self.curve.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != state.curve["sha256"]:
             raise LabError(f"{self.curve} is damaged: it is not what stood there at the checkpoint; delete {self.folder} to begin anew")
         write_bytes(self.curve, content)
 
@@ -106,21 +106,21 @@ class Course:
         reached = {str(task): [None for _ in self.everyone] for task in learning}
         return TrainingState(phase, None, list(self.everyone), reached, [0 for _ in self.everyone], 0.0, rows)  # type: ignore[arg-type]
 
-    def learn(self, place: TrainingState) -> None:
+    def learn(self, state: TrainingState) -> None:
         """Learn until every model has learnt the phase's tasks, or the steps are used up."""
-        phase = place.phase
-        since, saved = time.monotonic() - place.seconds, time.monotonic()
-        assert place.step is not None
-        while place.models and place.step < self.steps:
-            place.step += 1
-            self.step(phase, place.step, place.models)
-            for model in place.models:
-                place.steps[model] = place.step
-            if place.step % EVERY == 0 or place.step == self.steps:
-                place.seconds = time.monotonic() - since
-                self.look(place)
+        phase = state.phase
+        since, saved = time.monotonic() - state.seconds, time.monotonic()
+        assert state.step is not None
+        while state.models and state.step < self.steps:
+            state.step += 1
+            self.step(phase, state.step, state.models)
+            for model in state.models:
+                state.steps[model] = state.step
+            if state.step % EVERY == 0 or state.step == self.steps:
+                state.seconds = time.monotonic() - since
+                self.evaluate(state)
                 if time.monotonic() - saved > SAVED_EVERY:
-                    self.keep(place)
+                    self.keep(state)
                     saved = time.monotonic()
 
     def step(self, phase: int, step: int, models: list[int]) -> None:
@@ -129,7 +129,7 @@ class Course:
         items = torch.from_numpy(np.stack([self.drawn(model, phase, step) for model in models]))
         count, more = items.shape[1], method.more(phase, step, models)
         batch = self.corpus.batch(items if more is None else torch.cat([items, more], 1))
-        vectors = method.whole(learner.stacked(models), models)
+        vectors = method.full_weights(learner.stacked(models), models)
         scores = learner.scored(vectors, batch)
         learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
         if more is not None:
@@ -138,35 +138,35 @@ class Course:
     def drawn(self, model: int, phase: int, step: int) -> np.ndarray:
         """A model's items of a step: of each task in turn, in an order that is new with every round through its training items."""
         tasks, batch, seed = self.method.tasks(phase), self.parameters.batch, self.learner.seeds[model]
-        places = np.arange((step - 1) * batch, step * batch)
-        found = np.empty(batch, dtype=np.int64)
+        positions = np.arange((step - 1) * batch, step * batch)
+        chosen = np.empty(batch, dtype=np.int64)
         for turn, task in enumerate(tasks):
-            mine = places % len(tasks) == turn
+            mine = positions % len(tasks) == turn
             items = self.corpus.items(task, "train")
-            rounds, within = np.divmod(places[mine] // len(tasks), len(items))
+            rounds, within = np.divmod(positions[mine] // len(tasks), len(items))
             orders = {number: np.random.default_rng([seed, phase, task, number]).permutation(items) for number in set(rounds.tolist())}
-            found[mine] = [orders[number][place] for number, place in zip(rounds.tolist(), within, strict=True)]
-        return found
+            chosen[mine] = [orders[number][index] for number, index in zip(rounds.tolist(), within, strict=True)]
+        return chosen
 
-    def look(self, place: TrainingState) -> None:
+    def evaluate(self, state: TrainingState) -> None:
         """Examine the validation items of what is learnt; models that have learnt all of it stop, where the parameters say so."""
-        line = self.measured(place)
-        for task, reached in place.reached.items():
-            for model, share in zip(place.models, line[self.corpus.tasks[int(task)].name]["right"], strict=True):
+        line = self.measured(state)
+        for task, reached in state.reached.items():
+            for model, share in zip(state.models, line[self.corpus.tasks[int(task)].name]["right"], strict=True):
                 if share >= LEARNT and reached[model] is None:
-                    reached[model] = [place.step, place.seconds]  # type: ignore[list-item]
+                    reached[model] = [state.step, state.seconds]  # type: ignore[list-item]
         if self.parameters.early_stop:
-            place.models = [model for model in place.models if any(reached[model] is None for reached in place.reached.values())]
+            state.models = [model for model in state.models if any(reached[model] is None for reached in state.reached.values())]
 
-    def measured(self, place: TrainingState) -> dict[str, Any]:
+    def measured(self, state: TrainingState) -> dict[str, Any]:
         """A line of the curve, which is written: of the models that go on the loss of the phase's first training items, and what they
         answer of the validation items of all tasks so far; of a task that the phase does not learn, of the first of them."""
-        examined, learning = self.learner.examined, self.method.whole(self.learner.stacked(place.models), place.models)
-        line: dict[str, Any] = {"phase": place.phase, "step": place.step, "seconds": round(place.seconds, 3), "models": list(place.models)}
-        line["training"] = examined(learning, place.phase, "train", SOME)[0].tolist()
-        for task in range(place.phase + 1):
-            now = str(task) in place.reached
-            vectors = learning if now else self.method.vectors(task)[place.models]
+        examined, learning = self.learner.examined, self.method.full_weights(self.learner.stacked(state.models), state.models)
+        line: dict[str, Any] = {"phase": state.phase, "step": state.step, "seconds": round(state.seconds, 3), "models": list(state.models)}
+        line["training"] = examined(learning, state.phase, "train", SOME)[0].tolist()
+        for task in range(state.phase + 1):
+            now = str(task) in state.reached
+            vectors = learning if now else self.method.vectors(task)[state.models]
             nats, right = (values.tolist() for values in examined(vectors, task, "val", None if now else SOME))
             line[self.corpus.tasks[task].name] = {"nats": nats, "right": right}
         made_folder(self.folder)
@@ -185,17 +185,17 @@ class Course:
         names = [task.name for task in self.corpus.tasks[:phase]]
         return [matched(mine, model, names, LEVELS) for model in self.everyone]
 
-    def examined(self, place: TrainingState, phase: int = 0) -> list[dict[str, Any]]:
-        """A row a task and model after so many phases, 0: before the first; `place` says how the last of them went."""
+    def examined(self, state: TrainingState, phase: int = 0) -> list[dict[str, Any]]:
+        """A row a task and model after so many phases, 0: before the first; `state` says how the last of them went."""
         rows, at_levels, nothing = [], self.at_levels(phase), [None for _ in self.everyone]
         for index, task in enumerate(self.corpus.tasks):
             nats, right = (values.tolist() for values in self.learner.examined(self.method.vectors(index), index, self.parameters.split))
-            reached = place.reached.get(str(index), nothing) if phase else nothing
+            reached = state.reached.get(str(index), nothing) if phase else nothing
             for model, seed in enumerate(self.learner.seeds):
                 steps, seconds = reached[model] or (math.nan, math.nan)
                 row = {"entry": f"{phase}/{task.name}", "init": str(seed), "phase": phase, "task": task.name, "own": index + 1}
                 row |= {"loss": nats[model], "accuracy": right[model], "steps_to_99": steps, "seconds_to_99": seconds}
-                row |= {"taken": place.steps[model], "seconds": place.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
+                row |= {"taken": state.steps[model], "seconds": state.seconds} | dict.fromkeys(AT_LEVELS, math.nan)
                 rows.append(row | at_levels[model].get(task.name, {}))
         return rows
 
@@ -206,7 +206,7 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
     learner = find_member(learners.__name__, cell.parameters.method, "method").module
     code = {name: sha256(path) for name, path in closure([__name__, learner]).items()}
-    folder = home() / WORKSHOP / digest({"parameters": values, "code": code})[:16]
+    folder = home() / CHECKPOINTS / digest({"parameters": values, "code": code})[:16]
     course = Course(cell.parameters, folder, say)
     board = home() / BOARDS / cell.parameters.method / folder.name
     course.live = Live(board, course.learner.seeds, len(course.corpus.tasks), course.steps, bar=not cell.parameters.record_dir)

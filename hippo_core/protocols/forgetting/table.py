@@ -65,7 +65,7 @@ def matched(rows: Frame) -> Frame:
     NaN where training did not come so far. Without rows where the cells are older than these columns."""
     import pandas as pd
 
-    known, found = learnt(rows).stack().rename("known").reset_index(), []
+    known, parts = learnt(rows).stack().rename("known").reset_index(), []
     rows = rows.merge(known, on=["init", "task"])
     for level in LEVELS:
         loss, accuracy = f"loss_at_{level:g}", f"accuracy_at_{level:g}"
@@ -74,8 +74,8 @@ def matched(rows: Frame) -> Frame:
         earlier = rows[(rows["phase"] > rows["own"]) & rows["known"]].groupby(["init", "phase"])[accuracy].mean().rename("earlier")
         own = rows[rows["phase"] == rows["own"]].join(earlier, on=["init", "phase"])
         mine = own[["init", "task", loss, accuracy, "earlier"]].rename(columns={loss: "loss", accuracy: "accuracy"})
-        found.append(mine.assign(level=level))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["init", "task", "loss", "accuracy", "earlier", "level"])
+        parts.append(mine.assign(level=level))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["init", "task", "loss", "accuracy", "earlier", "level"])
 
 
 def at_levels(rows: Frame) -> list[dict[str, Any]]:
@@ -90,14 +90,14 @@ def at_levels(rows: Frame) -> list[dict[str, Any]]:
 def spent(rows: Frame) -> list[dict[str, Any]]:
     """Of each task in its own phase: how many initialisations learnt it, and the median and range of steps and seconds until then. Seconds
     are of all initialisations together, which learn in step."""
-    found = []
+    lines = []
     for task, own in rows[rows["phase"] == rows["own"]].sort_values("own").groupby("task", sort=False):
         line: dict[str, Any] = {"task": str(task), "learnt": int(own["steps_to_99"].notna().sum()), "of": len(own)}
         for name in ("steps_to_99", "seconds_to_99"):
             values = own[name].dropna().tolist()
             line[name] = [float(np.median(values)), min(values), max(values)] if values else None
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

@@ -143,8 +143,8 @@ def read_items(path: Path) -> tuple[Numbers, Numbers]:
         if line.strip():
             item = _read(line, f"{path}:{number}")
             first, _ = next(iter(items.values()), (item, number))
-            for name, told in _ALIKE.items():
-                if (got := told(item)) != (expected := told(first)):
+            for name, value_of in _SAME_IN_ALL.items():
+                if (got := value_of(item)) != (expected := value_of(first)):
                     raise LabError(f"{path}:{number}: expected {name} {expected}, as in the first item, got {got}")
             earlier = items.setdefault(tuple(item.prompt), (item, number))
             if earlier[1] != number:
@@ -155,7 +155,7 @@ def read_items(path: Path) -> tuple[Numbers, Numbers]:
     return np.array(prompts, dtype=np.int64), np.array(answers, dtype=np.int64)
 
 
-_ALIKE: Mapping[str, Callable[[TaskItem], int]] = {  # in which all items are
+_SAME_IN_ALL: Mapping[str, Callable[[TaskItem], int]] = {  # in which all items are
     "a prompt of length": lambda item: len(item.prompt),
     "an answer of length": lambda item: len(item.answer),
     "the cue": lambda item: item.prompt[0],
@@ -167,8 +167,8 @@ def _read(line: str, where: str) -> TaskItem:
         return TaskItem.model_validate_json(line)
     except ValidationError as error:
         fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise LabError(f'{where}: expected {{"prompt": [tokens], "answer": [tokens]}}; {place}: {fault["msg"]}') from None
+        field = ".".join(map(str, fault["loc"]))
+        raise LabError(f'{where}: expected {{"prompt": [tokens], "answer": [tokens]}}; {field}: {fault["msg"]}') from None
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class TaskBatch:
     """Items as the model takes them; the first dimensions may be several.
 
     Args:
-        tokens: `(..., items, length)`, cut after the last place at which something is predicted.
+        tokens: `(..., items, length)`, cut after the last position at which something is predicted.
         at: where tokens of answers are predicted, `(..., items, answers)`.
         answers: these tokens, likewise.
         weights: how much each counts, likewise; those of an item add up to 1, or to 0 where an item only fills up.

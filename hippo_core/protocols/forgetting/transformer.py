@@ -61,8 +61,8 @@ class TransformerShape:
         """What is kept of the MLP's matrices, 1 or 0, by name: where the hidden unit is at most half a band from the unit that lies at the
         same share of the width."""
         apart = (torch.arange(4 * self.width).unsqueeze(1) - 4 * torch.arange(self.width)).abs()  # hidden unit, unit
-        found = {"up": (self.fc1, apart), "down": (self.fc2, apart.T)}
-        return {name: (distance <= band / 2).float() for name, (band, distance) in found.items() if band is not None}
+        widths = {"up": (self.fc1, apart), "down": (self.fc2, apart.T)}
+        return {name: (distance <= band / 2).float() for name, (band, distance) in widths.items() if band is not None}
 
     @property
     def weights(self) -> int:
@@ -118,13 +118,13 @@ def logits(shape: TransformerShape, vector: torch.Tensor, tokens: torch.Tensor, 
 
 
 def blocks(shape: TransformerShape, weights: Mapping[str, torch.Tensor], read: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """What the blocks make of vectors that were read, `(items, length, width)`, at the places `at`, `(items, places)`, normed:
-    `(items, places, width)`."""
+    """What the blocks make of vectors that were read, `(items, length, width)`, at the positions `at`, `(items, positions)`, normed:
+    `(items, positions, width)`."""
     items, length, _ = read.shape
     heads, width, linear = shape.heads, shape.width, _rounded if shape.bf16 else functional.linear
     hidden = read + weights["places"][:length]
-    places = torch.arange(length)
-    seen = places <= places.unsqueeze(1)
+    positions = torch.arange(length)
+    seen = positions <= positions.unsqueeze(1)
     for layer in range(shape.layers):
         w = {name: weights[f"{layer}.{name}"] for name in ("qkv", "qkv_bias", "out", "out_bias", "up", "up_bias", "down", "down_bias")}
         w |= {name: w[name] * kept for name, kept in shape.bands.items()}
@@ -132,12 +132,12 @@ def blocks(shape: TransformerShape, weights: Mapping[str, torch.Tensor], read: t
         if layer == shape.layers - 1 and not shape.sort:
             there = at.unsqueeze(-1).expand(-1, -1, width)
             asking, hidden = normed.gather(1, there), hidden.gather(1, there)
-            seen = (places <= at.unsqueeze(-1)).unsqueeze(1)
+            seen = (positions <= at.unsqueeze(-1)).unsqueeze(1)
         else:
             asking = normed
         q = linear(asking, w["qkv"][:width], w["qkv_bias"][:width])
         k, v = linear(normed, w["qkv"][width:], w["qkv_bias"][width:]).chunk(2, -1)
-        q, k, v = (one.reshape(items, one.shape[1], heads, width // heads).transpose(1, 2) for one in (q, k, v))
+        q, k, v = (part.reshape(items, part.shape[1], heads, width // heads).transpose(1, 2) for part in (q, k, v))
         scores = (q @ k.transpose(-1, -2) / math.sqrt(width // heads)).masked_fill(~seen, -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(items, asking.shape[1], width)
         hidden = hidden + linear(mixed, w["out"], w["out_bias"])
@@ -158,11 +158,11 @@ def _rounded(hidden: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | No
 
 
 def _mixed(hidden: torch.Tensor, two: torch.Tensor, window: int) -> torch.Tensor:
-    """Each place's vector blended with a mixture of the last `window` places' by their likeness, the sort layer. `two`: what is learnt of
-    the share of the mixture, which begins at sigmoid(-2), and of the temperature, 1; ten times as fast as the model."""
+    """Each position's vector blended with a mixture of the last `window` positions' by their similarity, the sort layer. `two`: what is
+    learnt of the share of the mixture, which begins at sigmoid(-2), and of the temperature, 1; ten times as fast as the model."""
     share, heat = (QUICKER * two).split(1)
-    places = torch.arange(hidden.shape[1])
-    back = places.unsqueeze(1) - places
+    positions = torch.arange(hidden.shape[1])
+    back = positions.unsqueeze(1) - positions
     scores = hidden @ hidden.transpose(-1, -2) / (math.sqrt(hidden.shape[-1]) * heat.exp())
     mixture = scores.masked_fill((back < 0) | (back >= window), -math.inf).softmax(-1) @ hidden
     return torch.lerp(hidden, mixture, (share - 2).sigmoid())

@@ -33,7 +33,7 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
         kind="paired",
         folder=("paired", suite.manifest.name, f"{parameters.model.replace('/', '-')}_{parameters.seed}"),
         modules=(experiment.run, *modules_of(parameters)),
-        rests_on={**cell.rests_on, "suite": suite.checksums},
+        inputs={**cell.inputs, "suite": suite.checksums},
         encoders=("minilm",) if encoded else (),
     )
 
@@ -65,10 +65,10 @@ PAIRED = Experiment(
     parameters=PairedParameters,
     run=RUN,
     tables=(ROWS,),
-    fills=fill,
+    fill_defaults=fill,
     checks=check,
     plans=plan,
-    always_said=("suite", "seed"),
+    label_fields=("suite", "seed"),
     sentence=sentence,
     figure=figure,
     sections=sections,

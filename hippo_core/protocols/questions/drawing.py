@@ -28,14 +28,14 @@ def draw(method: Memory, worlds: Sequence[World], stores: Mapping[str, Path], re
     if not pictures:
         return ""
     keep(record, item.question, pictures)
-    drawn = (f"<p>{escape(one.title)}</p>{one.svg}<p>{escape(one.reading)}</p>" for one in pictures)
+    drawn = (f"<p>{escape(picture.title)}</p>{picture.svg}<p>{escape(picture.reading)}</p>" for picture in pictures)
     return f"<p><b>{escape(item.question)}</b></p>{''.join(drawn)}"
 
 
 def example(worlds: Sequence[World]) -> tuple[World, Item]:
     """The first item whose answer is contested, else the first, with its world."""
     items = [(world, item) for world in worlds for item in world.items]
-    return next((one for one in items if one[1].refuted), items[0])
+    return next((pair for pair in items if pair[1].refuted), items[0])
 
 
 def keep(record: Path, question: str, pictures: Sequence[Picture]) -> None:

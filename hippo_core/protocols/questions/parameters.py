@@ -1,4 +1,4 @@
-"""What the experiments that ask questions can be told, and what of it is refused."""
+"""The parameters of the experiments that ask questions, and which of them are refused."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AnswerParameters(AskingParameters):
-    """What `02_baseline` can be told."""
+    """The parameters of `02_baseline`."""
 
     regime: Literal["immediate", "delayed"] = "delayed"
 
@@ -28,7 +28,7 @@ REGIMES: dict[Step, str] = {"teach": "delayed", "replay": "after_sleep"}  # that
 
 
 class MemoryParameters(AskingParameters):
-    """What `03_memory` can be told. The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as
+    """The parameters of `03_memory`. The regime is a test's: whatever it says, a teach cell counts as `delayed` and a replay cell as
     `after_sleep`."""
 
     preset: str = "memory/hei_nw"

@@ -14,7 +14,7 @@ from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.base.qa.cell import AskingCell
 from hippo_core.protocols.base.qa.kv_size import kv_size
 from hippo_core.protocols.base.qa.parameters import AskingParameters, Resolved, check, forget, is_taught, resolve, with_model
-from hippo_core.protocols.base.qa.plan import ALWAYS_SAID, AXES, AXIS_DEFAULTS, STORE, asking_plan, dataset_plan, plan, variants
+from hippo_core.protocols.base.qa.plan import AXES, AXIS_DEFAULTS, LABEL_FIELDS, STORE, asking_plan, dataset_plan, plan, variants
 from hippo_core.protocols.questions.parameters import REGIMES, AnswerParameters, MemoryParameters
 from hippo_core.protocols.questions.table import REPLAY, TEACH, TEST
 from hippo_core.store.paths import existing
@@ -35,8 +35,8 @@ def answers_in_words(parameters: AskingParameters, metrics: Mapping[str, Any]) -
     cut = f"; {means['n_cut']} answers cut by the limit of new tokens (max_new_tokens gives more room)" if means.get("n_cut") else ""
     who = f"{parameters.model} with {parameters.preset}{overrides}"
     if is_own(parameters.suite):
-        n, found, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
-        facts = "" if found is None else f"right fact found {round(found * n)} of {n}, "
+        n, retrieved, answered = means["n_items"], means.get("found"), round(means["em"] * means["n_items"])
+        facts = "" if retrieved is None else f"right fact found {round(retrieved * n)} of {n}, "
         return f"{who} on {parameters.suite}, {parameters.regime}: {facts}answered {answered} of {n}{cut}."
     right = f"{who} answers {means['em']:.0%} of {means['n_items']} {parameters.suite} questions right"
     bounds = "" if means["low"] is None else f" (95% interval {means['low']:.0%} to {means['high']:.0%}, {means['n_worlds']} worlds)"
@@ -69,14 +69,14 @@ ANSWER = Experiment(
     run="hippo_core.evaluation.run",
     tables=(ITEMS,),
     cell=AskingCell,
-    fills=with_model,
+    fill_defaults=with_model,
     checks=check,
     plans=plan,
     variants=variants,
-    always_said=ALWAYS_SAID,
+    label_fields=LABEL_FIELDS,
     axes=AXES,
     axis_defaults=AXIS_DEFAULTS,
-    suits=lambda values: not is_taught(values["preset"]),
+    matches=lambda values: not is_taught(values["preset"]),
     sentence=answers_in_words,
     figure=figure_of_answers,
     kv_size=kv_size,
@@ -197,7 +197,7 @@ MEMORY = replace(
     tables=(TEST, TEACH, REPLAY),
     cell=MemoryCell,
     plans=plan_memory,
-    suits=lambda values: is_taught(values["preset"]),
+    matches=lambda values: is_taught(values["preset"]),
     sentence=memory_in_words,
     figure=figure_of_memory,
 )

@@ -127,14 +127,14 @@ def test(
     taught = {world.id: world for world in taught_worlds(method, suite, worlds)}
     asked = ask(suite, worlds, method, regime, stored, batch_size)
     rows = [
-        row_of(method.lm, suite, one)
-        | memory_columns(suite, one, taught[one.world.id])
+        row_of(method.lm, suite, answered)
+        | memory_columns(suite, answered, taught[answered.world.id])
         | slept
-        | method.own_columns("test", one.retrieved.columns)
-        for one in asked
+        | method.own_columns("test", answered.retrieved.columns)
+        for answered in asked
     ]
     columns = [*TEST.columns, *suite.measures, *method.columns.get("test", ())]
-    return pd.DataFrame([{"idx": number, **one} for number, one in enumerate(rows)], columns=columns)
+    return pd.DataFrame([{"idx": number, **answered} for number, answered in enumerate(rows)], columns=columns)
 
 
 def read(
@@ -182,9 +182,9 @@ def memory_columns(suite: Suite, answered: AnsweredItem, taught: World) -> dict[
 def follows_store(suite: Suite, answered: AnsweredItem, taught: World) -> float:
     """The score of an answer by the world as it was `taught`, as by the true one where nothing is altered. NaN where that world does not
     answer the question, or not otherwise than the true one, and where the method has not opened its gold facts in these words."""
-    item = next((one for one in taught.items if one.id == answered.item.id), None)
+    item = next((asked for asked in taught.items if asked.id == answered.item.id), None)
     if item is None or not item.gold_facts:
         return math.nan
     texts = {fact.id: fact.text for fact in taught.facts}
-    held = {item.retold.get(trace.source, trace.source) for trace in answered.opened if trace.text == texts.get(trace.source)}
-    return score_item(suite, taught, item, answered.answer.text)["score"] if held >= set(item.gold_facts) else math.nan
+    opened = {item.retold.get(trace.source, trace.source) for trace in answered.opened if trace.text == texts.get(trace.source)}
+    return score_item(suite, taught, item, answered.answer.text)["score"] if opened >= set(item.gold_facts) else math.nan

@@ -52,14 +52,14 @@ class Sweep:
 def sweeps(rows: Frame) -> list[Sweep]:
     """Every axis in the rows of a run; those of its suites first."""
     matches = []
-    for _, alike in rows.groupby(SHARED_COLUMNS, sort=False):
-        kinds = [dict(zip(NAMED, kind, strict=True)) for kind in alike[NAMED].drop_duplicates().itertuples(index=False)]
+    for _, group in rows.groupby(SHARED_COLUMNS, sort=False):
+        kinds = [dict(zip(NAMED, kind, strict=True)) for kind in group[NAMED].drop_duplicates().itertuples(index=False)]
         axes: dict[tuple[int, str], dict[tuple[str, str], Point]] = {}
         for kind in kinds:
             for axis, point in _points(kind):
                 axes.setdefault(axis, {})[kind["suite_overrides"], kind["condition"]] = point
-        matches += [(order, axis, _placed(alike, _long(points))) for (order, axis), points in axes.items() if _long(points)]
-    return [Sweep(axis, there) for _, axis, there in sorted(matches, key=lambda one: one[0])]
+        matches += [(order, axis, _placed(group, _long(points))) for (order, axis), points in axes.items() if _long(points)]
+    return [Sweep(axis, there) for _, axis, there in sorted(matches, key=lambda match: match[0])]
 
 
 def _panel_key(panel: str) -> tuple[list[int], list[float], str]:
@@ -83,7 +83,7 @@ def _points(kind: Mapping[str, str]) -> Iterator[tuple[tuple[int, str], Point]]:
 
 
 def _settings(overrides: str) -> dict[str, str]:
-    return dict(one.split("=", 1) for one in overrides.split(";") if one)
+    return dict(part.split("=", 1) for part in overrides.split(";") if part)
 
 
 def _numbers(settings: Mapping[str, str]) -> Iterator[tuple[str, float]]:

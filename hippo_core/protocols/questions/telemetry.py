@@ -43,9 +43,9 @@ def _by_world(rows: Frame, among: Any, counted: Any) -> dict[str, Any]:
     """The share of `counted` among these facts, with its 95% interval clustered by world."""
     from hippo_core.results.statistics.interval import cluster_interval
 
-    found = cluster_interval(counted[among].astype(float), rows["world"][among])
-    shown = {name: _known(getattr(found, name)) for name in ("mean", "low", "high")}
-    return {**shown, "n": found.n, "n_worlds": found.n_worlds}
+    interval = cluster_interval(counted[among].astype(float), rows["world"][among])
+    shown = {name: _known(getattr(interval, name)) for name in ("mean", "low", "high")}
+    return {**shown, "n": interval.n, "n_worlds": interval.n_worlds}
 
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

@@ -23,15 +23,15 @@ from hippo_core.results.records.read import ITEM
 TABLE = Table(columns=("layer", "text", "loss"), unit="layer", cluster="text", measures=("loss",), text=("text",))
 
 
-class Told(Parameters):
+class GridParameters(Parameters):
     share: float = 0.0
 
 
-class Stepped(Told):
+class Stepped(GridParameters):
     step: Literal["a", "b"] = "a"
 
 
-MINE = Experiment("mine:MINE", "02_baseline", Told, "hippo_core.files", (TABLE,))
+MINE = Experiment("mine:MINE", "02_baseline", GridParameters, "hippo_core.files", (TABLE,))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def expanded(tmp_path, monkeypatch, block):
 
 def test_every_value_of_every_axis_is_a_cell(tmp_path, monkeypatch):
     cells = expanded(tmp_path, monkeypatch, {"experiment": "mine", "share": [0.1, 0.2], "seeds": [1, 2], "threads": 2})
-    told = {(cell.parameters["share"], cell.parameters["seed"], cell.parameters["threads"]) for cell in cells}
-    assert told == {(share, seed, 2) for share in (0.1, 0.2) for seed in (1, 2)} and len(cells) == 4
+    combinations = {(cell.parameters["share"], cell.parameters["seed"], cell.parameters["threads"]) for cell in cells}
+    assert combinations == {(share, seed, 2) for share in (0.1, 0.2) for seed in (1, 2)} and len(cells) == 4
 
 
 def test_a_column_that_is_missing_or_nobody_declares_is_an_error():
@@ -127,7 +127,7 @@ def test_a_method_s_own_columns_are_those_that_it_declares():
 
 def test_a_cell_stands_behind_what_it_needs_and_its_id_follows_these():
     def of(share: float, **needs: CellPlan) -> CellPlan:
-        return planned(MINE, Told(share=share), needs)
+        return planned(MINE, GridParameters(share=share), needs)
 
     first, other = of(0.1), of(0.2)
     cells = cells_of(of(0.3, before=first))
@@ -160,17 +160,17 @@ def test_weights_are_a_part_of_their_cells_and_other_files_beside_them_are_not(t
     monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / "config.json").write_text("{}")
-    found = []
+    ids = []
     for file, content in ((mine, b"weights"), (other, b"of something else"), (mine, b"others")):
         (tmp_path / folder / file).write_bytes(content)
         checksums.forget()
-        found.append(weights())
+        ids.append(weights())
     checksums.forget()
-    assert found[0] == found[1] != found[2]
+    assert ids[0] == ids[1] != ids[2]
 
 
 def test_no_rows_but_answers_are_read_as_such():
-    tables = [(one, table) for one in experiments() for table in one.tables]
-    answers = {(one.name, table.step) for one, table in tables if table.unit == ITEM}
-    assert answers == {(one.name, table.step) for one, table in tables if {*ITEMS.columns} <= {*table.columns}}
+    tables = [(experiment, table) for experiment in experiments() for table in experiment.tables]
+    answers = {(experiment.name, table.step) for experiment, table in tables if table.unit == ITEM}
+    assert answers == {(experiment.name, table.step) for experiment, table in tables if {*ITEMS.columns} <= {*table.columns}}
     assert len(tables) > len(answers) > 1

@@ -20,7 +20,7 @@ def size(*overrides, preset="baselines/longctx", suite="episodic", model="hippo-
 
 
 @pytest.fixture(scope="module")
-def taken():
+def measured_mb():
     """MiB that `longctx` keeps, all facts of all worlds, with keys and values in int8."""
     lm, suite = load(load_spec("hippo-tiny"), "cpu"), get_suite("episodic")
     preset = load_preset("baselines/longctx", {"delivery": "kv"})
@@ -31,18 +31,18 @@ def taken():
     return max(most)
 
 
-def test_it_is_an_upper_estimate(taken):
-    assert taken < size("delivery=kv").memory_mb < 2 * taken
+def test_it_is_an_upper_estimate(measured_mb):
+    assert measured_mb < size("delivery=kv").memory_mb < 2 * measured_mb
 
 
 def test_it_follows_the_precision_and_ends_at_the_limit():
     store = "episodic.store."
-    whole, few, disk = (
+    full, few, disk = (
         size(*more, preset="memory/hei_nw")
         for more in ([f"{store}kv_precision=model"], [f"{store}kv_memory_mb=1"], [f"{store}kv=disk", f"{store}kv_disk_mb=2"])
     )
     usual = size(preset="memory/hei_nw")
-    assert 3 < whole.memory_mb / usual.memory_mb < 4
+    assert 3 < full.memory_mb / usual.memory_mb < 4
     assert (few.memory_mb, disk.disk_mb, usual.disk_mb) == (1, 2, 0)
 
 

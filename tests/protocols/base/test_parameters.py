@@ -18,11 +18,11 @@ def bare(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("model", "way"),
+    ("model", "hint"),
     [("hippo-tiny", "run `make base-model`"), ("smollm2-135m", "run `make models`"), ("smollm2-135m-reader", "run `make models`")],
 )
-def test_missing_weights_say_how_to_get_them(bare, model, way):
-    with pytest.raises(LabError, match=f"model {model}: no weights at .*; {way}"):
+def test_missing_weights_say_how_to_get_them(bare, model, hint):
+    with pytest.raises(LabError, match=f"model {model}: no weights at .*; {hint}"):
         require_weights([model])
 
 

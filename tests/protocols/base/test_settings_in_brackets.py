@@ -19,7 +19,7 @@ def test_values_are_read_as_yaml_lists_whole(text, name, settings):
     assert with_settings(text) == (name, settings)
 
 
-@pytest.mark.parametrize(("text", "said"), [("m[k=5", "a bracket is open"), ("m[k]", "key=value"), ("m[k=1;k=2]", "k is given twice")])
-def test_what_is_wrong_is_said(text, said):
-    with pytest.raises(LabError, match=said):
+@pytest.mark.parametrize(("text", "message"), [("m[k=5", "a bracket is open"), ("m[k]", "key=value"), ("m[k=1;k=2]", "k is given twice")])
+def test_what_is_wrong_is_said(text, message):
+    with pytest.raises(LabError, match=message):
         with_settings(text)

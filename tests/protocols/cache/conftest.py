@@ -40,9 +40,9 @@ def damaged():
     return make
 
 
-def measured(scores, **told):
+def measured(scores, **settings):
     """Rows of 20 probes, of which so many are right, by kind of fault (at severity 1) and defence."""
-    parameters = {**CacheParameters().values(), "run_id": "made", "record": "r1", "cell": "c1", **told}
+    parameters = {**CacheParameters().values(), "run_id": "made", "record": "r1", "cell": "c1", **settings}
     lines = []
     for (kind, defence), score in scores.items():
         for number in range(20):

@@ -23,9 +23,9 @@ def run(tmp_path, monkeypatch):
     record = tmp_path / "run" / "r1"
     stability = {"logit_sensitivity": [{"delta": 0.0, "defence": "none", "drift": 0.0, "drift_from_own_clean": 0.0}]}
     line = {"task": "text", "kind": "gaussian", "severity": 1.0, "defence": "clipping", "auc": 0.9}
-    found = {"false_alarms": [0.01, 0.5], "lines": [{**line, "recall": [0.75, 1.0], "recall_at_1_percent": 0.75}]}
+    detection = {"false_alarms": [0.01, 0.5], "lines": [{**line, "recall": [0.75, 1.0], "recall_at_1_percent": 0.75}]}
     write_json(record / "stability_metrics.json", {**stability, "amplification_map": {"none": [[1.0, 2.0]]}})
-    write_json(record / "detection_metrics.json", found)
+    write_json(record / "detection_metrics.json", detection)
     numbers = dict.fromkeys(("distance", "identity", "contraction", "rho", "severity"), 0.5)
     train = pd.DataFrame([{"number": 1, "kind": "gaussian", **numbers, "run_id": "made", "cell": "t1"}])
     assert set(TRAIN.columns) <= set(train)
@@ -47,7 +47,7 @@ def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, t
     assert "| clipping | 0.60 | 0.60 |" in page and "| no defence | 0.20 | 0.20 |" in page  # whole caches are left out
     assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| clipping | 0.75 | 0.75 |" in page
     evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
-    assert {(one["kind"], one["defence"]): one["score"] for one in evaluated} == SCORES
+    assert {(entry["kind"], entry["defence"]): entry["score"] for entry in evaluated} == SCORES
     assert json.loads((tmp_path / "out/train.jsonl").read_text())["corruption"] == {"type": "gaussian", "severity": 0.5}
     assert r"clipping & 1.00 & 0.80 \\" in (tmp_path / "out/table_main_results.tex").read_text()
 
@@ -73,19 +73,19 @@ def test_models_are_not_mixed(run, tmp_path):
 def test_cells_that_were_told_otherwise_are_ablations_and_no_part_of_the_main_table():
     harmed = {**SCORES, ("gaussian", "clipping"): 0.0}
     rows = pd.concat([measured(SCORES), measured(harmed, ood="loto_holdout_gaussian", holdout="gaussian")], ignore_index=True)
-    found = protocol.groups(rows)
-    assert [name for name, _ in found] == ["", "ood=loto_holdout_gaussian"]
-    assert protocol.scores_kept(task_metrics(protocol.main_of(found))).set_index("score kept")["mean"]["clipping"] == "0.60"
-    assert protocol.ablations(found)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
+    grouped = protocol.groups(rows)
+    assert [name for name, _ in grouped] == ["", "ood=loto_holdout_gaussian"]
+    assert protocol.scores_kept(task_metrics(protocol.main_of(grouped))).set_index("score kept")["mean"]["clipping"] == "0.60"
+    assert protocol.ablations(grouped)["kept"].tolist() == ["0.80", "0.70", "0.50", "0.70"]
 
 
 def test_a_defence_that_saw_fewer_faults_is_no_part_of_the_main_table():
     few = {("clean", "none"): 1.0, ("clean", "wiener"): 1.0, ("gaussian", "none"): 0.9, ("gaussian", "wiener"): 1.0}
     rows = pd.concat([measured(SCORES), measured({**SCORES, ("bitflip", "none"): 0.1}, record="r2"), measured(few, record="r3")])
-    found = protocol.groups(rows)
-    assert [name for name, _ in found] == ["", "gaussian, severity=1"]
-    assert "wiener" not in set(protocol.main_of(found)["defence"])
-    assert set(protocol.main_of(found)["kind"]) == {"clean", "gaussian", "bitflip"}
+    grouped = protocol.groups(rows)
+    assert [name for name, _ in grouped] == ["", "gaussian, severity=1"]
+    assert "wiener" not in set(protocol.main_of(grouped)["defence"])
+    assert set(protocol.main_of(grouped)["kind"]) == {"clean", "gaussian", "bitflip"}
 
 
 def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
@@ -97,9 +97,11 @@ def test_a_repair_is_ahead_where_it_brings_more_back_than_the_best_heuristic():
 
 def test_what_was_left_out_of_a_training_stands_beside_what_was_seen():
     unseen = {**SCORES, ("gaussian", "learned"): 0.2}
-    told = {"ood": "loto_holdout_gaussian", "holdout": "gaussian", "record": "r2"}
-    found = protocol.groups(pd.concat([measured(SCORES), measured(unseen, **told)]))
-    assert protocol.left_out(found).to_dict("records") == [{"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}]
+    axes = {"ood": "loto_holdout_gaussian", "holdout": "gaussian", "record": "r2"}
+    grouped = protocol.groups(pd.concat([measured(SCORES), measured(unseen, **axes)]))
+    assert protocol.left_out(grouped).to_dict("records") == [
+        {"fault": "gaussian", "left out": "0.00", "seen": "+0.25", "clipping": "+0.50"}
+    ]
 
 
 def test_contraction_is_told_by_its_seeds():

@@ -25,7 +25,7 @@ def test_no_severity_changes_nothing(kind):
 @each
 def test_more_severity_is_more_damage_to_no_fewer_vectors(kind):
     levels = [broken(kind, severity) for severity in (0.7, 0.85, 1.0)]
-    away = [(one.kv.nan_to_num(1e4, 1e4, 1e4).clamp(-1e4, 1e4) - cache(1)).abs().sum() for one in levels]
+    away = [(damage.kv.nan_to_num(1e4, 1e4, 1e4).clamp(-1e4, 1e4) - cache(1)).abs().sum() for damage in levels]
     assert 0 < away[0] < away[2]
     assert levels[0].mask.sum() <= levels[1].mask.sum() <= levels[2].mask.sum()
 
@@ -58,15 +58,15 @@ def test_it_strikes_only_where_it_may(kind, axes, hit):
 
 
 @pytest.mark.parametrize(
-    ("axes", "said"),
+    ("axes", "message"),
     [
         ({"layers": (3,)}, "layers .3. are none of this model's 3"),
         ({"heads": (2,)}, "heads .2. are none"),
         ({"times": "window", "window": (30, 41)}, "ends behind the 40 tokens"),
     ],
 )
-def test_what_the_cache_lacks_is_refused(axes, said):
-    with pytest.raises(LabError, match=said):
+def test_what_the_cache_lacks_is_refused(axes, message):
+    with pytest.raises(LabError, match=message):
         broken("gaussian", 0.5, **axes)
 
 

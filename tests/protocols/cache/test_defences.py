@@ -10,7 +10,7 @@ from hippo_core.models.kv import encode
 from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence
-from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, mend, mend_bytes
+from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, correct, correct_bytes
 from hippo_core.protocols.cache.detection import RATES, Detections, roc
 from tests.protocols.cache.conftest import SHAPE, cache
 
@@ -109,23 +109,23 @@ BYTES = torch.arange(256, dtype=torch.uint8)
 
 def test_a_hamming_code_mends_one_bit_and_notices_two():
     words = torch.randint(-(2**62), 2**62, (200,), generator=torch.Generator().manual_seed(0))
-    kept, one = checks(words), torch.ones_like(words)
+    kept, ones = checks(words), torch.ones_like(words)
     for bit in range(64):
-        mended, lost = mend(words ^ (one << bit), kept)
-        assert torch.equal(mended, words) and not lost.any()
-        _, lost = mend(words ^ (one << bit) ^ (one << (bit + 13) % 64), kept)
+        corrected, lost = correct(words ^ (ones << bit), kept)
+        assert torch.equal(corrected, words) and not lost.any()
+        _, lost = correct(words ^ (ones << bit) ^ (ones << (bit + 13) % 64), kept)
         assert lost.all()
     for check in range(8):
-        mended, lost = mend(words, kept ^ (1 << check))
-        assert torch.equal(mended, words) and not lost.any()
+        corrected, lost = correct(words, kept ^ (1 << check))
+        assert torch.equal(corrected, words) and not lost.any()
 
 
 def test_any_one_flipped_bit_of_a_half_is_mended_and_two_are_known():
     kept = byte_checks(BYTES)
     for bit in range(8):
-        for flipped in (mend_bytes(BYTES ^ (1 << bit), kept), mend_bytes(BYTES, kept ^ (1 << bit))):
+        for flipped in (correct_bytes(BYTES ^ (1 << bit), kept), correct_bytes(BYTES, kept ^ (1 << bit))):
             assert torch.equal(flipped[0], BYTES) and not flipped[1].any()
-    assert mend_bytes(BYTES ^ 3, kept)[1].all() and mend_bytes(BYTES ^ 0x81, kept)[0].equal(BYTES)  # one in each half
+    assert correct_bytes(BYTES ^ 3, kept)[1].all() and correct_bytes(BYTES ^ 0x81, kept)[0].equal(BYTES)  # one in each half
 
 
 @pytest.mark.parametrize(("name", "share"), [("ecc", 1 / 8), ("ecc_equal", 1)])
@@ -145,14 +145,14 @@ def test_one_bit_flips_alone():
 
 def test_recall_counts_what_lies_above_as_many_clean_scores_as_false_alarms_allow():
     clean = torch.arange(1000).float()
-    found = roc(torch.tensor([989.0, 989.5, 990.0, 2000.0]), clean)
-    assert found["recall_at_1_percent"] == 0.75  # above 989: ten clean scores are
+    curve = roc(torch.tensor([989.0, 989.5, 990.0, 2000.0]), clean)
+    assert curve["recall_at_1_percent"] == 0.75  # above 989: ten clean scores are
     assert roc(clean, clean)["auc"] == pytest.approx(0.5) and roc(clean + 2000, clean)["auc"] == 1
 
 
 def test_equal_scores_are_no_finding():
-    found = roc(torch.zeros(5), torch.zeros(100))
-    assert found["recall"] == [0.0] * len(RATES) and found["auc"] == 0.5
+    curve = roc(torch.zeros(5), torch.zeros(100))
+    assert curve["recall"] == [0.0] * len(RATES) and curve["auc"] == 0.5
 
 
 @pytest.mark.parametrize("name", ["detect_clear", "rms_outlier", "clipping", "episodic"])
@@ -160,12 +160,12 @@ def test_large_noise_is_noticed_and_the_curve_follows_the_mask(setting, damaged,
     defence = load_defence(name, setting)
     kv = cache(1)
     defence.write(kv, "a/0", range(5, 45))
-    found = Detections()
-    told = {"task": "text", "kind": "gaussian", "defence": name}
+    detections = Detections()
+    labels = {"task": "text", "kind": "gaussian", "defence": name}
     for severity in (0.0, 1.0):
         hit = corrupt(kv, Corruption("gaussian", severity, times="window", window=(3, 20)), 7, "a/0")
         given = damaged(hit.kv, mask=hit.mask)
-        found.see({**told, "severity": severity}, [hit], [defence.suspicion(given, defence.repair(given))])
-    [line] = found.plain()["lines"]
+        detections.see({**labels, "severity": severity}, [hit], [defence.suspicion(given, defence.repair(given))])
+    [line] = detections.plain()["lines"]
     assert line["recall_at_1_percent"] > 0.5 and line["auc"] > 0.9
     assert line["damaged"] == hit.mask.sum() and line["clean"] == hit.mask.numel()

@@ -10,9 +10,9 @@ MANY = ["none", "reset", "masking", "smoothing", "clipping", "detect_clear", "rm
 
 def curves(defences=("none", "clipping"), kinds=("targeted", "gaussian")):
     return pd.DataFrame(
-        {"kind": kind, "defence": name, "task": task, "severity": severity, "kept": 1 - severity / (1 + place)}
+        {"kind": kind, "defence": name, "task": task, "severity": severity, "kept": 1 - severity / (1 + index)}
         for kind in kinds
-        for place, name in enumerate(defences)
+        for index, name in enumerate(defences)
         for task in ("text", "needle")
         for severity in (0.0, 0.5, 1.0)
     )
@@ -27,7 +27,7 @@ def test_the_faults_stand_in_their_order_and_the_title_is_about_damaged_caches()
 def test_of_many_defences_those_that_matter_have_their_colours():
     figure = cache.robustness(curves(MANY))
     lines = {line.get_label(): line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")}
-    assert set(lines) == {cache.LOOKS[name].label for name in ("none", "clipping", "learned", "wiener", "episodic")} | {"the others"}
+    assert set(lines) == {cache.STYLES[name].label for name in ("none", "clipping", "learned", "wiener", "episodic")} | {"the others"}
     assert len(figure.axes[0].get_lines()) == len(MANY) + 2  # two levels
     assert len(figure.legends[0].get_texts()) == 6
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hippo_core.protocols.cache.removal import PRESSES, WAYS, entropy, press, removed
+from hippo_core.protocols.cache.removal import PRESSES, REMOVALS, entropy, press, removed
 from tests.protocols.cache.conftest import cache
 
 
@@ -18,7 +18,7 @@ def test_of_each_head_the_tokens_with_short_keys_stay_in_their_order():
     kv[:, 0, 1, 9] *= 100  # of head 1 token 9
     kept = press("knorm", kv, 1 / 40)
     for head, token in enumerate((7, 9)):
-        rest = [one for one in range(40) if one != token]
+        rest = [other for other in range(40) if other != token]
         assert torch.equal(kept[:, :, head], kv[:, :, head, rest])
 
 
@@ -33,6 +33,6 @@ def test_bits_are_gone_as_information_theory_counts_them():
     assert removed("bitflip", 1.0) == pytest.approx(0.01141, abs=1e-5)  # H(.001)
     assert removed("quant_noise", 1.0) == pytest.approx(1 - 1.58496 / 16, abs=1e-5)  # ternary
     assert removed("gaussian", 0.5) == pytest.approx(1 - 0.5 / 16)  # noise as large as the vector
-    for way in WAYS:
-        along = [removed(way, severity / 10) for severity in range(11)]
+    for removal in REMOVALS:
+        along = [removed(removal, severity / 10) for severity in range(11)]
         assert along == sorted(along) and along[0] == 0 and along[-1] <= 1

@@ -75,9 +75,9 @@ def test_one_of_another_model_or_none_is_refused(tmp_path):
 def test_a_checkpoint_of_another_config_is_refused_in_one_line(tmp_path, settings):
     save_repair(made(), tmp_path, {"model": "hippo-tiny"})
     write_json(tmp_path / "repair.json", {"model": "hippo-tiny", "settings": settings})
-    with pytest.raises(LabError, match=r"settings|layers") as said:
+    with pytest.raises(LabError, match=r"settings|layers") as error:
         load_repair(tmp_path, CLEAN, "hippo-tiny")
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(error.value)
 
 
 def test_what_the_model_lacks_is_refused():

@@ -30,8 +30,8 @@ def written(lm):
 @pytest.fixture(scope="module")
 def rows(lm, tmp_path_factory):
     record = tmp_path_factory.mktemp("record")
-    told = {"tasks": ["text", "needle"], "n": 2, "kinds": ["gaussian"], "severities": [1.0], "defences": ["episodic", "recompute"]}
-    open_cell = SimpleNamespace(parameters=CacheParameters(**told), language_model=lm, checkpoint=None, record=record)
+    parameters = {"tasks": ["text", "needle"], "n": 2, "kinds": ["gaussian"], "severities": [1.0], "defences": ["episodic", "recompute"]}
+    open_cell = SimpleNamespace(parameters=CacheParameters(**parameters), language_model=lm, checkpoint=None, record=record)
     with pytest.MonkeyPatch.context() as few:  # a map of a cache is as much a map as that of eight
         few.setattr("hippo_core.protocols.cache.stability.CACHES", 1)
         few.setattr(run, "CLEAN", 4)
@@ -75,7 +75,7 @@ def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
     parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
     table = pd.DataFrame(run.of_task(lm, "needle", written, parameters, watches, dict.fromkeys(watches, 0)))
     groups = [seen[at : at + 3] for at in range(0, len(seen), 3)]
-    assert [torch.equal(one, two) for one, two in zip(groups[2], groups[3], strict=True)] == [True] * 3
+    assert [torch.equal(a, b) for a, b in zip(groups[2], groups[3], strict=True)] == [True] * 3
     assert not torch.equal(groups[0][0], groups[2][0])
     assert table.groupby(["kind", "probe"])["loss"].nunique().eq(1).all()
 
@@ -84,38 +84,38 @@ def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, 
     """Whatever is read once for several defences is what each of them would have read."""
     parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
     runs, reads = [], []
-    monkeypatch.setattr(run, "read", lambda *told, once=run.read: reads.append(1) or once(*told))
+    monkeypatch.setattr(run, "read", lambda *arguments, once=run.read: reads.append(1) or once(*arguments))
     for _ in range(2):
         defences = {name: NoDefence(SimpleNamespace()) for name in ("none", "other")}
         runs.append(pd.DataFrame(run.of_task(lm, "needle", written, parameters, defences, dict.fromkeys(defences, 0))))
         monkeypatch.setattr(run, "contents", lambda caches: object())
     assert len(reads) == 2 + 4
-    pd.testing.assert_frame_equal(*(one.drop(columns="repair_ms") for one in runs), check_exact=True)
+    pd.testing.assert_frame_equal(*(table.drop(columns="repair_ms") for table in runs), check_exact=True)
 
 
 def test_the_answer_follows_the_cache_and_not_the_question(lm, written):
     """Behind another probe's keys and values the right answer is not known."""
-    own = run.read(lm, written, [one.blocks for one in written])
-    swapped = run.read(lm, written, [one.blocks for one in (*written[1:], written[0])])
-    assert sum(one["score"] for one in own) >= 2 and sum(one["score"] for one in swapped) == 0
+    own = run.read(lm, written, [probe.blocks for probe in written])
+    swapped = run.read(lm, written, [probe.blocks for probe in (*written[1:], written[0])])
+    assert sum(probe["score"] for probe in own) >= 2 and sum(probe["score"] for probe in swapped) == 0
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_a_broken_cache_says_the_same_by_any_attention_and_in_any_batch(lm, written, attention):
     model = load(load_spec("hippo-tiny"), threads=1)
     model.model.set_attn_implementation(attention)
-    broken = [corrupt(one.blocks[0], Corruption("gaussian", 0.4), 1, one.address(0)).kv for one in written]
-    together = logits(model, written, broken)
-    alone = [logits(model, [one], [kv])[0] for one, kv in zip(written, broken, strict=True)]
+    broken = [corrupt(probe.blocks[0], Corruption("gaussian", 0.4), 1, probe.address(0)).kv for probe in written]
+    batched = logits(model, written, broken)
+    alone = [logits(model, [probe], [kv])[0] for probe, kv in zip(written, broken, strict=True)]
     usual = logits(lm, written, broken)
-    for one, two, three in zip(together, alone, usual, strict=True):
-        assert torch.allclose(one, two, atol=1e-3) and torch.allclose(one, three, atol=1e-3)
+    for probe, two, three in zip(batched, alone, usual, strict=True):
+        assert torch.allclose(probe, two, atol=1e-3) and torch.allclose(probe, three, atol=1e-3)
 
 
 def test_texts_of_different_splits_share_nothing(lm):
-    held = {split: {text for texts in probes.manual(split).values() for text in texts} for split in ("train", "val", "test")}
-    assert all(held.values())
-    assert not (held["train"] & held["test"] or held["train"] & held["val"] or held["val"] & held["test"])
+    by_split = {split: {text for texts in probes.manual(split).values() for text in texts} for split in ("train", "val", "test")}
+    assert all(by_split.values())
+    assert not (by_split["train"] & by_split["test"] or by_split["train"] & by_split["val"] or by_split["val"] & by_split["test"])
 
 
 def test_every_task_that_is_named_can_be_made(lm):
@@ -141,28 +141,28 @@ def test_what_a_defence_does_to_an_unmoved_cache_is_drift(lm, written, monkeypat
 
     monkeypatch.setattr("hippo_core.protocols.cache.stability.MAPPED", 50)
     defences = {"none": NoDefence(SimpleNamespace()), "halving": Halving(SimpleNamespace())}
-    found = stability(lm, written, defences, 1)
-    drifts = {name: [line for line in found["logit_sensitivity"] if line["defence"] == name] for name in defences}
+    result = stability(lm, written, defences, 1)
+    drifts = {name: [line for line in result["logit_sensitivity"] if line["defence"] == name] for name in defences}
     assert drifts["halving"][0]["drift"] > 0 and drifts["halving"][0]["drift_from_own_clean"] == 0
     moved = [line["drift"] for line in drifts["none"]]
     assert moved[0] == 0 and moved == sorted(moved)
-    assert (found["settings"]["mapped"], np.shape(found["amplification_map"]["none"])) == (2, (6, 4))  # 2 caches of 24 heads
+    assert (result["settings"]["mapped"], np.shape(result["amplification_map"]["none"])) == (2, (6, 4))  # 2 caches of 24 heads
 
 
 def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
-    told = {"settings": {"rank": 64}, "kinds": ("gaussian",), "stored": "bfloat16", "probes": 2, "batch": 2, "steps": 8, "warmup": 1}
-    recipe = RepairRecipe(model="hippo-tiny", **told)  # type: ignore[arg-type]
+    settings = {"settings": {"rank": 64}, "kinds": ("gaussian",), "stored": "bfloat16", "probes": 2, "batch": 2, "steps": 8, "warmup": 1}
+    recipe = RepairRecipe(model="hippo-tiny", **settings)  # type: ignore[arg-type]
     trainee = RepairTrainee(recipe, lm)
     assert torch.equal(trainee.repair(trainee.written[0].blocks[0]), trainee.written[0].blocks[0])
     first = trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0]
     for step in range(8):
         trainee.learn(step)
     assert trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0] < first
-    assert len(trainee.met) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
+    assert len(trainee.history) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("parameters", "message"),
     [
         ({"kinds": ["rust"]}, "kinds"),
         ({"severities": [2.0]}, "less than or equal to 1"),
@@ -177,19 +177,19 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
         ({"stored": "int8", "bits": "exponent"}, "codes have no exponent"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_runs(told, said):
-    with pytest.raises(LabError, match=said):
-        CACHE.check(told, "here")
+def test_what_cannot_be_is_refused_before_anything_runs(parameters, message):
+    with pytest.raises(LabError, match=message):
+        CACHE.check(parameters, "here")
 
 
 def test_cells_that_measure_share_a_training_and_others_need_none():
-    def planned(**told):
-        return CACHE.plan(CACHE.check(told, "here"))
+    def planned(**parameters):
+        return CACHE.plan(CACHE.check(parameters, "here"))
 
-    one, two = (planned(defences=["learned"], kinds=[kind]) for kind in ("gaussian", "bitflip"))
-    assert one.needs["repair"].parameters == two.needs["repair"].parameters
+    first, second = (planned(defences=["learned"], kinds=[kind]) for kind in ("gaussian", "bitflip"))
+    assert first.needs["repair"].parameters == second.needs["repair"].parameters
     assert not planned(defences=["episodic"]).needs
     alone = planned(step="train", record_dir="executed/here")
-    assert alone.parameters["record_dir"] == "executed/here" and one.needs["repair"].parameters["record_dir"] == ""
+    assert alone.parameters["record_dir"] == "executed/here" and first.needs["repair"].parameters["record_dir"] == ""
     assert planned(defences=["episodic"], rank=3).parameters == planned(defences=["episodic"]).parameters
     assert planned(defences=["learned"], rank=3).needs["repair"].parameters["rank"] == 3

@@ -6,7 +6,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.names import TRACE_PROBES
-from hippo_core.protocols.cache.report import found, in_words, training_in_words
+from hippo_core.protocols.cache.report import in_words, sections, training_in_words
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
@@ -56,8 +56,8 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 
 
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
-    told = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
-    curves, damage, costs = found([told])
+    table = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
+    curves, damage, costs = sections([table])
     assert curves.figure and "clipping" in curves.table["defence"].tolist()
     assert damage.table["recovered"].tolist() == ["−0.25"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
@@ -66,8 +66,8 @@ def test_what_is_said_and_drawn_is_of_the_rows(rows):
 
 def test_a_training_is_said_in_words():
     examined = {"clean": 0.01, "gaussian": 1.0, "gaussian bare": 2.0, "bitflip": 3.0, "bitflip bare": 2.0}
-    said = training_in_words({"examined": examined, "numbers": 1234, "steps": 9})
-    assert "1,234 numbers, 9 steps" in said and "2.00 nats" in said and "nearer for 1 of 2" in said
+    sentence = training_in_words({"examined": examined, "numbers": 1234, "steps": 9})
+    assert "1,234 numbers, 9 steps" in sentence and "2.00 nats" in sentence and "nearer for 1 of 2" in sentence
 
 
 def test_a_cell_rests_on_the_defences_that_it_measures():

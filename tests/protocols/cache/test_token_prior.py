@@ -19,7 +19,7 @@ def caches(lm):
     """Caches of sentences in other orders, each with the position of its first token."""
     generator = torch.Generator().manual_seed(0)
     words = lm.encode("The keeper of the north tower sold a brass lamp to Lea at dawn. Omar found the red vase in Oslo, or so they say.")
-    rows = [[words[place] for place in torch.randint(len(words), (48,), generator=generator).tolist()] for _ in range(40)]
+    rows = [[words[index] for index in torch.randint(len(words), (48,), generator=generator).tolist()] for _ in range(40)]
     before = encode(lm, [[0, 5, 6]])[0]
     return [(kv.float(), 3) for kv in encode(lm, rows, before)]
 
@@ -69,8 +69,8 @@ def test_it_is_the_other_layers_that_tell(lm, prior, caches):
     alone = left(layers[0], [(kv[2:3], start) for kv, start in caches], fault)
     mixed = [(torch.stack([layer.roll(shift * at, 2) for at, layer in enumerate(kv)]), start) for kv, start in caches[8:]]
     strangers = left(TokenPrior.of(KeyRotation(lm), mixed, RANK), caches, fault)
-    whole = left(prior, caches, fault)
-    assert whole < alone and whole < 0.5 * strangers
+    full = left(prior, caches, fault)
+    assert full < alone and full < 0.5 * strangers
 
 
 def test_the_defence_repairs_a_cache_part_by_part_and_says_what_it_lacks(setting, damaged, prior, lm, caches):

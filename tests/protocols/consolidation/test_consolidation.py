@@ -20,11 +20,11 @@ ALL_OF_FIFTY = {
     *("consolidation_50", "consolidation_of_recall", "consolidation_of_rag"),
     *("consolidation_sanity", "consolidation_other_suites", "consolidation_text"),
 }
-TOLD = {"model": "hippo-tiny", "suite": "consolidation", "n": 20, "seed": 1, "way": "lora", "cycles": 1, "policy": "uniform"}
-TOLD |= {"wordings": 40, "restatements": 0.0, "distilled": 0.0, "steps": 100}
+PARAMETERS = {"model": "hippo-tiny", "suite": "consolidation", "n": 20, "seed": 1, "way": "lora", "cycles": 1, "policy": "uniform"}
+PARAMETERS |= {"wordings": 40, "restatements": 0.0, "distilled": 0.0, "steps": 100}
 
 
-def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3.0, **told):
+def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3.0, **parameters):
     """A row a question, probe and stage: before, every probe but that with the memory off is right."""
     rows = []
     for probe in PROBES:
@@ -37,7 +37,7 @@ def rows_of(record="r", replay=True, off=1.0, in_context=1.0, others=1.0, nats=3
                 rows.append(asked | {"stage": stage, "score": math.nan if probe == "text" else score, "nats": loss})
     words = {"kind": "who", "rung": "exact", "question": "?", "answer": "a", "pred": "b"}
     numbers = dict.fromkeys(("abstained", "prompt_tokens", "generated_tokens", "latency_ms"), 1.0) | dict.fromkeys(SPENT, 2.0)
-    return pd.DataFrame(rows).assign(**words, **numbers, **(TOLD | told), replay=replay, record=record, cell=record)
+    return pd.DataFrame(rows).assign(**words, **numbers, **(PARAMETERS | parameters), replay=replay, record=record, cell=record)
 
 
 def table(*cells):
@@ -49,11 +49,11 @@ def check(**values):
 
 
 def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it_with_other_ways():
-    first, second = (CONSOLIDATION.plan(check(n=20, way=way)) for way in ("lora", "sparse"))
+    first, second = (CONSOLIDATION.plan(check(n=20, way=update_rule)) for update_rule in ("lora", "sparse"))
     assert first.needs["store"].step == second.needs["store"].step == "teach"
     assert first.needs["store"].parameters == second.needs["store"].parameters
-    assert first.rests_on != second.rests_on and "sparse" in second.label
-    assert CONSOLIDATION.plan(check(n=20, wordings=5)).rests_on != first.rests_on
+    assert first.inputs != second.inputs and "sparse" in second.label
+    assert CONSOLIDATION.plan(check(n=20, wordings=5)).inputs != first.inputs
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_a_wrong_parameter_is_one_clear_line(wrong, message):
 
 
 def test_every_difference_is_paired_with_before():
-    found = changes(rows_of(off=0.5, nats=3.5))
-    assert found["off"]["post_1"]["difference"] == pytest.approx(0.5)
-    assert (found["off"]["post_1"]["won"], found["off"]["post_1"]["lost"]) == (MANY / 2, 0)
-    assert found["in_context"]["post_1"]["difference"] == 0
-    assert found["text"]["post_1"]["difference"] == pytest.approx(0.5, abs=0.01)
+    differences = changes(rows_of(off=0.5, nats=3.5))
+    assert differences["off"]["post_1"]["difference"] == pytest.approx(0.5)
+    assert (differences["off"]["post_1"]["won"], differences["off"]["post_1"]["lost"]) == (MANY / 2, 0)
+    assert differences["in_context"]["post_1"]["difference"] == 0
+    assert differences["text"]["post_1"]["difference"] == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_gate_passes_an_uplift_and_no_other():
@@ -113,22 +113,22 @@ def test_a_run_without_consolidation_cannot_be_judged():
 )
 def test_criteria_follow_what_was_won_and_lost_and_pool_no_numbers_of_facts_or_steps(changed, met):
     verdicts = judge_tables(load_criteria(), [table(rows_of(**changed), rows_of("other", n=70, off=0.0, in_context=0.0))])
-    found = {one.id: one.verdict for one in verdicts}
-    assert {name for name, verdict in found.items() if verdict == "met"} == met, found
-    assert len(found) == 8
+    by_id = {judged.id: judged.verdict for judged in verdicts}
+    assert {name for name, verdict in by_id.items() if verdict == "met"} == met, by_id
+    assert len(by_id) == 8
 
 
 @pytest.mark.parametrize("other", [{"restatements": 0.25}, {"distilled": 1.0}])
 def test_criteria_are_about_questions_alone(other):
     plain, failed = rows_of(**FIFTY), rows_of("other", **FIFTY, **other, off=0.0, in_context=0.0, nats=4.0)
     alone, both, without = (judge_tables(load_criteria(), [table(*cells)]) for cells in ([plain], [plain, failed], [failed]))
-    assert [(one.id, one.verdict) for one in both] == [(one.id, one.verdict) for one in alone]
-    assert {one.verdict for one in without} == {"not judged"}
+    assert [(verdict.id, verdict.verdict) for verdict in both] == [(verdict.id, verdict.verdict) for verdict in alone]
+    assert {verdict.verdict for verdict in without} == {"not judged"}
 
 
 def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
     cells = [rows_of("a"), rows_of("b", seed=2, off=0.5), rows_of("c", way="sparse", off=0.25, in_context=0.75)]
-    section = report.by_way(table(*cells))
+    section = report.by_update_rule(table(*cells))
     assert section.table is not None
     lines = section.table.set_index("way")
     assert list(lines["questions"]) == [2 * MANY, MANY] and list(lines["worlds"]) == [MANY, MANY / 2]
@@ -139,12 +139,12 @@ def test_a_report_has_a_line_for_each_way_with_its_seeds_pooled():
 
 
 def test_records_without_costs_are_reported_without_them():
-    section = report.by_way(table(rows_of().drop(columns=list(SPENT))))
+    section = report.by_update_rule(table(rows_of().drop(columns=list(SPENT))))
     assert section.table is not None and not [name for name in section.table if name.endswith("a fact")]
 
 
 def test_a_report_has_a_line_for_each_probe_of_each_cell():
-    _, section = report.found([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
+    _, section = report.sections([table(rows_of("a"), rows_of("b", way="sparse", off=0.1))])
     assert section.table is not None and len(section.table) == 2 * len(PROBES)
     assert set(section.table["way"]) == {"lora", "sparse"}
     assert "+1.00 (" in section.sentence and section.figure and section.figure.startswith(b"\x89PNG")
@@ -153,5 +153,5 @@ def test_a_report_has_a_line_for_each_probe_of_each_cell():
 
 
 def test_its_sentence_names_what_was_won_and_lost():
-    said = CONSOLIDATION.sentence(check(), metrics(SimpleNamespace(slept={"seconds": 12.0}), rows_of(off=0.5), 1.0))
-    assert "50% of 400" in said and "0% before" in said and "+0.0 points" in said
+    sentence = CONSOLIDATION.sentence(check(), metrics(SimpleNamespace(slept={"seconds": 12.0}), rows_of(off=0.5), 1.0))
+    assert "50% of 400" in sentence and "0% before" in sentence and "+0.0 points" in sentence

@@ -18,7 +18,7 @@ ASKED = 10  # questions a group
 R = [[0.1, 0.1, 0.1], [1.0, 0.1, 0.2], [0.8, 0.9, 0.1], [0.4, 0.6, 0.8]]  # [sleep, group]
 
 
-def rows_of(values=R, in_context=0.9, nats=3.1, **told):
+def rows_of(values=R, in_context=0.9, nats=3.1, **parameters):
     """A row a sleep, group and question: of each group the first questions are right, so many as `values` says; NaN: not asked."""
     made = []
 
@@ -38,33 +38,33 @@ def rows_of(values=R, in_context=0.9, nats=3.1, **told):
         for sleep, right, loss in ((0, 1.0, 3.0), (len(values) - 1, in_context, nats)):
             add("in_context", sleep, 0, number, float(number < right * ASKED))
             add("text", sleep, 0, number, math.nan, loss + number)
-    return pd.DataFrame(made, columns=list(SLEEPS_COLUMNS)).assign(record="r", cell="r", model="hippo-tiny", way="lora", **told)
+    return pd.DataFrame(made, columns=list(SLEEPS_COLUMNS)).assign(record="r", cell="r", model="hippo-tiny", way="lora", **parameters)
 
 
 def test_what_a_stream_comes_to_is_counted_by_hand():
-    found = stream(rows_of())
-    assert found["before"] == pytest.approx(0.1)
-    assert found["just_learnt"] == pytest.approx((1.0 + 0.9 + 0.8) / 3)
-    assert found["at_the_end"] == pytest.approx((0.4 + 0.6 + 0.8) / 3)
-    assert found["forgetting_from_max"] == pytest.approx((0.6 + 0.3) / 2)
-    assert found["forgetting_from_initial"] == pytest.approx((0.6 + 0.3) / 2)
-    assert found["first_group_kept"] == pytest.approx(0.4)
-    assert found["half_life"] == 2 and found["below_before"] == 0 and found["oracle"] == 1
+    summary = stream(rows_of())
+    assert summary["before"] == pytest.approx(0.1)
+    assert summary["just_learnt"] == pytest.approx((1.0 + 0.9 + 0.8) / 3)
+    assert summary["at_the_end"] == pytest.approx((0.4 + 0.6 + 0.8) / 3)
+    assert summary["forgetting_from_max"] == pytest.approx((0.6 + 0.3) / 2)
+    assert summary["forgetting_from_initial"] == pytest.approx((0.6 + 0.3) / 2)
+    assert summary["first_group_kept"] == pytest.approx(0.4)
+    assert summary["half_life"] == 2 and summary["below_before"] == 0 and summary["oracle"] == 1
 
 
 def test_the_maximum_may_lie_after_a_groups_own_sleep():
     late = [[0, 0, 0], [0.5, 0, 0], [0.9, 0.5, 0], [0.4, 0.5, 0.5]]
-    found = stream(rows_of(late))
-    assert found["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
-    assert found["forgetting_from_initial"] == pytest.approx((0.1 + 0.0) / 2)
+    summary = stream(rows_of(late))
+    assert summary["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
+    assert summary["forgetting_from_initial"] == pytest.approx((0.1 + 0.0) / 2)
 
 
 def test_a_question_that_others_make_up_for_is_not_kept():
     rows = rows_of([[0.0], [0.5]])
     again = rows[(rows["probe"] == "off") & (rows["sleep"] == 1)].assign(sleep=2)
     again["score"] = 1 - again["score"]
-    found = stream(pd.concat([rows, again, again.assign(group=2, question_id="o" + again["question_id"])]))
-    assert found["first_group_kept"] == 0
+    summary = stream(pd.concat([rows, again, again.assign(group=2, question_id="o" + again["question_id"])]))
+    assert summary["first_group_kept"] == 0
 
 
 @pytest.mark.parametrize(("end", "expected"), [(0.6, None), (0.5, 2), (0.0, 2)])
@@ -75,22 +75,22 @@ def test_half_life_is_the_first_age_at_which_half_is_left(end, expected):
 def test_of_sleeps_from_the_base_only_the_diagonal_is_said():
     nan = math.nan
     rows = rows_of([[0.1, 0.1], [0.9, nan], [nan, 0.7]], apart=True)
-    found = stream(rows)
-    assert found["just_learnt"] == pytest.approx(0.8) and "at_the_end" not in found
-    said = SLEEPS.sentence(check(apart=True), metrics(SimpleNamespace(slept={"sleeps": 2}), rows, 1.0))
-    assert "80%" in said and "each from the unchanged model" in said
+    summary = stream(rows)
+    assert summary["just_learnt"] == pytest.approx(0.8) and "at_the_end" not in summary
+    sentence = SLEEPS.sentence(check(apart=True), metrics(SimpleNamespace(slept={"sleeps": 2}), rows, 1.0))
+    assert "80%" in sentence and "each from the unchanged model" in sentence
 
 
 def test_its_sentence_and_report_name_what_was_kept():
     rows = rows_of()
     assert matrix(rows).to_numpy() == pytest.approx(np.array(R))
-    found = damage(rows)
-    assert found["in_context"]["difference"] == pytest.approx(-0.1) and found["text"]["difference"] == pytest.approx(0.1)
-    said = SLEEPS.sentence(check(), metrics(SimpleNamespace(slept={"sleeps": 3}), rows, 1.0))
-    assert "90% of a group's questions" in said and "60% of all after 3 sleeps" in said and "40% still is" in said
+    lost = damage(rows)
+    assert lost["in_context"]["difference"] == pytest.approx(-0.1) and lost["text"]["difference"] == pytest.approx(0.1)
+    sentence = SLEEPS.sentence(check(), metrics(SimpleNamespace(slept={"sleeps": 3}), rows, 1.0))
+    assert "90% of a group's questions" in sentence and "60% of all after 3 sleeps" in sentence and "40% still is" in sentence
     table = TableRows("sleeps", "sleeps", "question_id", "world", rows, ("score",), ("model", "seed", "suite", "n"))
-    side_by_side, own = report.found_of_sleeps([table])
-    assert side_by_side.table is not None and side_by_side.table["first group kept"].tolist() == ["0.40"]
+    comparison, own = report.sleeps_sections([table])
+    assert comparison.table is not None and comparison.table["first group kept"].tolist() == ["0.40"]
     assert own.table is not None and own.table["group 1"].tolist() == [0.1, 1.0, 0.8, 0.4]
     assert own.figure and own.figure.startswith(b"\x89PNG")
 
@@ -102,7 +102,7 @@ def check(**values):
 def test_a_cell_stands_behind_the_one_that_taught_the_store_and_shares_it():
     first, second = (SLEEPS.plan(check(n=20, rehearse_earlier=share)) for share in (0.0, 0.5))
     assert first.needs["store"].parameters == second.needs["store"].parameters
-    assert first.rests_on != second.rests_on and "rehearse_earlier=0.0" in first.label
+    assert first.inputs != second.inputs and "rehearse_earlier=0.0" in first.label
 
 
 @pytest.mark.parametrize(

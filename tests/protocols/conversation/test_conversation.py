@@ -97,11 +97,11 @@ def test_a_cell_rests_on_its_techniques_alone_and_on_the_presets_that_they_show(
         return experiment.plan(experiment.check({"techniques": list(names)}, "here"))
 
     run, folder = "hippo_core.protocols.conversation.run", "hippo_core.protocols.conversation.techniques"
-    assert plan("bm25", "none").modules == (run, f"{folder}.selective", f"{folder}.plain") and "presets" not in plan("bm25").rests_on
+    assert plan("bm25", "none").modules == (run, f"{folder}.selective", f"{folder}.plain") and "presets" not in plan("bm25").inputs
     taught = plan("hei_nw")
     assert {f"{folder}.memories", "hippo_core.methods.episodic"} <= set(taught.modules)
     monkeypatch.setattr(protocol.checksums, "fitted", lambda *_: "other weights")
-    assert plan("hei_nw").rests_on["presets"] != taught.rests_on["presets"]
+    assert plan("hei_nw").inputs["presets"] != taught.inputs["presets"]
 
 
 @pytest.mark.parametrize(("own", "most"), [(False, 8), (True, 32)])
@@ -120,10 +120,10 @@ def test_a_cell_rests_on_the_dialogues_that_it_reads(tmp_path):
     experiment, file = load_experiment("conversation"), tmp_path / "mine.jsonl"
     file.write_text("".join(dialogue.model_dump_json() + "\n" for dialogue in generate(2, lengths=(16,))))
     checked = [experiment.check({"dialogues": str(path)}, "here") for path in (file, tmp_path)]
-    before = [experiment.plan(parameters).rests_on for parameters in checked]
-    assert before == [experiment.plan(parameters).rests_on for parameters in checked]
+    before = [experiment.plan(parameters).inputs for parameters in checked]
+    assert before == [experiment.plan(parameters).inputs for parameters in checked]
     file.write_text("".join(dialogue.model_dump_json() + "\n" for dialogue in generate(3, lengths=(16,))))
-    assert all(experiment.plan(parameters).rests_on != old for parameters, old in zip(checked, before, strict=True))
+    assert all(experiment.plan(parameters).inputs != old for parameters, old in zip(checked, before, strict=True))
     with pytest.raises(LabError, match="no such file or folder"):
         experiment.plan(experiment.check({"dialogues": str(tmp_path / "none.jsonl")}, "here"))
 

@@ -21,44 +21,44 @@ def rows_of(values=R, known=(True, True, False), inits=("1", "2"), method="none"
     made = []
     for init in inits:
         for phase, row in enumerate(values):
-            for place, accuracy in enumerate(row):
-                steps = 100.0 + int(init) if known[place] and phase == place + 1 else math.nan
-                named = {"entry": f"{phase}/{TASKS[place]}", "init": init, "phase": phase, "task": TASKS[place], "own": place + 1}
+            for index, accuracy in enumerate(row):
+                steps = 100.0 + int(init) if known[index] and phase == index + 1 else math.nan
+                named = {"entry": f"{phase}/{TASKS[index]}", "init": init, "phase": phase, "task": TASKS[index], "own": index + 1}
                 spent_ = {"steps_to_99": steps, "seconds_to_99": steps / 10, "taken": 200, "seconds": 20.0}
                 made.append(named | {"loss": 1 - accuracy, "accuracy": accuracy} | spent_)
     return pd.DataFrame(made, columns=list(COLUMNS)).assign(record=method, cell=method, method=method, model="formal")
 
 
 def sections(rows):
-    return report.found([TableRows("forgetting", "forget", "entry", "init", rows, ("accuracy", "loss"), ("model", "seed"))])
+    return report.sections([TableRows("forgetting", "forget", "entry", "init", rows, ("accuracy", "loss"), ("model", "seed"))])
 
 
 def test_the_matrix_has_a_row_a_phase_and_a_column_a_task():
-    found = matrix(rows_of())
-    assert found.to_numpy() == pytest.approx(np.array(R))
-    assert (list(found.index), list(found.columns)) == ([0, 1, 2, 3], list(TASKS))
+    result = matrix(rows_of())
+    assert result.to_numpy() == pytest.approx(np.array(R))
+    assert (list(result.index), list(result.columns)) == ([0, 1, 2, 3], list(TASKS))
 
 
 def test_what_a_matrix_comes_to_is_counted_by_hand():
-    found = summaries(rows_of()).loc["1"]
-    assert found["average_accuracy"] == pytest.approx(0.5)
-    assert found["just_learnt"] == pytest.approx(0.95)
-    assert found["kept"] == pytest.approx(1.0 / 1.9)
-    assert found["forgetting_from_max"] == found["forgetting_from_initial"] == pytest.approx((0.7 + 0.2) / 2)
-    assert found["backward_transfer"] == pytest.approx(-0.45)
-    assert found["forward_transfer"] == pytest.approx((0.1 + 0.1) / 2)
+    summary = summaries(rows_of()).loc["1"]
+    assert summary["average_accuracy"] == pytest.approx(0.5)
+    assert summary["just_learnt"] == pytest.approx(0.95)
+    assert summary["kept"] == pytest.approx(1.0 / 1.9)
+    assert summary["forgetting_from_max"] == summary["forgetting_from_initial"] == pytest.approx((0.7 + 0.2) / 2)
+    assert summary["backward_transfer"] == pytest.approx(-0.45)
+    assert summary["forward_transfer"] == pytest.approx((0.1 + 0.1) / 2)
 
 
 def test_the_maximum_may_lie_after_a_tasks_own_phase():
     late = [[0, 0, 0], [0.8, 0, 0], [0.9, 0.5, 0], [0.4, 0.5, 0.5]]
-    found = summaries(rows_of(late)).loc["1"]
-    assert found["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
-    assert found["forgetting_from_initial"] == pytest.approx((0.4 + 0.0) / 2)
+    summary = summaries(rows_of(late)).loc["1"]
+    assert summary["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
+    assert summary["forgetting_from_initial"] == pytest.approx((0.4 + 0.0) / 2)
 
 
 def test_a_task_that_was_not_learnt_is_not_forgotten():
-    found = summaries(rows_of(known=(False, True, False))).loc["1"]
-    assert found["kept"] == pytest.approx(0.7 / 0.9) and found["just_learnt"] == pytest.approx(0.9)
+    summary = summaries(rows_of(known=(False, True, False))).loc["1"]
+    assert summary["kept"] == pytest.approx(0.7 / 0.9) and summary["just_learnt"] == pytest.approx(0.9)
     assert math.isnan(summaries(rows_of(known=(False, False, True))).loc["1"]["kept"])
 
 
@@ -69,19 +69,19 @@ def test_what_learning_took_is_a_median_with_its_range():
 
 
 def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
-    said = FORGETTING.sentence(check(), ROWS.metrics(None, rows_of(), 1.0))  # type: ignore[misc]
-    assert "0.53 is kept" in said and "not learnt to 99% by all: parity" in said
+    sentence = FORGETTING.sentence(check(), ROWS.metrics(None, rows_of(), 1.0))  # type: ignore[misc]
+    assert "0.53 is kept" in sentence and "not learnt to 99% by all: parity" in sentence
     better = [[*row[:1], *row[1:]] for row in R[:3]] + [[1.0, 0.9, 0.5]]
     both = pd.concat([rows_of(), rows_of(better, method="replay")])
-    left, side_by_side, against, took, *own = sections(both)
+    left, comparison, against, took, *own = sections(both)
     assert left.figure.startswith(b"\x89PNG")
-    assert side_by_side.table["method"].tolist() == ["replay", "none"]  # best first
+    assert comparison.table["method"].tolist() == ["replay", "none"]  # best first
     assert against.table["method"].tolist() == ["replay"]
     assert against.table["kept"].tolist()[0].startswith("+0.47") and against.table["average accuracy"].tolist()[0].startswith("+0.30")
-    assert side_by_side.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
+    assert comparison.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
     assert took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
-    assert all(one.figure.startswith(b"\x89PNG") for one in own)
-    assert [(one.title, one.group) for one in own] == [("none", "After each phase"), ("replay", "After each phase")]
+    assert all(section.figure.startswith(b"\x89PNG") for section in own)
+    assert [(section.title, section.group) for section in own] == [("none", "After each phase"), ("replay", "After each phase")]
 
 
 def test_what_is_left_is_said_in_words_beside_a_plain_model_and_the_upper_bound():
@@ -106,14 +106,14 @@ def test_ten_initialisations_have_an_interval_by_which_a_gain_is_shown(gains, li
     inits = [str(init) for init in range(10)]
     better = rows_of(inits=inits, method="replay")
     better["accuracy"] += [gains[int(init)] for init in better["init"]]
-    said = report.in_words([rows_of(inits=inits), better], ["none", "replay"]).findings[3]
-    assert "95% interval" in said and said.endswith(f": {listed}")
+    finding = report.in_words([rows_of(inits=inits), better], ["none", "replay"]).findings[3]
+    assert "95% interval" in finding and finding.endswith(f": {listed}")
 
 
 def test_a_control_is_neither_the_upper_bound_nor_a_rival():
     cells = [rows_of(method="joint").assign(control="one_token"), rows_of(method="replay").assign(control="none")]
-    said = " ".join(report.in_words(cells, ["joint, control one_token", "replay"]).findings)
-    assert "upper bound" not in said and "plain model" not in said and "Of 1 other ways" in said and "is replay" in said
+    findings = " ".join(report.in_words(cells, ["joint, control one_token", "replay"]).findings)
+    assert "upper bound" not in findings and "plain model" not in findings and "Of 1 other ways" in findings and "is replay" in findings
 
 
 def test_the_plain_model_is_the_one_of_the_usual_architecture():
@@ -122,8 +122,8 @@ def test_the_plain_model_is_the_one_of_the_usual_architecture():
     plain = rows_of([*R[:3], [0.2, 0.1, 0.3]], method="none").assign(fc1=None, fc2=None, sort=0)
     assert report.first_plain([banded, control, plain]) == 2 and report.first_plain([banded, control]) == 0
     assert report.first_plain([rows_of(method="joint")]) is None
-    said = report.in_words([banded, plain], ["none, fc1 256", "none"]).findings
-    assert said[1].startswith("A plain model (none) keeps 0.16") and "Of 1 other ways" in said[2] and "is none, fc1 256" in said[2]
+    texts = report.in_words([banded, plain], ["none, fc1 256", "none"]).findings
+    assert texts[1].startswith("A plain model (none) keeps 0.16") and "Of 1 other ways" in texts[2] and "is none, fc1 256" in texts[2]
 
 
 def test_a_value_that_others_do_not_have_at_all_is_said():
@@ -132,11 +132,11 @@ def test_a_value_that_others_do_not_have_at_all_is_said():
 
 
 def test_a_cell_is_called_by_what_others_were_not_told():
-    told = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
-    cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in told]
+    values = [("none", "0.05", "uniform"), ("replay", "0.05", "uniform"), ("replay", "0.5", "uniform"), ("replay", "0.05", "ca2")]
+    cells = [{"method": method, "stored": stored, "policy": policy} for method, stored, policy in values]
     assert report.names(cells) == ["none", "replay", "replay, stored 0.5", "replay, policy ca2"]
-    told = (("lwf", "0.1"), ("replay", "0.1"), ("replay", "0.5"))
-    cells = [{"method": method, "stored": stored, "steps": "9"} for method, stored in told]
+    values = (("lwf", "0.1"), ("replay", "0.1"), ("replay", "0.5"))
+    cells = [{"method": method, "stored": stored, "steps": "9"} for method, stored in values]
     assert report.names(cells) == ["lwf", "replay, stored 0.1", "replay, stored 0.5"]  # neither is the usual one; lwf stores nothing
 
 
@@ -152,10 +152,10 @@ def at_levels(rows, loss, accuracy, earlier):
 def test_cells_are_compared_at_equal_training_loss():
     plain, better = at_levels(rows_of(), 0.6, 0.7, 0.2), at_levels(rows_of(method="replay"), 0.4, 0.75, 0.5)
     better.loc[(better["init"] == "2") & (better["task"] == "reverse"), "loss_at_0.5"] = math.nan
-    found = ROWS.metrics(None, plain, 1.0)["at_equal_training_loss"][:3]  # type: ignore[misc]
-    reached = [(line["task"], line["training_loss"], line["reached"]) for line in found]
+    levels = ROWS.metrics(None, plain, 1.0)["at_equal_training_loss"][:3]  # type: ignore[misc]
+    reached = [(line["task"], line["training_loss"], line["reached"]) for line in levels]
     assert reached == [("copy", 0.5, 2), ("reverse", 0.5, 2), ("parity", 0.5, 0)]
-    assert (found[0]["loss"], found[0]["earlier"], found[1]["earlier"], found[2]["loss"]) == (0.6, None, 0.2, None)
+    assert (levels[0]["loss"], levels[0]["earlier"], levels[1]["earlier"], levels[2]["loss"]) == (0.6, None, 0.2, None)
     lines = sections(pd.concat([plain, better]))[3].table
     assert lines["reached by"].tolist() == ["4 of 6", "3 of 6"]
     assert lines["validation loss, less that of none"].tolist() == ["–", "−0.20 [−0.20 to −0.20]"]
@@ -209,22 +209,22 @@ def test_the_moment_at_which_a_loss_falls_to_a_level(training, level, expected):
     assert moment(training, level) == pytest.approx(expected, nan_ok=True)
 
 
-def look(step, models, training, copy, parity):
-    tasks = {name: {"nats": nats, "right": [1 - one for one in nats]} for name, nats in (("copy", copy), ("parity", parity))}
+def evaluation(step, models, training, copy, parity):
+    tasks = {name: {"nats": nats, "right": [1 - value for value in nats]} for name, nats in (("copy", copy), ("parity", parity))}
     return {"step": step, "models": models, "training": training, **tasks}
 
 
 def test_all_tasks_of_a_model_at_a_level():
-    looks = [
-        look(0, [0, 1], [0.7, 0.9], [0.1, 0.2], [0.8, 0.9]),
-        look(10, [0, 1], [0.5, 0.7], [0.5, 0.5], [0.6, 0.7]),
-        look(10, [0, 1], [0.5, 0.7], [0.3, 0.4], [0.6, 0.7]),  # once more, after a kill
-        look(20, [1], [0.3], [0.8], [0.4]),  # the other has learnt it
+    evaluations = [
+        evaluation(0, [0, 1], [0.7, 0.9], [0.1, 0.2], [0.8, 0.9]),
+        evaluation(10, [0, 1], [0.5, 0.7], [0.5, 0.5], [0.6, 0.7]),
+        evaluation(10, [0, 1], [0.5, 0.7], [0.3, 0.4], [0.6, 0.7]),  # once more, after a kill
+        evaluation(20, [1], [0.3], [0.8], [0.4]),  # the other has learnt it
     ]
-    first = matched(looks, 0, ("copy", "parity"), (0.6, 0.4))
+    first = matched(evaluations, 0, ("copy", "parity"), (0.6, 0.4))
     assert first["copy"] == pytest.approx(
         {"loss_at_0.6": 0.2, "accuracy_at_0.6": 0.8, "loss_at_0.4": math.nan, "accuracy_at_0.4": math.nan}, nan_ok=True
     )
-    second = matched(looks, 1, ("copy", "parity"), (0.6, 0.4))
+    second = matched(evaluations, 1, ("copy", "parity"), (0.6, 0.4))
     assert second["copy"]["loss_at_0.6"] == pytest.approx(0.4 + 0.25 * 0.4)
     assert second["parity"]["accuracy_at_0.4"] == pytest.approx(0.25 * 0.3 + 0.75 * 0.6)

@@ -27,15 +27,15 @@ def test_a_prediction_knows_the_examples_before_it_and_its_own_x_alone():
 
 def test_least_squares_knows_a_function_of_two_dimensions_from_two_examples():
     x, y = some(50)
-    found = linear.least_squares(x, y)
-    assert (found[:, 0] == 0).all() and torch.allclose(found[:, 2:], y[:, 2:], atol=1e-2)
-    assert (found[:, 1] - y[:, 1]).abs().max() > 0.5
+    result = linear.least_squares(x, y)
+    assert (result[:, 0] == 0).all() and torch.allclose(result[:, 2:], y[:, 2:], atol=1e-2)
+    assert (result[:, 1] - y[:, 1]).abs().max() > 0.5
 
 
 def test_saying_nothing_has_an_error_of_one():
-    found = linear.errors(SHAPE, torch.zeros(SHAPE.weights), 0, count=2000)
-    assert found["model"].mean().item() == pytest.approx(1, abs=0.1)
-    assert found["least squares"][:, 3:].mean().item() < 0.01
+    result = linear.errors(SHAPE, torch.zeros(SHAPE.weights), 0, count=2000)
+    assert result["model"].mean().item() == pytest.approx(1, abs=0.1)
+    assert result["least squares"][:, 3:].mean().item() < 0.01
 
 
 @pytest.mark.parametrize(("examples", "dimensions"), [(4, 3), (11, 2)])

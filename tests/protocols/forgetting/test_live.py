@@ -17,10 +17,10 @@ class Board:
     """A SummaryWriter that remembers."""
 
     def __init__(self, folder):
-        self.folder, self.said, self.open = folder, {}, True
+        self.folder, self.scalars, self.open = folder, {}, True
 
     def add_scalar(self, name, value, step):
-        self.said.setdefault(name, []).append((step, value))
+        self.scalars.setdefault(name, []).append((step, value))
 
     def close(self):
         self.open = False
@@ -40,8 +40,8 @@ def test_every_look_is_a_point_of_each_models_curves(boards, tmp_path):
     live.show(LINE | {"step": 20, "models": [1], "training": [1.5], "copy": {"nats": [0.1], "right": [1.0]}})
     live.close()
     assert [board.folder for board in boards] == [str(tmp_path / "init_1337"), str(tmp_path / "init_1338")]
-    assert boards[0].said == {"loss/training": [(30, 3.0)], "loss/copy": [(30, 0.5)], "accuracy/copy": [(30, 0.9)]}
-    assert boards[1].said["accuracy/copy"] == [(30, 0.7), (40, 1.0)]
+    assert boards[0].scalars == {"loss/training": [(30, 3.0)], "loss/copy": [(30, 0.5)], "accuracy/copy": [(30, 0.9)]}
+    assert boards[1].scalars["accuracy/copy"] == [(30, 0.7), (40, 1.0)]
     assert not any(board.open for board in boards)
 
 
@@ -50,7 +50,7 @@ def test_without_tensorboard_there_is_a_bar_alone(monkeypatch, tmp_path, capsys)
     live = Live(tmp_path / "boards", [1337, 1338], phases=2, steps=20, bar=True)
     live.show(LINE)
     live.close()
-    assert "30/40" in (said := capsys.readouterr().err) and "copy=0.80" in said
+    assert "30/40" in (output := capsys.readouterr().err) and "copy=0.80" in output
     assert not (tmp_path / "boards").exists()
 
 
@@ -59,7 +59,7 @@ def test_a_course_shows_what_it_writes(course, boards, tmp_path):
     going.live = Live(tmp_path / "boards", going.learner.seeds, 2, going.steps, bar=False)
     going.run()
     lines = going.curve.read_text(encoding="utf-8").splitlines()
-    assert len(boards[0].said["loss/training"]) == len(lines) == 4
+    assert len(boards[0].scalars["loss/training"]) == len(lines) == 4
 
 
 def test_only_passes_that_are_learnt_from_are_translated(course, monkeypatch):

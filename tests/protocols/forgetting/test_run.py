@@ -26,16 +26,16 @@ def rows_of(course):
     return pd.DataFrame(course.run()).drop(columns=UNTIMED)
 
 
-def same(one, other, tolerance=0.0):
-    pd.testing.assert_frame_equal(one.reset_index(drop=True), other.reset_index(drop=True), rtol=tolerance, atol=tolerance)
+def same(rows, other, tolerance=0.0):
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), other.reset_index(drop=True), rtol=tolerance, atol=tolerance)
 
 
 def test_logits_at_a_place_know_nothing_of_later_tokens():
     shape, vector = PRESETS["small"], initial(PRESETS["small"], 3)
-    found = logits(shape, vector, TOKENS, AT)
-    assert torch.allclose(found, logits(shape, vector, LATER, AT), atol=1e-5)
-    assert torch.allclose(found[1, 0], logits(shape, vector, TOKENS[1:, :8], AT[1:])[0, 0], atol=1e-5)
-    assert not torch.allclose(found, logits(shape, vector, TOKENS.flip(1), AT), atol=1e-3)
+    result = logits(shape, vector, TOKENS, AT)
+    assert torch.allclose(result, logits(shape, vector, LATER, AT), atol=1e-5)
+    assert torch.allclose(result[1, 0], logits(shape, vector, TOKENS[1:, :8], AT[1:])[0, 0], atol=1e-5)
+    assert not torch.allclose(result, logits(shape, vector, TOKENS.flip(1), AT), atol=1e-3)
 
 
 def test_a_band_keeps_what_lies_near_the_diagonal_of_the_mlp():
@@ -48,15 +48,15 @@ def test_a_band_keeps_what_lies_near_the_diagonal_of_the_mlp():
 
 def test_a_band_as_wide_as_the_matrix_is_the_whole_model():
     bands = {"dense": {}, "wide": {"fc1": 1024, "fc2": 1024}, "fc1": {"fc1": 64}, "fc2": {"fc2": 64}}
-    found = {name: logits(load_shape("small", **told), initial(PRESETS["small"], 3), TOKENS, AT) for name, told in bands.items()}
-    assert torch.equal(found["dense"], found["wide"])
-    assert not torch.allclose(found["dense"], found["fc1"], atol=1e-4) and not torch.allclose(found["fc1"], found["fc2"], atol=1e-4)
+    results = {name: logits(load_shape("small", **settings), initial(PRESETS["small"], 3), TOKENS, AT) for name, settings in bands.items()}
+    assert torch.equal(results["dense"], results["wide"])
+    assert not torch.allclose(results["dense"], results["fc1"], atol=1e-4) and not torch.allclose(results["fc1"], results["fc2"], atol=1e-4)
 
 
 def test_rounded_products_are_nearly_those_of_float32():
-    found = [logits(load_shape("small", bf16=bf16), initial(PRESETS["small"], 3), TOKENS, AT) for bf16 in (False, True)]
-    assert found[1].dtype == torch.float32 and not torch.equal(*found)
-    assert torch.allclose(*found, atol=0.01, rtol=0.02)
+    results = [logits(load_shape("small", bf16=bf16), initial(PRESETS["small"], 3), TOKENS, AT) for bf16 in (False, True)]
+    assert results[1].dtype == torch.float32 and not torch.equal(*results)
+    assert torch.allclose(*results, atol=0.01, rtol=0.02)
 
 
 def test_a_sort_layer_mixes_the_last_places_and_no_later_ones():
@@ -69,23 +69,23 @@ def test_a_sort_layer_mixes_the_last_places_and_no_later_ones():
     expected = [(1 - share) * 0 + share * weight, 1 - share + share * (1 - weight)]
     assert transformer._mixed(hidden, two, 2)[0, 1].tolist() == pytest.approx(expected)
     assert torch.equal(transformer._mixed(hidden, two, 1), hidden)
-    found = logits(shape, vector, TOKENS, AT)
-    assert torch.allclose(found, logits(shape, vector, LATER, AT), atol=1e-5)
-    assert not torch.allclose(found, logits(load_shape("small", sort=4), vector, TOKENS, AT), atol=1e-4)
+    result = logits(shape, vector, TOKENS, AT)
+    assert torch.allclose(result, logits(shape, vector, LATER, AT), atol=1e-5)
+    assert not torch.allclose(result, logits(load_shape("small", sort=4), vector, TOKENS, AT), atol=1e-4)
 
 
-@pytest.mark.parametrize("told", [{"fc1": 16, "fc2": 16}, {"sort": 4}])
-def test_a_variant_goes_through_the_phases(course, told):
-    plain, mine = rows_of(course("plain", steps=4)), rows_of(course("variant", steps=4, **told))
+@pytest.mark.parametrize("settings", [{"fc1": 16, "fc2": 16}, {"sort": 4}])
+def test_a_variant_goes_through_the_phases(course, settings):
+    plain, mine = rows_of(course("plain", steps=4)), rows_of(course("variant", steps=4, **settings))
     assert not np.allclose(plain["loss"], mine["loss"], atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["replay", "lora", "generative"])
 def test_models_in_step_learn_what_each_would_alone(course, method):
-    together = rows_of(course(method=method, seed=7))
+    in_step = rows_of(course(method=method, seed=7))
     for number, seed in enumerate((7, 8)):
         alone = rows_of(course(f"alone{number}", method=method, seed=seed, inits=1))
-        mine = together[together["init"] == str(seed)]
+        mine = in_step[in_step["init"] == str(seed)]
         assert np.allclose(mine["loss"], alone["loss"], atol=1e-3), method
 
 
@@ -99,15 +99,15 @@ WHEN = [  # in the first phase, after it, in the second
 ]
 
 
-@pytest.mark.parametrize(("method", "told", "when"), WHEN)
-def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch, method, told, when):
+@pytest.mark.parametrize(("method", "settings", "when"), WHEN)
+def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch, method, settings, when):
     monkeypatch.setattr(run, "EVERY", 2)
     monkeypatch.setattr(run, "SAVED_EVERY", 0.0)
     monkeypatch.setattr(run, "LEVELS", (4.5,))  # nats, to which the training loss falls in these few steps
-    told = {"method": method, **told}
-    whole = rows_of(course("whole", **told))
-    assert whole["loss_at_4.5"].notna().any()
-    killed, steps = course("killed", **told), []
+    settings = {"method": method, **settings}
+    unbroken = rows_of(course("whole", **settings))
+    assert unbroken["loss_at_4.5"].notna().any()
+    killed, steps = course("killed", **settings), []
     step = killed.step
 
     def until(*arguments):
@@ -119,10 +119,10 @@ def test_a_killed_course_goes_on_as_if_nothing_had_happened(course, monkeypatch,
     monkeypatch.setattr(killed, "step", until)
     with pytest.raises(Killed):
         killed.run()
-    again, left = course("killed", **told), []
+    again, left = course("killed", **settings), []
     step_again = again.step
     monkeypatch.setattr(again, "step", lambda *arguments: (left.append(0), step_again(*arguments)))
-    same(whole, rows_of(again))
+    same(unbroken, rows_of(again))
     assert len(left) == 20 - when + when % 2
 
 
@@ -155,7 +155,7 @@ def test_the_store_is_rehearsed_when_the_weights_have_moved_so_many_days(course,
         with torch.no_grad():  # a move of one a step: two are a day; none from the tenth on
             here.learner.learnt[0][0] += float(step < 10)
     days = [1, 2, 4]  # of two steps: after 2, 4 and 8
-    assert [step for step, one in enumerate(rehearsed, 1) if one] == [2 * day + 1 + more for day in days for more in (0, 1)]
+    assert [step for step, drawn in enumerate(rehearsed, 1) if drawn] == [2 * day + 1 + more for day in days for more in (0, 1)]
 
 
 def test_what_is_written_of_a_task_has_its_cue_and_the_models_own_answers(course):
@@ -196,8 +196,8 @@ def test_what_is_drawn_goes_once_through_the_training_items(course):
 
 def test_joint_learns_all_tasks_so_far_in_equal_parts(course):
     here = course(method="joint")
-    found = here.drawn(0, 1, 1)
-    assert [int((found < 512).sum()), int((found >= 512).sum())] == [4, 4]
+    items = here.drawn(0, 1, 1)
+    assert [int((items < 512).sum()), int((items >= 512).sum())] == [4, 4]
 
 
 def test_lora_answers_an_earlier_task_as_it_did_before(course):
@@ -211,8 +211,8 @@ def test_lora_answers_an_earlier_task_as_it_did_before(course):
 def test_what_holds_back_without_strength_is_nothing(course, method):
     plain = rows_of(course("plain"))
     same(plain, rows_of(course("weak", method=method, strength=0.0)), 1e-4)
-    held = rows_of(course("held", method=method, strength=1e6))
-    assert not np.allclose(plain["loss"], held["loss"], atol=1e-3)
+    constrained = rows_of(course("held", method=method, strength=1e6))
+    assert not np.allclose(plain["loss"], constrained["loss"], atol=1e-3)
 
 
 @pytest.fixture
@@ -238,16 +238,16 @@ def lwf(course):
 def test_lwf_asks_new_items_as_each_earlier_task_equally_often(lwf):
     assert lwf.penalty() > 0
     majority, copied, reversed_ = (task.cue for task in lwf.tasks)
-    assert all((one.count(majority), one.count(copied), one.count(reversed_)) == (4, 4, 0) for one in lwf.cues)
+    assert all((cues.count(majority), cues.count(copied), cues.count(reversed_)) == (4, 4, 0) for cues in lwf.cues)
 
 
 def test_lwf_pulls_as_much_at_a_high_temperature_as_at_a_higher_one(lwf, monkeypatch):
     """Its gradients shrink as 1 / temperature ** 2 but for the factor (Hinton et al. 2015, arXiv 1503.02531, section 2)."""
-    found = []
+    penalties = []
     for temperature in (10.0, 20.0):
         monkeypatch.setattr("hippo_core.protocols.forgetting.learners.lwf.TEMPERATURE", temperature)
-        found.append(lwf.penalty())
-    assert found[0] == pytest.approx(found[1], rel=0.1)
+        penalties.append(lwf.penalty())
+    assert penalties[0] == pytest.approx(penalties[1], rel=0.1)
 
 
 def test_a_task_is_learnt_and_the_learning_stops(course):
@@ -256,15 +256,15 @@ def test_a_task_is_learnt_and_the_learning_stops(course):
     assert last["accuracy"] > 0.9 and last["steps_to_99"] == last["taken"] < 100
     lines = [json.loads(line) for line in here.curve.read_text().splitlines()]
     assert lines[-1]["majority"]["right"][0] >= run.LEARNT > max(line["majority"]["right"][0] for line in lines[:-1])
-    place = next(place for place, line in enumerate(lines) if line["training"][0] <= 0.5)
-    ends = sorted(lines[one]["majority"]["nats"][0] for one in (place - 1, place))
+    index = next(index for index, line in enumerate(lines) if line["training"][0] <= 0.5)
+    ends = sorted(lines[number]["majority"]["nats"][0] for number in (index - 1, index))
     assert lines[0]["step"] == 0 and ends[0] <= last["loss_at_0.5"] <= ends[1]
 
 
 def test_the_split_that_is_asked_for_is_examined(course):
     here = course(tasks=["copy"])
-    held = [set(here.corpus.items(0, name).tolist()) for name in ("val", "test")]
-    assert not held[0] & held[1]
+    splits = [set(here.corpus.items(0, name).tolist()) for name in ("val", "test")]
+    assert not splits[0] & splits[1]
     val, test = (rows_of(course(name, tasks=["copy"], split=name))["loss"] for name in ("val", "test"))
     assert not np.allclose(val, test)
 
@@ -278,8 +278,8 @@ def test_a_checkpoint_of_another_shape_and_one_that_is_damaged(course):
         course().run()
     with pytest.raises(LabError, match=r"holds 1 models of \d+ weights, expected 1 models of 413312"):
         course(inits=1, model="formal").run()
-    whole = here.file.read_bytes()
-    for damaged in (whole[:100], whole[:-1] + bytes([whole[-1] ^ 1]), whole.replace(b"phase", b"phare", 1)):
+    content = here.file.read_bytes()
+    for damaged in (content[:100], content[:-1] + bytes([content[-1] ^ 1]), content.replace(b"phase", b"phare", 1)):
         here.file.write_bytes(damaged)
         with pytest.raises(LabError, match="is damaged"):
             course(inits=1).run()
@@ -303,7 +303,7 @@ def test_every_method_goes_through_the_phases(course):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("settings", "message"),
     [
         ({"model": "grokking", "tasks": ["copy"]}, "task copy has sequences of 19 tokens, preset grokking takes 8; use model=formal"),
         ({"batch": 129}, "a batch of 129 is larger than the 128 training items of task copy"),
@@ -311,6 +311,6 @@ def test_every_method_goes_through_the_phases(course):
         ({"model": "hippo-tiny"}, "unknown model of this experiment 'hippo-tiny'; legal: formal, grokking, small, tiny"),
     ],
 )
-def test_what_does_not_fit_is_one_clear_line(course, told, message):
+def test_what_does_not_fit_is_one_clear_line(course, settings, message):
     with pytest.raises(LabError, match=message):
-        course(**told)
+        course(**settings)

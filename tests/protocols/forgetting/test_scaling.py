@@ -22,11 +22,11 @@ def test_every_window_is_learnt_from_once(monkeypatch):
 
 def test_more_text_has_a_lower_loss():
     tokens = torch.tensor([3, 5, 7, 9] * 400)
-    found = []
+    losses = []
     for count in (100, 1600):
         vector = scaling.learn(SHAPE, tokens[:count], 1)
-        found.append(scaling.nats(SHAPE, vector, tokens[:9].unsqueeze(0)).mean().item())
-    assert found[1] < found[0] - 0.5
+        losses.append(scaling.nats(SHAPE, vector, tokens[:9].unsqueeze(0)).mean().item())
+    assert losses[1] < losses[0] - 0.5
 
 
 def test_a_batch_larger_than_the_data_is_one_line_that_ends_the_command():

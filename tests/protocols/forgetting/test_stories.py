@@ -26,11 +26,11 @@ def test_text_is_learnt_and_other_text_is_not(tokenizer):
 
 def test_what_is_asked_is_counted_by_hand(tokenizer):
     vector = torch.zeros_like(initial(SHAPE, 0))  # every token is as likely as any other
-    found = stories.asked(SHAPE, vector, tokenizer, KIND[:9])
+    result = stories.asked(SHAPE, vector, tokenizer, KIND[:9])
     tokens = len(stories.tokens_of(tokenizer, KIND[:9])) - 1
-    assert found["tokens"] == tokens > 2 * SHAPE.block and tokens % SHAPE.block  # whole windows and one that is not
-    assert found["nats"] == pytest.approx(math.log(300)) and found["perplexity"] == pytest.approx(300)
-    assert found["bits_per_byte"] == pytest.approx(tokens * math.log2(300) / sum(len(text) for text in KIND[:9]))
+    assert result["tokens"] == tokens > 2 * SHAPE.block and tokens % SHAPE.block  # whole windows and one that is not
+    assert result["nats"] == pytest.approx(math.log(300)) and result["perplexity"] == pytest.approx(300)
+    assert result["bits_per_byte"] == pytest.approx(tokens * math.log2(300) / sum(len(text) for text in KIND[:9]))
 
 
 def test_a_text_shorter_than_a_window(tokenizer):

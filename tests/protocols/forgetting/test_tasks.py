@@ -13,8 +13,8 @@ from hippo_core.protocols.forgetting.tasks import BOS, CUES, EQ, FORMAL, MODULAR
 P = 97
 
 
-def row(name, place, **told):
-    return make_task(name, **told).tokens[place].tolist()
+def row(name, position, **settings):
+    return make_task(name, **settings).tokens[position].tolist()
 
 
 def test_layouts_and_answers_by_hand():
@@ -47,9 +47,9 @@ def test_the_split_is_that_of_seed_42_for_all_tasks_of_a_size():
 
 
 def test_a_subset_is_learnt_from_and_the_same_items_are_held_out():
-    whole, part = make_task("copy"), make_task("copy", subset=0.25)
-    assert part.train.tolist() == whole.train[:32].tolist()
-    assert part.test.tolist() == whole.test.tolist() and part.val.tolist() == whole.val.tolist()
+    full, part = make_task("copy"), make_task("copy", subset=0.25)
+    assert part.train.tolist() == full.train[:32].tolist()
+    assert part.test.tolist() == full.test.tolist() and part.val.tolist() == full.val.tolist()
 
 
 def test_each_task_has_a_cue_of_its_own_but_in_the_control():
@@ -90,7 +90,7 @@ def written(tmp_path):
     """Writes items, or lines as they stand, to a file of that name; its path."""
 
     def write(items=ITEMS, name="mine"):
-        lines = [one if isinstance(one, str) else json.dumps({"prompt": one[0], "answer": one[1]}) for one in items]
+        lines = [item if isinstance(item, str) else json.dumps({"prompt": item[0], "answer": item[1]}) for item in items]
         path = tmp_path / f"{name}.jsonl"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return str(path)
@@ -143,7 +143,7 @@ def test_it_is_learnt_and_its_content_decides_which_cell_it_is(written, course):
     rows = course(tasks=[written(), "majority"], steps=5).run()
     assert {row["task"] for row in rows} == {"mine", "majority"}
     parameters = FORGETTING.check({"tasks": [written()]}, "here")
-    before = FORGETTING.plan(parameters).rests_on
-    assert before == FORGETTING.plan(parameters).rests_on
+    before = FORGETTING.plan(parameters).inputs
+    assert before == FORGETTING.plan(parameters).inputs
     written([*ITEMS[:15], ([60, 3, 3], [7, 7])])
-    assert FORGETTING.plan(parameters).rests_on != before
+    assert FORGETTING.plan(parameters).inputs != before

@@ -35,8 +35,8 @@ class Bench:
         """The folder of a store that was taught by a preset, and the rows of it."""
         key = str(load_preset(name, overrides).of_step("teach"))
         if key not in self._taught:
-            place = self.folder / f"{self.suite.name}-{len(self._taught)}"
-            self._taught[key] = place, run.teach(self.method(name, overrides), self.suite, self.worlds, self.others, place, SESSION)
+            path = self.folder / f"{self.suite.name}-{len(self._taught)}"
+            self._taught[key] = path, run.teach(self.method(name, overrides), self.suite, self.worlds, self.others, path, SESSION)
         return self._taught[key]
 
     def ask(self, name, **overrides):

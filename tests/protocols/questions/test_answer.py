@@ -60,9 +60,9 @@ def test_a_row_has_the_texts_that_were_recalled_best_first_and_whether_the_gold_
     table = rows(lm, "baselines/rag_bm25")
     for item, row in zip([item for world in worlds() for item in world.items], table.to_dict("records"), strict=True):
         recalled, shown = json.loads(row["recalled_texts"]), row["shown"].split(";")
-        assert sorted(text for text, _ in recalled) == sorted(facts[one] for one in shown)
+        assert sorted(text for text, _ in recalled) == sorted(facts[fact_id] for fact_id in shown)
         assert row["found"] == (set(item.gold_facts) <= set(shown))
-        assert (row["recall_1"] > 0) == (recalled[0][0] in {facts[one] for one in item.gold_facts})
+        assert (row["recall_1"] > 0) == (recalled[0][0] in {facts[fact_id] for fact_id in item.gold_facts})
     assert not rows(lm, "baselines/span_short")["recalled_texts"].any()
 
 
@@ -84,8 +84,8 @@ def test_recalled_texts_have_the_scores_of_their_own_traces():
 
 @pytest.mark.parametrize("preset", UNTAUGHT)
 def test_the_batch_size_changes_no_row(lm, preset):
-    one, five = (rows(lm, preset, batch_size=size).drop(columns=COSTS, errors="ignore") for size in (1, 5))
-    pd.testing.assert_frame_equal(one, five)
+    single, five = (rows(lm, preset, batch_size=size).drop(columns=COSTS, errors="ignore") for size in (1, 5))
+    pd.testing.assert_frame_equal(single, five)
 
 
 def test_keys_and_values_give_the_same_whatever_the_batch_and_one_passage_is_the_plain_prompt(lm):
@@ -98,12 +98,12 @@ def test_keys_and_values_give_the_same_whatever_the_batch_and_one_passage_is_the
         return
     for name in ("baselines/longctx", "controls/oracle"):
         pd.testing.assert_frame_equal(asked(name, 1, "kv"), asked(name, 5, "kv"))
-    together, text = asked("controls/oracle", 5, "kv"), asked("controls/oracle", 5, "text")
-    one, same = together["n_shown"] == 1, ["pred", "shown", "generated_tokens", "prompt_tokens", "trace_tokens"]
-    assert one.any()
-    assert (together.loc[one, "prompt"] != text.loc[one, "prompt"]).all()  # the question alone
-    pd.testing.assert_frame_equal(together.loc[one, same], text.loc[one, same])
-    assert np.abs(together.loc[one, "first_logprob"] - text.loc[one, "first_logprob"]).max() < ROUNDING
+    batched, text = asked("controls/oracle", 5, "kv"), asked("controls/oracle", 5, "text")
+    single, same = batched["n_shown"] == 1, ["pred", "shown", "generated_tokens", "prompt_tokens", "trace_tokens"]
+    assert single.any()
+    assert (batched.loc[single, "prompt"] != text.loc[single, "prompt"]).all()  # the question alone
+    pd.testing.assert_frame_equal(batched.loc[single, same], text.loc[single, same])
+    assert np.abs(batched.loc[single, "first_logprob"] - text.loc[single, "first_logprob"]).max() < ROUNDING
 
 
 @pytest.mark.parametrize("preset", WINDOWED)
@@ -126,10 +126,10 @@ def test_shown_facts_are_those_in_the_prompt_after_truncation(lm):
     small = dataclasses.replace(lm, spec=lm.spec.model_copy(update={"context_limit": 140}))
     table = rows(small, "baselines/longctx")
     texts = {fact.id: fact.text for world in worlds() for fact in world.facts}
-    told = [item.taught for world in worlds() for item in world.items]
+    sources = [item.taught for world in worlds() for item in world.items]
     assert (table["n_dropped"] > 0).any()
     assert (table["prompt_tokens"] + suite().answer_budget <= 140).all()
-    for row, taught in zip(table.to_dict("records"), told, strict=True):
+    for row, taught in zip(table.to_dict("records"), sources, strict=True):
         shown = [fact for fact in row["shown"].split(";") if fact]
         assert shown == [fact for fact in taught if texts[fact] in row["prompt"]] == list(taught[row["n_dropped"] :])
         assert ("truncated" in row["flags"].split(";")) == (row["n_dropped"] > 0)
@@ -155,8 +155,8 @@ def test_an_answer_that_the_limit_cut_is_flagged_and_counted_in_the_summary(load
     assert metrics["metrics"]["episodic"]["n_cut"] == cut.sum()
     parameters = AnswerParameters(suite="episodic", preset="controls/oracle")
     assert f"; {cut.sum()} answers cut by the limit of new tokens" in answers_in_words(parameters, metrics)
-    whole = asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0)
-    assert "cut by" not in answers_in_words(parameters, whole)
+    uncut = asked_metrics(table.assign(flags="truncated"), "episodic", 5, 1, "controls/oracle", 1.0)
+    assert "cut by" not in answers_in_words(parameters, uncut)
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv"])
@@ -164,8 +164,8 @@ def test_a_row_has_the_text_that_the_model_read_and_who_composed_the_answer(load
     table = rows(loaded["qwen2"], "controls/oracle", delivery=delivery)
     facts = {fact.id: fact.text for world in worlds() for fact in world.facts}
     for row in table.to_dict("records"):
-        told = [[facts[one], "teller"] for one in row["shown"].split(";")]
-        assert json.loads(row["read"]) == [*told, [row["question"], "asker"]]
+        expected = [[facts[fact_id], "teller"] for fact_id in row["shown"].split(";")]
+        assert json.loads(row["read"]) == [*expected, [row["question"], "asker"]]
         assert delivery == "kv" or "\n".join(text for text, _ in json.loads(row["read"])) in row["prompt"]
     assert set(table["composed_by"]) == {"model"}
     preset = load_preset("controls/oracle", {"delivery": delivery, "control": "empty"})
@@ -188,7 +188,7 @@ def test_the_numbers_of_a_method_s_own_reach_its_rows(loaded):
 
 
 def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():
-    ranking = [Trace("w", str(place), f"Said {place}.") for place in range(30)]
+    ranking = [Trace("w", str(number), f"Said {number}.") for number in range(30)]
     item = Item("q", "w", "What?", ("said 1", "Said 4!"), ("4", "1", "19"), "kind")
     scores = score_ranking(ranking, item)
     due = {"recall_1": 0, "recall_2": 1 / 3, "recall_3": 1 / 3, "recall_5": 2 / 3, "recall_10": 2 / 3, "recall_20": 1, "all_gold_5": 0}
@@ -204,6 +204,6 @@ def test_a_ranking_is_worth_the_gold_facts_and_the_answers_among_its_first():
 
 
 def test_an_answer_is_found_word_for_word_and_not_inside_a_word():
-    found = [Trace("w", "a", "The Danish crew left at 5 p.m.")]
-    assert [answer_recall(found, (one,), 1) for one in ("the Danish Crew", "5 pm", "Dan", "crew at", "", "?")] == [1, 1, 0, 0, 0, 0]
-    assert answer_recall(found, (), 1) == answer_recall(found[:0], ("crew",), 1) == 0
+    ranking = [Trace("w", "a", "The Danish crew left at 5 p.m.")]
+    assert [answer_recall(ranking, (text,), 1) for text in ("the Danish Crew", "5 pm", "Dan", "crew at", "", "?")] == [1, 1, 0, 0, 0, 0]
+    assert answer_recall(ranking, (), 1) == answer_recall(ranking[:0], ("crew",), 1) == 0

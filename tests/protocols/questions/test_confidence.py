@@ -16,15 +16,15 @@ from tests.models.handmade import suite, worlds
 N = 5  # items of the handmade worlds
 
 
-class Sure(Method):
+class Confident(Method):
     """It shows every fact, and is as sure as `confidences` say of one question after the other."""
 
     says_confidence = True
     confidences: tuple[float | None, ...] = (None,) * N
 
     def open(self, traces, questions=()):
-        places = [item.question for world in worlds() for item in world.items]
-        return lambda query: Retrieved(tuple(traces), confidence=self.confidences[places.index(query.text)])
+        order = [item.question for world in worlds() for item in world.items]
+        return lambda query: Retrieved(tuple(traces), confidence=self.confidences[order.index(query.text)])
 
 
 @pytest.fixture(scope="module")
@@ -33,20 +33,20 @@ def tiny():
 
 
 def asked(lm, confidences, **settings):
-    method = Sure(lm, MethodSettings(**{"abstention": "method"} | settings))
+    method = Confident(lm, MethodSettings(**{"abstention": "method"} | settings))
     method.confidences = tuple(confidences)
     return answer(lm, suite(), worlds(), method, batch_size=2)["pred"].tolist()
 
 
 @pytest.mark.parametrize("delivery", ["text", "kv", "adapter"])
 def test_answers_are_unknown_where_the_method_is_not_sure_and_nowhere_else(tiny, delivery):
-    sure, unsure = asked(tiny, [0.5] * N, delivery=delivery), asked(tiny, [0.49] * N, delivery=delivery)
-    assert "unknown" not in sure
-    assert unsure == ["unknown"] * N
+    confident, doubtful = asked(tiny, [0.5] * N, delivery=delivery), asked(tiny, [0.49] * N, delivery=delivery)
+    assert "unknown" not in confident
+    assert doubtful == ["unknown"] * N
     first = [0.9, 0.1, 0.7, 0.0, 1.0]
-    swapped = [1 - one for one in first]
+    swapped = [1 - confidence for confidence in first]
     for confidences in (first, swapped):
-        due = [known if one >= 0.5 else "unknown" for one, known in zip(confidences, sure, strict=True)]
+        due = [known if confidence >= 0.5 else "unknown" for confidence, known in zip(confidences, confident, strict=True)]
         assert asked(tiny, confidences, delivery=delivery) == due
 
 
@@ -54,17 +54,17 @@ def test_where_it_does_not_say_or_may_not_decide_the_model_does(tiny):
     silent = asked(tiny, [None] * N)
     assert asked(tiny, [0.0] * N, abstention="model") == silent
     assert asked(tiny, [None, 0.0, None, 0.0, None]) == [silent[0], "unknown", silent[2], "unknown", silent[4]]
-    held_back = dataclasses.replace(tiny, spec=tiny.spec.model_copy(update={"abstention_penalty": 50.0}))
-    assert asked(held_back, [0.0] * N) == ["unknown"] * N
+    penalised = dataclasses.replace(tiny, spec=tiny.spec.model_copy(update={"abstention_penalty": 50.0}))
+    assert asked(penalised, [0.0] * N) == ["unknown"] * N
 
 
 def test_a_control_that_shows_something_else_drops_the_confidence(tiny):
     item = worlds()[0].items[0]
     for control in ("none", "empty", "oracle", "random"):
-        method = Sure(tiny, MethodSettings(control=control))
+        method = Confident(tiny, MethodSettings(control=control))
         method.confidences = (0.2,) * N
-        found = open_controlled(method, (), ())(item, Query(item.question, ())).retrieved
-        assert found.confidence == (0.2 if control == "none" else None)
+        retrieved = open_controlled(method, (), ())(item, Query(item.question, ())).retrieved
+        assert retrieved.confidence == (0.2 if control == "none" else None)
     assert asked(tiny, [0.0] * N, control="empty") == asked(tiny, [1.0] * N, control="empty")
 
 

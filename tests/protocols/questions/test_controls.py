@@ -20,22 +20,22 @@ ALTERED = {"memory/sgc_rss": "controls/altered_sgc_rss", "memory/smpd": "control
 
 
 @pytest.fixture(scope="module")
-def told(hippo, tmp_path_factory):
+def taught_stores(hippo, tmp_path_factory):
     """A function from a preset to its suite, some worlds of it, and the stores that they were told to."""
     stores, folder = {}, tmp_path_factory.mktemp("told")
     drawn = {suite: list(worlds(suite, "default", 10, 1337, "val", hippo.spec.context_limit)) for suite in SUITES.values()}
 
-    def telling(preset, suite):
+    def taught_store(preset, suite):
         if preset not in stores:
             files = {}
             for name, part in method(hippo, preset).parts.items():
-                place = folder / preset / (name or "alone")
-                run.teach(part, get_suite(suite), drawn[suite], [], place, "s1")
-                files[name] = store_path(place, "s1", part.algorithm())
+                path = folder / preset / (name or "alone")
+                run.teach(part, get_suite(suite), drawn[suite], [], path, "s1")
+                files[name] = store_path(path, "s1", part.algorithm())
             stores[preset] = files
         return get_suite(suite), drawn[suite], stores[preset]
 
-    return telling
+    return taught_store
 
 
 def method(lm, preset, **settings):
@@ -43,24 +43,24 @@ def method(lm, preset, **settings):
     return loaded.method(lm, loaded.settings)
 
 
-def asked(lm, told, preset, suite, **settings):
-    kind, some, stores = told(preset, suite)
+def asked(lm, taught_stores, preset, suite, **settings):
+    kind, some, stores = taught_stores(preset, suite)
     return run.test(method(lm, preset, **settings), kind, some, "delayed", stores)
 
 
 @pytest.mark.parametrize("preset", ALTERED)
-def test_answers_follow_the_altered_store_and_not_the_truth(hippo, told, preset):
-    rows = asked(hippo, told, ALTERED[preset], SUITES[preset])
+def test_answers_follow_the_altered_store_and_not_the_truth(hippo, taught_stores, preset):
+    rows = asked(hippo, taught_stores, ALTERED[preset], SUITES[preset])
     assert rows["follows_store"].count() == len(rows) and rows["follows_store"].mean() >= 0.8
     assert rows["score"].mean() <= rows["chance"].mean() + 0.05
-    usual = asked(hippo, told, preset, SUITES[preset])
+    usual = asked(hippo, taught_stores, preset, SUITES[preset])
     assert usual["follows_store"].tolist() == usual["score"].tolist()
     assert usual["score"].mean() >= 0.7
 
 
 @pytest.mark.parametrize("preset", ALTERED)
-def test_other_traces_are_worth_nothing_and_the_gold_ones_are_enough(hippo, told, preset):
-    rows = {name: asked(hippo, told, preset, SUITES[preset], control=name) for name in ("shuffled", "random", "oracle")}
+def test_other_traces_are_worth_nothing_and_the_gold_ones_are_enough(hippo, taught_stores, preset):
+    rows = {name: asked(hippo, taught_stores, preset, SUITES[preset], control=name) for name in ("shuffled", "random", "oracle")}
     for name in ("shuffled", "random"):
         assert rows[name]["score"].mean() <= rows[name]["chance"].mean() + 0.05
         assert not rows[name]["follows_store"].count()  # nothing that was opened tells the answer
@@ -69,9 +69,9 @@ def test_other_traces_are_worth_nothing_and_the_gold_ones_are_enough(hippo, told
 
 
 @pytest.mark.parametrize("preset", ALTERED)
-def test_an_empty_structure_is_the_plain_model(hippo, told, preset):
-    kind, some, _ = told(preset, SUITES[preset])
-    empty = asked(hippo, told, preset, SUITES[preset], control="empty")
+def test_an_empty_structure_is_the_plain_model(hippo, taught_stores, preset):
+    kind, some, _ = taught_stores(preset, SUITES[preset])
+    empty = asked(hippo, taught_stores, preset, SUITES[preset], control="empty")
     plain = answer(hippo, kind, some, method(hippo, "baselines/span_short"))
     assert empty["pred"].tolist() == plain["pred"].tolist()
     assert empty["first_logprob"].tolist() == pytest.approx(plain["first_logprob"].tolist(), abs=1e-5)
@@ -84,8 +84,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("preset", "delivery", "settings"), CASES)
-def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, delivery, settings):
-    kind, some, stores = told(preset, SUITES[preset])
+def test_a_row_says_what_the_model_ran_token_for_token(hippo, taught_stores, preset, delivery, settings):
+    kind, some, stores = taught_stores(preset, SUITES[preset])
     memory = method(hippo, preset, delivery=delivery, **settings)
     stored, _ = run.read(memory, some, stores)
     ran = runs_of(hippo, memory.delivery)
@@ -93,14 +93,14 @@ def test_a_row_says_what_the_model_ran_token_for_token(hippo, told, preset, deli
         for item in world.items[:3]:  # one at a time, so that what runs is that item's
             ran.clear()
             alone = replace(world, items=(item,))
-            [one] = run.ask(kind, [alone], memory, "delayed", stored, 1)
-            row = run.row_of(hippo, kind, one)
+            [answered] = run.ask(kind, [alone], memory, "delayed", stored, 1)
+            row = run.row_of(hippo, kind, answered)
             parts = [*json.loads(row["inner_read"] or "[]"), *json.loads(row["read"])]
-            read = Counter(map(tuple, runs_to_read(hippo, parts, one.retrieved.together, delivery)))
+            read = Counter(map(tuple, runs_to_read(hippo, parts, answered.retrieved.together, delivery)))
             again = row["abstained"]  # it is asked once more, and may not say "unknown"
             assert set(map(tuple, ran)) == set(read) and (again or Counter(map(tuple, ran)) == read)
             if not row["inner_read"]:
-                *lines, last = runs_to_read(hippo, json.loads(row["read"]), one.retrieved.together, delivery)
-                once = sum(map(len, lines)) * (not one.retrieved.composed)  # of what is stored; a text made for a question is its own
-                assert one.answer.computed_tokens == sum(map(len, lines)) - once + len(last)
-                assert one.once.tokens == memory.index_tokens(stored[world.id]) + one.retrieved.once_tokens + once
+                *lines, last = runs_to_read(hippo, json.loads(row["read"]), answered.retrieved.together, delivery)
+                once = sum(map(len, lines)) * (not answered.retrieved.composed)  # of what is stored; a text made for a question is its own
+                assert answered.answer.computed_tokens == sum(map(len, lines)) - once + len(last)
+                assert answered.once.tokens == memory.index_tokens(stored[world.id]) + answered.retrieved.once_tokens + once

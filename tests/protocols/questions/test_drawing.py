@@ -11,7 +11,7 @@ from hippo_core.suites.draw import worlds
 
 
 @pytest.fixture
-def told(hippo, tmp_path):
+def taught(hippo, tmp_path):
     """A relational memory with these settings, the worlds that it was told, and its stores."""
 
     def made(**overrides):
@@ -24,10 +24,10 @@ def told(hippo, tmp_path):
     return made
 
 
-def test_the_drawing_of_a_contested_question_shows_what_holds_and_what_lost_and_is_kept(told, tmp_path):
-    method, some, stores = told()
+def test_the_drawing_of_a_contested_question_shows_what_holds_and_what_lost_and_is_kept(taught, tmp_path):
+    method, some, stores = taught()
     world, item = example(some)
-    assert item.refuted and not any(one.refuted for one in some[0].items[: some[0].items.index(item)] if world is some[0])
+    assert item.refuted and not any(earlier.refuted for earlier in some[0].items[: some[0].items.index(item)] if world is some[0])
     html = draw(method, some, stores, tmp_path)
     question, [picture] = kept(tmp_path)
     assert question == item.question and question in html and picture.svg in html
@@ -36,6 +36,6 @@ def test_the_drawing_of_a_contested_question_shows_what_holds_and_what_lost_and_
     assert any(city in lost for city in item.refuted)
 
 
-def test_nothing_is_drawn_where_a_control_replaces_what_is_recalled(told, tmp_path):
-    assert draw(*told(control="empty"), tmp_path) == ""
+def test_nothing_is_drawn_where_a_control_replaces_what_is_recalled(taught, tmp_path):
+    assert draw(*taught(control="empty"), tmp_path) == ""
     assert kept(tmp_path) == ("", [])

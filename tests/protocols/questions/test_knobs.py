@@ -23,8 +23,8 @@ def benches(hippo, tmp_path_factory):
 
 
 def size(bench, name, **overrides):
-    place, _ = bench.taught(name, {key.replace("__", "."): value for key, value in overrides.items()})
-    with TraceStore.open(place, SESSION, read_only=True) as store:
+    path, _ = bench.taught(name, {key.replace("__", "."): value for key, value in overrides.items()})
+    with TraceStore.open(path, SESSION, read_only=True) as store:
         return store.size()
 
 
@@ -55,11 +55,11 @@ def test_a_setting_of_recall_changes_rows(benches, overrides, column):
 
 def test_hopfield_steps_and_beta_change_scores(benches):
     bench = benches("episodic")
-    found = [
+    scores = [
         bench.ask("ablations/hopfield", episodic__hopfield__beta=beta, episodic__hopfield__steps=steps)["scores"].tolist()
         for beta, steps in ((4.0, 1), (16.0, 1), (4.0, 2))
     ]
-    assert found[0] != found[1] != found[2] != found[0]
+    assert scores[0] != scores[1] != scores[2] != scores[0]
 
 
 @pytest.mark.parametrize("delivery", ["text", "adapter"])
@@ -73,11 +73,11 @@ def test_the_ways_of_injecting_answer_through_the_memory(benches, delivery):
 def test_a_recall_that_is_not_sure_says_unknown_in_the_models_place(benches):
     bench = benches("episodic")
     untold = [replace(world, items=tuple(replace(item, taught=without(item, world)) for item in world.items)) for world in bench.worlds]
-    told, not_told = (bench.test("memory/hei_nw", {"abstention": "method"}, asked)["pred"] for asked in (bench.worlds, untold))
+    taught, untaught = (bench.test("memory/hei_nw", {"abstention": "method"}, asked)["pred"] for asked in (bench.worlds, untold))
     known = bench.ask("memory/hei_nw")["pred"]
-    assert (told != "unknown").sum() >= 7 and (not_told == "unknown").sum() >= 9
-    assert (known == told)[told != "unknown"].mean() > 0.7
-    assert (known != "unknown")[told == "unknown"].any()  # the memory doubts where the model would have answered
+    assert (taught != "unknown").sum() >= 7 and (untaught == "unknown").sum() >= 9
+    assert (known == taught)[taught != "unknown"].mean() > 0.7
+    assert (known != "unknown")[taught == "unknown"].any()  # the memory doubts where the model would have answered
 
 
 def without(item, world):
@@ -88,11 +88,11 @@ def without(item, world):
 
 def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
     bench = benches("episodic")
-    place, rows = bench.taught("memory/hei_nw_gated")
+    path, rows = bench.taught("memory/hei_nw_gated")
     everything = size(bench, "memory/hei_nw")
     assert 0 < size(bench, "memory/hei_nw_gated") < everything
-    with TraceStore.open(place, SESSION, read_only=True) as store:
-        refused = {one.statement.source for one in store.refused()}
+    with TraceStore.open(path, SESSION, read_only=True) as store:
+        refused = {refusal.statement.source for refusal in store.refused()}
     assert refused == set(rows.loc[rows["action"] == "refuse", "fact_id"])
     recalled = bench.ask("memory/hei_nw_gated")["shown"].str.split(";").explode()
     assert not refused & set(recalled)
@@ -113,8 +113,8 @@ def test_the_gate_writes_less_and_what_it_refuses_is_listed(benches):
 )
 def test_every_setting_of_the_gate_changes_what_is_written(benches, overrides):
     bench = benches("episodic")
-    told = {key.replace("__", "."): value for key, value in overrides.items()}
-    usual, changed = (bench.taught("memory/hei_nw_gated", one)[1]["action"].tolist() for one in ({}, told))
+    settings = {key.replace("__", "."): value for key, value in overrides.items()}
+    usual, changed = (bench.taught("memory/hei_nw_gated", options)[1]["action"].tolist() for options in ({}, settings))
     assert usual != changed
 
 
@@ -168,9 +168,9 @@ def test_without_their_weights_a_gate_keeps_the_same_whatever_is_flagged(hippo, 
 def test_a_name_that_nobody_bears_surprises(hippo, tmp_path):
     drawn, rows = gated(hippo, tmp_path, "ablations/gate_unflagged", "surprising", 32)
     invented = np.array([lexicon.is_invented(fact.slots["who"]) for world in drawn for fact in world.facts])
-    one, other = rows["surprise"][invented], rows["surprise"][~invented]
-    error = np.sqrt(one.var() / len(one) + other.var() / len(other))
-    assert one.mean() - other.mean() > 3 * error
+    new, other = rows["surprise"][invented], rows["surprise"][~invented]
+    error = np.sqrt(new.var() / len(new) + other.var() / len(other))
+    assert new.mean() - other.mean() > 3 * error
 
 
 FEW = {"episodic.predictive.candidates": 4}  # that a rehearsed trace is ranked with: quicker, and the same for all sleeps
@@ -210,7 +210,7 @@ def test_replay_raises_what_is_recalled_lowers_what_is_not_and_can_be_undone(ben
     components = benches("episodic").method("memory/hei_nw", FEW).components
     recallers = {world: components.recaller(list(group)) for world, group in groupby(before.values(), lambda trace: trace.world)}
     first = [recallers[before[trace].world].recall(cue).traces[0].id for trace, cue in zip(rows["trace_id"], rows["cue"], strict=True)]
-    assert [float(one == trace) for one, trace in zip(first, rows["trace_id"], strict=True)] == rows["recalled"].tolist()
+    assert [float(trace_id == trace) for trace_id, trace in zip(first, rows["trace_id"], strict=True)] == rows["recalled"].tolist()
     for trace in after:
         assert (trace.salience > before[trace.id].salience) == (hit[trace.id] == 1)
         assert trace.uses == before[trace.id].uses + hit[trace.id]
@@ -245,12 +245,12 @@ def test_without_a_sleep_or_a_trace_rows_say_so(benches, asleep):
 def test_keys_and_values_of_traces_are_kept_as_told_and_answers_do_not_depend_on_it(benches, tmp_path, monkeypatch):
     monkeypatch.setattr("hippo_core.delivery.ON_DISK", str(tmp_path))
     bench = benches("episodic")
-    ways = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
-    for rows in ways.values():
-        assert rows["pred"].tolist() == ways["memory"]["pred"].tolist()
+    by_storage = {kept: bench.ask("ablations/hopfield", episodic__store__kv=kept) for kept in ("memory", "none", "disk")}
+    for rows in by_storage.values():
+        assert rows["pred"].tolist() == by_storage["memory"]["pred"].tolist()
     files = len(list(tmp_path.rglob("*.kept")))
-    assert files == ways["disk"]["shown"].nunique() and (ways["disk"]["encode_ms"] > 0).all()
-    tokens = {kept: rows["computed_tokens"].mean() for kept, rows in ways.items()}
+    assert files == by_storage["disk"]["shown"].nunique() and (by_storage["disk"]["encode_ms"] > 0).all()
+    tokens = {kept: rows["computed_tokens"].mean() for kept, rows in by_storage.items()}
     assert tokens["memory"] == tokens["disk"] < tokens["none"]  # those that are kept are run apart, and count once a trace
     again = bench.test("ablations/hopfield", {"episodic.store.kv": "disk"})
-    assert again["pred"].tolist() == ways["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.kept"))) == files
+    assert again["pred"].tolist() == by_storage["disk"]["pred"].tolist() and len(list(tmp_path.rglob("*.kept"))) == files

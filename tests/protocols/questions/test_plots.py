@@ -35,11 +35,11 @@ def test_order_is_baselines_then_memories_then_controls_whatever_comes_in():
 
 @pytest.mark.parametrize("family", ["baselines", "memory"])
 def test_looks_of_a_family_differ_in_grey_by_lightness_or_marker(family):
-    assert len({one.colour for one in styles().values()}) == len(styles())
-    group = [one for name, one in styles().items() if name.startswith(family)]
-    assert not any(one.hollow for one in group)
-    assert len({one.marker for one in group}) == len(group)
-    assert all(0.05 < np.dot(to_rgb(one.colour), (0.299, 0.587, 0.114)) < 0.75 for one in group)
+    assert len({style.colour for style in styles().values()}) == len(styles())
+    group = [style for name, style in styles().items() if name.startswith(family)]
+    assert not any(style.hollow for style in group)
+    assert len({style.marker for style in group}) == len(group)
+    assert all(0.05 < np.dot(to_rgb(style.colour), (0.299, 0.587, 0.114)) < 0.75 for style in group)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_control
     assert mine.hollow and is_bound(name) and ordered([name, "memory/smpd"]) == ["memory/smpd", name]
     if base(name) != "controls/mine":
         assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
-    assert mine.colour not in {one.colour for one in styles().values()}
+    assert mine.colour not in {style.colour for style in styles().values()}
     assert mine.label == name.split("/")[1] and not is_bound("memory/hei_nw (control=none)")
 
 
 def test_spare_looks_are_those_of_no_listed_preset():
     names = [f"mine/memory_{number}" for number in range(40)]
     spare = {style_of(name).colour for name in names}
-    assert len(spare) > 5 and spare.isdisjoint(one.colour for one in styles().values())
+    assert len(spare) > 5 and spare.isdisjoint(style.colour for style in styles().values())
     assert spare.isdisjoint(style_of(f"{name} (control=empty)").colour for name in names)
 
 
@@ -65,9 +65,9 @@ def test_every_look_can_be_drawn():
     """Letters are markers too, and no format strings."""
     panel = plt.figure().add_subplot()
     table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
-    for place, one in enumerate(styles().values()):
-        drawing.bars(panel, [place], table, one, across=True)
-        panel.plot([0, 1], [place, place], marker=one.marker, linestyle=one.line)
+    for index, style in enumerate(styles().values()):
+        drawing.bars(panel, [index], table, style, across=True)
+        panel.plot([0, 1], [index, index], marker=style.marker, linestyle=style.line)
     panel.figure.canvas.draw()
 
 
@@ -92,9 +92,9 @@ def test_every_axis_of_proportions_shows_all_of_0_to_1(draw):
 
 
 def test_conditions_without_a_window_stand_in_both_panels_and_no_panel_is_made_up():
-    both, one = plots.conditions_overview(rows_of()), plots.conditions_overview(rows_of("episodic_cross"))
+    both, single = plots.conditions_overview(rows_of()), plots.conditions_overview(rows_of("episodic_cross"))
     assert [panel.get_title(loc="left") for panel in both.axes] == ["immediate", "delayed"]
-    assert [panel.get_title(loc="left") for panel in one.axes] == ["delayed"]
+    assert [panel.get_title(loc="left") for panel in single.axes] == ["delayed"]
     assert all(f"{0.14:.2f}" in "".join(text.get_text() for text in panel.texts) for panel in both.axes)
 
 
@@ -128,9 +128,9 @@ def test_a_difference_is_told_from_pairs_where_the_bars_of_each_overlap():
         fake_records.make_rows("episodic", preset, "delayed", n=75).assign(preset=preset, regime="delayed", seed=1337)
         for preset in ("baselines/rag_bm25", "memory/hei_nw")
     )
-    place, world = both["item_id"].str[-1].astype(int), both["world"].str[-2:].astype(int)
+    position, world = both["item_id"].str[-1].astype(int), both["world"].str[-2:].astype(int)
     right = np.where(world % 2, 4, 1) + (both["preset"].eq("memory/hei_nw") & (world > 1))
-    both = both.assign(score=(place < right).astype(float), rung=np.where(world == 14, "noisy", "exact"))
+    both = both.assign(score=(position < right).astype(float), rung=np.where(world == 14, "noisy", "exact"))
     few = summaries.estimate(both[both["rung"] == "exact"], ["condition"]).set_index("condition")
     assert few.loc["memory/hei_nw", "low"] < few.loc["baselines/rag_bm25", "high"]
     assert titles.ladder(both).startswith("On exact cues hei_nw gets")
@@ -140,8 +140,8 @@ def test_a_score_between_right_and_wrong_is_not_told_as_answers_right():
     rows = rows_of()
     half = rows.assign(score=0.5 * rows["score"])
     assert "right" not in titles.overview(half) and "gets a score of 0." in titles.overview(half)
-    told = [panel.get_xlabel() for panel in plots.conditions_overview(half).axes]
-    assert set(told) == {"mean score"} and plots.conditions_overview(rows).axes[0].get_xlabel() == "share of answers right"
+    axis_labels = [panel.get_xlabel() for panel in plots.conditions_overview(half).axes]
+    assert set(axis_labels) == {"mean score"} and plots.conditions_overview(rows).axes[0].get_xlabel() == "share of answers right"
 
 
 def test_a_memory_is_set_against_the_best_retrieval_by_its_tokens_where_no_prompt_is_long():
@@ -163,7 +163,7 @@ def many_rows() -> pd.DataFrame:
     """Rags with an encoder, each with one fact and with the preset's number of them, beside all other conditions."""
     rows = rows_of()
     encoded = rows["preset"].isin(fake_records.ENCODED)
-    each = [rows[encoded].assign(condition=rows["preset"] + told) for told in (" (minilm)", *(f" (minilm, k={k})" for k in (1, 3, 5, 10)))]
+    each = [rows[encoded].assign(condition=rows["preset"] + mark) for mark in (" (minilm)", *(f" (minilm, k={k})" for k in (1, 3, 5, 10)))]
     return pd.concat([rows[~encoded].assign(condition=rows["preset"]), *each], ignore_index=True)
 
 
@@ -180,6 +180,6 @@ def test_long_labels_stay_inside_the_picture(draw):
 def test_panels_keep_their_width_beside_names_of_many_settings(draw):
     rows = many_rows()
     asleep = rows[rows["preset"] == "baselines/rag_bm25"].assign(regime="after_sleep")
-    told = asleep.assign(condition="baselines/rag_bm25 (replay.cycles=3, replay.noise_level=0.4)")
-    figure = draw(pd.concat([rows, asleep, told], ignore_index=True))
+    named = asleep.assign(condition="baselines/rag_bm25 (replay.cycles=3, replay.noise_level=0.4)")
+    figure = draw(pd.concat([rows, asleep, named], ignore_index=True))
     assert min(panel.get_position().width * drawing.WIDTH for panel in figure.axes) > 0.7

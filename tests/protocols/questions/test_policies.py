@@ -13,7 +13,7 @@ from hippo_core.results.scores import check_rows
 from tests.models.handmade import suite, worlds
 
 N = 5  # items of the handmade worlds
-HELD_BACK = 1.5  # nats
+PENALTY = 1.5  # nats
 
 
 class Half(Method):
@@ -26,7 +26,7 @@ class Half(Method):
         return lambda query: Retrieved(tuple(traces[::2]), confidence=self.confidence)
 
 
-@pytest.fixture(scope="module", params=[0.0, HELD_BACK])
+@pytest.fixture(scope="module", params=[0.0, PENALTY])
 def lm(request):
     """The lab's own model, and as if "unknown" were held back by its spec."""
     tiny = load(load_spec("hippo-tiny"), device="cpu")
@@ -45,13 +45,13 @@ def run(lm, confidence=None, delivery="text", **settings):
 def test_the_policies_of_one_run_are_the_runs_of_each_policy(lm, delivery):
     may, never, always = (run(lm, confidence, delivery) for confidence in (None, 1.0, 0.0))
     assert 0 < may["abstained"].sum() < N and not never["abstained"].any() and always["abstained"].all()
-    for one in (may, never, always):
-        told = with_policies(one, one.iloc[:0])
-        assert told["abstained_may"].tolist() == may["abstained"].tolist()
-        assert told["score_may"].tolist() == may["score"].tolist()
-        assert told["forced"].tolist() == never["pred"].tolist()
-        assert told["score_never"].tolist() == told["score_forced"].tolist() == never["score"].tolist()
-        assert told["unknown_margin"].tolist() == pytest.approx(may["unknown_margin"].tolist(), abs=1e-4)
+    for rows in (may, never, always):
+        scored = with_policies(rows, rows.iloc[:0])
+        assert scored["abstained_may"].tolist() == may["abstained"].tolist()
+        assert scored["score_may"].tolist() == may["score"].tolist()
+        assert scored["forced"].tolist() == never["pred"].tolist()
+        assert scored["score_never"].tolist() == scored["score_forced"].tolist() == never["score"].tolist()
+        assert scored["unknown_margin"].tolist() == pytest.approx(may["unknown_margin"].tolist(), abs=1e-4)
 
 
 def test_what_is_forced_costs_nothing_and_leaves_the_answer_as_it_was(lm):

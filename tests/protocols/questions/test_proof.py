@@ -79,13 +79,13 @@ def test_the_store_is_all_that_passes_from_teaching_to_asking(benches, tmp_path)
 
 def test_the_store_holds_what_was_told_to_the_letter(benches):
     bench = benches("episodic")
-    place, _ = bench.taught("memory/hei_nw")
-    with TraceStore.open(place, SESSION, bench.method("memory/hei_nw").identity(), read_only=True) as store:
-        held = {(trace.world, trace.source): (trace.text, trace.payload.token_ids) for trace in store.traces()}
+    path, _ = bench.taught("memory/hei_nw")
+    with TraceStore.open(path, SESSION, bench.method("memory/hei_nw").identity(), read_only=True) as store:
+        stored = {(trace.world, trace.source): (trace.text, trace.payload.token_ids) for trace in store.traces()}
     facts = [fact for world in bench.worlds for fact in world.facts]
     blocks = split(bench.lm, [fact.text for fact in facts], "What?", "short").blocks
-    told = {(fact.world, fact.id): (fact.text, tuple(ids)) for fact, ids in zip(facts, blocks, strict=True)}
-    assert held == told
+    taught = {(fact.world, fact.id): (fact.text, tuple(ids)) for fact, ids in zip(facts, blocks, strict=True)}
+    assert stored == taught
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -164,7 +164,7 @@ def test_a_question_costs_all_that_was_run_for_it(benches):
     blocks = max(load_key_model(lm).head.settings.blocks) / lm.config.num_hidden_layers
     key = [len(lm.encode(question)) * blocks for question in rows["question"]]  # runs through the first blocks alone
     predicted = [count * (1 + piece.question_tokens) for count, piece in zip(rows["candidates"], pieces, strict=True)]
-    answered = [len(piece.tail) + said for piece, said in zip(pieces, rows["generated_tokens"], strict=True)]
+    answered = [len(piece.tail) + generated for piece, generated in zip(pieces, rows["generated_tokens"], strict=True)]
     assert rows["computed_tokens"].tolist() == pytest.approx(np.sum([key, predicted, answered], axis=0).tolist())
     assert rows["once_tokens"].sum() == pytest.approx(once(bench))
     assert (rows["retrieval_ms"] >= rows["completion_ms"]).all() and (rows["completion_ms"] > 0).all()
@@ -203,6 +203,6 @@ def test_rows_stand_up_to_the_suites_own_files_and_hold_no_taught_text(benches, 
 
 def test_the_batch_changes_no_answer(benches):
     bench = benches("episodic")
-    one, many = bench.test("memory/hei_nw", batch_size=1), bench.ask("memory/hei_nw")
+    single, many = bench.test("memory/hei_nw", batch_size=1), bench.ask("memory/hei_nw")
     for column in ("pred", "shown", "recall_1", "scores", "trace_tokens"):
-        assert one[column].tolist() == many[column].tolist()
+        assert single[column].tolist() == many[column].tolist()

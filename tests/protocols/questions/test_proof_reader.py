@@ -33,15 +33,15 @@ def first(reader):
     asked = [(world, item) for world in worlds("episodic", "default", QUESTIONS, 1337, "val") for item in world.items]
     facts = [{fact.id: fact.text for fact in world.facts} for world, _ in asked]
     right = [Question.of_texts(item.question, (texts[item.gold_facts[0]],)) for (_, item), texts in zip(asked, facts, strict=True)]
-    wrong = [Question.of_texts(one.text, other.passages) for one, other in zip(right, [*right[1:], right[0]], strict=True)]
+    wrong = [Question.of_texts(each.text, other.passages) for each, other in zip(right, [*right[1:], right[0]], strict=True)]
     delivery = load_delivery("kv", reader)
     answers = {
-        "plain": generate(reader, [render(reader, (), one.text, "short") for one in right], 1),
+        "plain": generate(reader, [render(reader, (), each.text, "short") for each in right], 1),
         "masked": delivery.ask(right, 1, masked=True),
         "wrong": delivery.ask(wrong[:SEEN], 1),
         "right": delivery.ask(right[:SEEN], 1),
     }
-    return {name: (np.array([one.first_logprob for one in found]), [one.tokens for one in found]) for name, found in answers.items()}
+    return {name: (np.array([each.first_logprob for each in batch]), [each.tokens for each in batch]) for name, batch in answers.items()}
 
 
 def test_a_masked_trace_is_no_trace_inside_the_model_too(first):

@@ -28,27 +28,27 @@ NORTH_WEST, NORTH_EAST, SOUTH_WEST, SOUTH_EAST = (-1, 0), (-1, 1), (0, 0), (0, 1
 
 
 def test_links_are_told_apart():
-    walked = compared(MapAnswerer(WALK), TRUE)
-    assert walked["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
-    assert walked["stale"] == {frozenset((NORTH_WEST, NORTH_EAST))}  # it was crossed
-    assert walked["missing"] == {frozenset((SOUTH_WEST, SOUTH_EAST)), frozenset((SOUTH_EAST, NORTH_EAST))}
-    told = compared(MapAnswerer(["The well is north of the mill.", "The barn is east of the well."]), TRUE)
-    assert (told["invented"], told["stale"]) == (walked["stale"], set())
+    explored = compared(MapAnswerer(WALK), TRUE)
+    assert explored["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
+    assert explored["stale"] == {frozenset((NORTH_WEST, NORTH_EAST))}  # it was crossed
+    assert explored["missing"] == {frozenset((SOUTH_WEST, SOUTH_EAST)), frozenset((SOUTH_EAST, NORTH_EAST))}
+    described = compared(MapAnswerer(["The well is north of the mill.", "The barn is east of the well."]), TRUE)
+    assert (described["invented"], described["stale"]) == (explored["stale"], set())
 
 
 def test_a_place_that_no_direction_leads_to_is_in_no_cell_and_the_rest_is_drawn():
     atlas = MapAnswerer(["The well is north of the mill.", "The shed is next to the mill.", "A lane joins the shed and the shop."])
     assert "shop" in atlas.map.steps["shed"] and "shop" not in atlas.map.cells
     assert compared(atlas, TRUE)["right"] == {frozenset((SOUTH_WEST, NORTH_WEST))}
-    way = atlas.answer("Which places does the shortest way from the well to the shop lead through?")
-    assert over_the_true_map(atlas, TRUE, way.route if way else None).texts[0].get_text() == "1 of 3 links are remembered"
+    answer = atlas.answer("Which places does the shortest way from the well to the shop lead through?")
+    assert over_the_true_map(atlas, TRUE, answer.route if answer else None).texts[0].get_text() == "1 of 3 links are remembered"
 
 
 def test_the_figure_says_what_is_right_and_has_a_drift_for_an_explorer():
-    walked = over_the_true_map(MapAnswerer(WALK), TRUE)
-    assert walked.texts[0].get_text() == "1 of 3 links are remembered, and 1 that is not there"
-    assert [axes.get_ylabel() for axes in walked.axes] == ["", "cells"]
-    assert [text.get_text() for text in walked.axes[0].get_legend().get_texts()] == [
+    explored = over_the_true_map(MapAnswerer(WALK), TRUE)
+    assert explored.texts[0].get_text() == "1 of 3 links are remembered, and 1 that is not there"
+    assert [axes.get_ylabel() for axes in explored.axes] == ["", "cells"]
+    assert [text.get_text() for text in explored.axes[0].get_legend().get_texts()] == [
         "right (1)",
         "missing (2)",
         "stale (1)",

@@ -8,13 +8,13 @@ from hippo_core import lab
 from hippo_core.protocols.questions.figures.salience import gate_spread
 
 
-@pytest.mark.parametrize(("told", "stored"), [(0, 0), (5, 4)])
-def test_without_a_gate_it_counts_what_became_of_the_facts(told, stored):
-    rows = pd.DataFrame({"S": [np.nan] * told, "action": ["insert"] * stored + ["aggregate"] * (told - stored)})
+@pytest.mark.parametrize(("action", "stored"), [(0, 0), (5, 4)])
+def test_without_a_gate_it_counts_what_became_of_the_facts(action, stored):
+    rows = pd.DataFrame({"S": [np.nan] * action, "action": ["insert"] * stored + ["aggregate"] * (action - stored)})
     figure = gate_spread(rows)
     [panel] = figure.axes
-    assert [text.get_text() for text in panel.texts] == [str(stored), str(told - stored), "0"]
-    assert f"{stored} of {told} facts were stored" in figure.texts[0].get_text()
+    assert [text.get_text() for text in panel.texts] == [str(stored), str(action - stored), "0"]
+    assert f"{stored} of {action} facts were stored" in figure.texts[0].get_text()
 
 
 def test_with_a_gate_it_spreads_the_facts_over_their_salience():

@@ -16,8 +16,8 @@ MEMORY, RAG = "memory/hei_nw", "baselines/rag_dense"
 
 def cell(preset, rate, worlds="", own="", encoder="own", **columns):
     """The rows of one cell as a run has them."""
-    told = ", ".join(filter(None, [encoder.replace("own", ""), own.replace(";", ", ")]))
-    condition = f"{preset} ({told})" if told else preset
+    settings = ", ".join(filter(None, [encoder.replace("own", ""), own.replace(";", ", ")]))
+    condition = f"{preset} ({settings})" if settings else preset
     named = {"suite_overrides": worlds, "preset_overrides": own, "encoder": encoder, "condition": condition}
     return invented.cell(preset, rate, split="test", recall_1=rate, **named, **columns)
 
@@ -31,9 +31,9 @@ def sizes(preset, rates, **columns):
 
 
 def test_a_number_of_the_suite_is_an_axis_and_what_goes_with_it_is_none():
-    [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.7)), cell(MEMORY, 0.9))
-    assert (found.axis, found.panels, set(found.rows["x"])) == ("n_facts", [""], {8.0, 32.0, 128.0})
-    assert len(found.rows) == 600 and found.title("") == ""
+    [sweep] = of(*sizes(MEMORY, (0.9, 0.8, 0.7)), cell(MEMORY, 0.9))
+    assert (sweep.axis, sweep.panels, set(sweep.rows["x"])) == ("n_facts", [""], {8.0, 32.0, 128.0})
+    assert len(sweep.rows) == 600 and sweep.title("") == ""
 
 
 @pytest.mark.parametrize("rates", [(0.9,), (0.9, 0.8)])
@@ -42,37 +42,37 @@ def test_two_values_are_no_axis(rates):
 
 
 def test_a_short_line_is_left_out_of_an_axis_of_others():
-    [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.7)), *sizes(RAG, (0.5, 0.4, 0.3))[:2])
-    assert set(found.rows["line"]) == {MEMORY}
+    [sweep] = of(*sizes(MEMORY, (0.9, 0.8, 0.7)), *sizes(RAG, (0.5, 0.4, 0.3))[:2])
+    assert set(sweep.rows["line"]) == {MEMORY}
 
 
 def test_other_settings_of_the_suite_are_panels_in_the_order_of_the_ladder():
     rungs = ("noisy", "paraphrase", "exact")
-    [found] = of(*(cell(MEMORY, 0.8, f"rungs=[{rung}];swaps={swaps}") for rung in rungs for swaps in (0.0, 0.5, 0.9)))
-    assert (found.axis, found.panels) == ("swaps", ["rungs=[exact]", "rungs=[paraphrase]", "rungs=[noisy]"])
+    [sweep] = of(*(cell(MEMORY, 0.8, f"rungs=[{rung}];swaps={swaps}") for rung in rungs for swaps in (0.0, 0.5, 0.9)))
+    assert (sweep.axis, sweep.panels) == ("swaps", ["rungs=[exact]", "rungs=[paraphrase]", "rungs=[noisy]"])
 
 
 def test_a_number_of_a_condition_is_an_axis_and_the_worlds_are_panels():
     cells = [cell(preset, 0.8, worlds, f"k={k}", encoder) for preset, encoder in ((MEMORY, "own"), (RAG, "minilm"))
              for worlds in ("", "n_facts=128;n_items=10") for k in (1, 3, 5)]  # fmt: skip
-    [found] = of(*cells)
-    assert (found.axis, set(found.rows["line"])) == ("k", {MEMORY, f"{RAG} (minilm)"})
-    assert [found.title(panel) for panel in found.panels] == ["as the suite is", "n_facts=128, n_items=10"]
+    [sweep] = of(*cells)
+    assert (sweep.axis, set(sweep.rows["line"])) == ("k", {MEMORY, f"{RAG} (minilm)"})
+    assert [sweep.title(panel) for panel in sweep.panels] == ["as the suite is", "n_facts=128, n_items=10"]
 
 
 def test_what_is_no_number_is_no_axis():
-    assert of(*(cell(MEMORY, 0.8, own=f"delivery={one}") for one in ("kv", "text", "adapter"))) == []
+    assert of(*(cell(MEMORY, 0.8, own=f"delivery={value}") for value in ("kv", "text", "adapter"))) == []
 
 
 @pytest.mark.parametrize("column, values", [("n", (200, 800, 50)), ("model", "abc"), ("regime", ("immediate", "delayed", "after_sleep"))])
 def test_cells_of_another_size_model_or_regime_share_no_axis(column, values):
-    assert of(*(cell(MEMORY, 0.8, f"n_facts={x}", **{column: one}) for x, one in zip((8, 32, 128), values, strict=True))) == []
+    assert of(*(cell(MEMORY, 0.8, f"n_facts={x}", **{column: value}) for x, value in zip((8, 32, 128), values, strict=True))) == []
 
 
 def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_are_clearly_apart():
-    def claim(*rivals):
-        [found] = of(*sizes(MEMORY, (0.9, 0.8, 0.75)), *(cell for preset, rates in rivals for cell in sizes(preset, rates)))
-        return titles.apart(found.axis, summaries.estimate(found.rows, ["panel", "line", "x"]))
+    def claim(*competitors):
+        [sweep] = of(*sizes(MEMORY, (0.9, 0.8, 0.75)), *(cell for preset, rates in competitors for cell in sizes(preset, rates)))
+        return titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
 
     rag, core = (RAG, (0.85, 0.3, 0.5)), ("baselines/span_short", (0.0, 0.0, 0.0))
     assert claim(rag, core) == claim(rag) == "Ahead at n_facts=32: hei_nw 80% right, rag_dense 30%"
@@ -83,20 +83,20 @@ def test_the_claim_is_where_one_line_is_clearly_ahead_and_else_where_the_ends_ar
 
 def test_the_table_has_the_numbers_of_the_figure_and_the_figure_is_the_same_for_any_order_of_rows():
     cells = [*sizes(MEMORY, (0.9, 0.8, 0.7)), *sizes(RAG, (0.5, 0.4, 0.3))]
-    [found], [again] = of(*cells), of(*reversed(cells))
-    assert drawing.png(sweep_figure(found)) == drawing.png(sweep_figure(again))
-    right, first = tables.sweep_tables(found)
+    [sweep], [again] = of(*cells), of(*reversed(cells))
+    assert drawing.png(sweep_figure(sweep)) == drawing.png(sweep_figure(again))
+    right, first = tables.sweep_tables(sweep)
     assert (right["measure"], first["measure"], right["values"]) == ("answers right", "right fact first", ["8", "32", "128"])
-    assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [["0.50", "0.40", "0.30"], ["0.90", "0.80", "0.70"]]
+    assert [[entry["mean"] for entry in line["cells"]] for line in right["lines"]] == [["0.50", "0.40", "0.30"], ["0.90", "0.80", "0.70"]]
 
 
 def test_a_line_may_stand_at_fewer_values_of_an_axis_than_another():
     cells = [cell(MEMORY, 0.4 + phi / 2, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.2, 0.35, 0.7)]
-    [found] = of(*cells, *(cell(RAG, 0.4, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.35, 0.7)))
-    assert (found.axis, found.panels) == ("flag_correlation", ["n_facts=32"])
-    right = tables.sweep_tables(found)[0]
+    [sweep] = of(*cells, *(cell(RAG, 0.4, f"flag_correlation={phi};n_facts=32;n_items=10") for phi in (0.0, 0.35, 0.7)))
+    assert (sweep.axis, sweep.panels) == ("flag_correlation", ["n_facts=32"])
+    right = tables.sweep_tables(sweep)[0]
     assert right["values"] == ["0", "0.2", "0.35", "0.7"]
-    assert [[one["mean"] for one in line["cells"]] for line in right["lines"]] == [
+    assert [[entry["mean"] for entry in line["cells"]] for line in right["lines"]] == [
         ["0.40", "–", "0.40", "0.40"],
         ["0.40", "0.50", "0.57", "0.75"],
     ]

@@ -18,11 +18,13 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
 from tests.protocols.questions.conftest import SESSION
 
-TOLD = [Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))]
+FACTS = [
+    Observation(Statement(f"f{number}", "w1", f"Lea lives in {city}.", number)) for number, city in enumerate(("Rome", "Oslo", "Rome"))
+]
 
 
 @dataclass(frozen=True)
-class Sure:
+class Confident:
     """A gate that writes everything; `why` is what it says for the second statement."""
 
     why: float
@@ -57,11 +59,11 @@ class Plain(Memory):
     """Every statement is kept; nothing is asked of it here."""
 
 
-def held(store, world):
+def stored(store, world):
     """What a store holds of a world, whatever its ids are."""
-    places = {trace.id: place for place, trace in enumerate(store.traces(world))}
-    traces = [replace(trace, id=places[trace.id]) for trace in store.traces(world)]
-    decisions = [replace(one, trace_id=None if one.trace_id is None else places[one.trace_id]) for one in store.decisions(world)]
+    indexes = {trace.id: index for index, trace in enumerate(store.traces(world))}
+    traces = [replace(trace, id=indexes[trace.id]) for trace in store.traces(world)]
+    decisions = [replace(d, trace_id=None if d.trace_id is None else indexes[d.trace_id]) for d in store.decisions(world)]
     return traces, decisions
 
 
@@ -70,36 +72,36 @@ def test_a_failure_between_traces_and_decisions_leaves_neither(hippo, tmp_path):
     method = preset.method(hippo, preset.settings)
     with TraceStore.create(tmp_path, SESSION, method.identity()) as store:
         for why, due in ((math.nan, 0), (1.0, 2)):
-            method._writes = TraceWriter(method.components, store, Sure(why), protects_pins=True)
+            method._writes = TraceWriter(method.components, store, Confident(why), protects_pins=True)
             if due:
-                method.teach(TOLD, store)
+                method.teach(FACTS, store)
             else:
                 with pytest.raises(LabError, match="sure is nan"):
-                    method.teach(TOLD, store)
+                    method.teach(FACTS, store)
             assert len(store.traces()) == due
         assert [(trace.source, trace.evidence) for trace in store.traces()] == [("f0", 2), ("f1", 1)]
         assert [decision.action for decision in store.decisions()] == ["insert", "insert", "aggregate"]
 
 
 def test_what_is_told_one_by_one_is_what_is_taught_together(memory, tmp_path):
-    with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as together:
+    with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as batch:
         for world in ("w1", "w2"):
-            memory.teach([one for one in NOTES if one.statement.world == world], together, CALIBRATION)
+            memory.teach([note for note in NOTES if note.statement.world == world], batch, CALIBRATION)
         memory.forget()
         with TraceStore.create(tmp_path / "b", SESSION, memory.identity()) as apart:
-            for one in sorted(NOTES, key=lambda one: one.statement.world):
-                memory.write(one, apart, CALIBRATION)
+            for note in sorted(NOTES, key=lambda note: note.statement.world):
+                memory.write(note, apart, CALIBRATION)
                 memory.forget()  # as another process would begin
-            assert all(alike(held(apart, world), held(together, world)) for world in ("w1", "w2"))
+            assert all(equal(stored(apart, world), stored(batch, world)) for world in ("w1", "w2"))
 
 
-def alike(one, other):
+def equal(store, other):
     """Equal but for the last digits of S, which hang on what was read together."""
-    (traces, decisions), (their_traces, their_decisions) = one, other
-    told = [[replace(d, S=0.0, contributions={}, raw={}) for d in some] for some in (decisions, their_decisions)]
+    (traces, decisions), (their_traces, their_decisions) = store, other
+    decisions_only = [[replace(d, S=0.0, contributions={}, raw={}) for d in some] for some in (decisions, their_decisions)]
     kept = [[replace(trace, salience=0.0) for trace in some] for some in (traces, their_traces)]
-    same = kept[0] == kept[1] and told[0] == told[1]
-    numbers = [[*(d.S for d in ds), *(trace.salience for trace in ts)] for ts, ds in (one, other)]
+    same = kept[0] == kept[1] and decisions_only[0] == decisions_only[1]
+    numbers = [[*(d.S for d in ds), *(trace.salience for trace in ts)] for ts, ds in (store, other)]
     return same and numbers[0] == pytest.approx(numbers[1], abs=1e-4)
 
 
@@ -108,29 +110,29 @@ def test_a_store_from_which_was_deleted_equals_one_that_was_never_told(memory, t
     """Its rows, its codes, what it recalls; and the words of what went are in its file no more."""
     with TraceStore.create(tmp_path / "a", SESSION, memory.identity()) as store:
         store.file.rows("PRAGMA secure_delete = OFF")  # which some builds of SQLite have on, so that they overwrite what is deleted
-        for one in NOTES:
-            memory.write(one, store, CALIBRATION)
+        for note in NOTES:
+            memory.write(note, store, CALIBRATION)
         by_id = {trace.source for trace in store.traces() if trace.id in chosen.get("ids", ())}
-        gone = [one for one in NOTES if one.provenance == chosen.get("provenance") or one.statement.source in by_id]
-        assert memory.delete(store, calibration=CALIBRATION, **chosen) == len(gone)
+        deleted = [note for note in NOTES if note.provenance == chosen.get("provenance") or note.statement.source in by_id]
+        assert memory.delete(store, calibration=CALIBRATION, **chosen) == len(deleted)
         memory.forget()
-        left = [one for one in NOTES if one not in gone]
+        left = [note for note in NOTES if note not in deleted]
         with TraceStore.create(tmp_path / "b", SESSION, memory.identity()) as never:
-            for one in left:
-                memory.write(one, never, CALIBRATION)
+            for note in left:
+                memory.write(note, never, CALIBRATION)
             for world in ("w1", "w2"):
-                assert alike(held(store, world), held(never, world))
+                assert equal(stored(store, world), stored(never, world))
                 assert ranked(memory, store.traces(world)) == ranked(memory, never.traces(world))
-    told = {one.statement.text for one in left}
+    kept_texts = {note.statement.text for note in left}
     words = b"".join(path.read_bytes() for path in (tmp_path / "a").rglob("*.sqlite"))
-    assert not [one for one in gone if one.statement.text not in told and one.statement.text.encode() in words]
+    assert not [note for note in deleted if note.statement.text not in kept_texts and note.statement.text.encode() in words]
 
 
 def ranked(memory, traces):
     """What a cue brings, by source; nothing of a memory that recalls nothing."""
     if isinstance(memory, Plain):
         return []
-    taught = tuple(one.statement.source for one in NOTES)
+    taught = tuple(note.statement.source for note in NOTES)
     return [trace.source for trace in memory.open(traces)(Query("Where does Otto keep the key?", taught)).ranking or ()]
 
 
@@ -161,20 +163,20 @@ class Counted(Plain):
 
 def test_the_numbers_of_a_memory_s_own_reach_its_rows(hippo, tmp_path):
     memory, suite = Counted(hippo, Counted.Settings()), get_suite("episodic")
-    told = list(worlds("episodic", "default", 5, 1337, "val", hippo.spec.context_limit))
-    taught = run.teach(memory, suite, told, [], tmp_path, SESSION)
-    assert taught["letters"].tolist() == [len(fact.text) for world in told for fact in world.facts]
-    asked = run.test(memory, suite, told, "delayed", {"": store_path(tmp_path, SESSION, "counted")})
-    assert asked["held"].tolist() == [len(world.facts) for world in told for _ in world.items]
+    drawn = list(worlds("episodic", "default", 5, 1337, "val", hippo.spec.context_limit))
+    taught = run.teach(memory, suite, drawn, [], tmp_path, SESSION)
+    assert taught["letters"].tolist() == [len(fact.text) for world in drawn for fact in world.facts]
+    asked = run.test(memory, suite, drawn, "delayed", {"": store_path(tmp_path, SESSION, "counted")})
+    assert asked["held"].tolist() == [len(world.facts) for world in drawn for _ in world.items]
 
 
 def test_what_is_written_already_is_read_once_whoever_decides(hippo, tmp_path, monkeypatch):
     preset = load_preset("memory/hei_nw", {"episodic.use_gate": True})
     memory, reads, usual = preset.method(hippo, preset.settings), [], TraceStore.traces
     monkeypatch.setattr(TraceStore, "traces", lambda store, world=None: reads.append(world) or usual(store, world))
-    told = [replace(NOTES[1], statement=Statement(f"{n}", "w1", f"Otto keeps key {key}.", n)) for n, key in enumerate((0, 1, 2, 3, 2))]
+    notes = [replace(NOTES[1], statement=Statement(f"{n}", "w1", f"Otto keeps key {key}.", n)) for n, key in enumerate((0, 1, 2, 3, 2))]
     with TraceStore.create(tmp_path, SESSION, memory.identity()) as store:
-        actions = [memory.write(one, store, CALIBRATION).action for one in told]
+        actions = [memory.write(note, store, CALIBRATION).action for note in notes]
         assert reads == ["w1"] and actions[-1] == "aggregate"
         store.decay(0.1)  # something else changes it
         memory.write(NOTES[0], store, CALIBRATION)

@@ -164,7 +164,7 @@ def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_
     recipe = run.recipe_of(here.parameters, lm, len(taught)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
     losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
-    slept, ledger = dict.fromkeys(run.TAKEN, 0), Ledger(WORLDS, {"w": taught})
+    slept, ledger = dict.fromkeys(run.COUNTERS, 0), Ledger(WORLDS, {"w": taught})
     monkeypatch.setattr(
         run, "train", lambda sleep, *others, **more: begun.append(update_rule.kept()["keys"]) or update_rule.prefix.keys.data.add_(1.0)
     )

@@ -65,15 +65,15 @@ class AskingCell(RunningCell):
 
     def _warn_of_long(self, answers: list[str]) -> None:
         if answers:
-            room = f"the {self.suite.answer_budget} new tokens of an answer"
-            self.warn(f"{len(answers):,} accepted answers are longer than {room}, which cuts them: {some(answers)}; set max_new_tokens=N")
+            limit = f"the {self.suite.answer_budget} new tokens of an answer"
+            self.warn(f"{len(answers):,} accepted answers are longer than {limit}, which cuts them: {some(answers)}; set max_new_tokens=N")
 
     def columns(self) -> tuple[str, ...]:
         """The measures of its suite, where it asks, and the columns that its method declares for its step."""
         step: Any = getattr(self.parameters, "step", "test")
         own = (*(self.suite.measures if step == "test" else ()), *self.resolved.preset.method.columns.get(step, ()))
-        if taken := sorted(set(own) & set(COLUMNS)):
-            raise LabError(f"{taken[0]} is a column of every row; give the measure or the column another name")
+        if clashes := sorted(set(own) & set(COLUMNS)):
+            raise LabError(f"{clashes[0]} is a column of every row; give the measure or the column another name")
         return own
 
     def own_means(self, rows: Frame) -> dict[str, Any]:
@@ -92,8 +92,8 @@ class AskingCell(RunningCell):
         if long := too_long(lm, texts, self.resolved.preset.settings.decoding, self.suite.answer_budget):
             of = f"{len(long):,} of {len(texts):,} facts are too long for the {lm.spec.context_limit} tokens of {lm.spec.name}"
             self.warn(f"{of}, with a question and an answer: no prompt shows them and no memory keeps them; split them")
-        room = self.suite.answer_budget  # an answer of more words than that was named before the model was there
-        self._warn_of_long(long_answers(self.worlds(), room, lambda text: 0 if words_in(text) > room else len(lm.encode(text))))
+        budget = self.suite.answer_budget  # an answer of more words than that was named before the model was there
+        self._warn_of_long(long_answers(self.worlds(), budget, lambda text: 0 if words_in(text) > budget else len(lm.encode(text))))
         return lm
 
     @cached_property

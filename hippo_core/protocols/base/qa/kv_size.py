@@ -38,8 +38,8 @@ def kv_size(parameters: AskingParameters) -> KVSize | None:
     memory = disk = math.inf
     if sizes:
         items, mb = sizes
-        together = max(1, math.ceil(parameters.batch_size / min(items)))
-        memory, disk = max(mb) * min(together, len(mb)), sum(mb)
+        worlds_per_batch = max(1, math.ceil(parameters.batch_size / min(items)))
+        memory, disk = max(mb) * min(worlds_per_batch, len(mb)), sum(mb)
     on_disk = min(disk, storage.disk_mb) if storage.store == "disk" else 0.0
     return KVSize(min(memory, storage.memory_mb), on_disk, storage.disk_mb)
 

@@ -26,7 +26,7 @@ DRY_ITEMS = 5
 
 
 class AskingParameters(Parameters):
-    """What every notebook that asks questions can be told."""
+    """The parameters of every notebook that asks questions."""
 
     suite: str = "episodic"
     preset: str = "baselines/span_short"
@@ -137,14 +137,14 @@ def _resolve(
     use_chat_template: bool | None,
 ) -> Resolved:
     suite, spec = get_suite(suite_name), load_spec(model)
-    of_suite, of_preset = sides(overrides, suite, preset_name)
+    of_suite, of_preset = split_overrides(overrides, suite, preset_name)
     if use_chat_template is not None:
         if "decoding" in of_preset:
             raise LabError("use_chat_template and the override decoding say the same thing; give one of them")
         of_preset["decoding"] = "short" if use_chat_template else "plain"
     settings = suite_settings(suite_name, profile, spec.context_limit, of_suite)
-    room = max_new_tokens or (settings.answer_tokens if isinstance(settings, FolderSettings) else None)
-    suite = replace(suite, answer_budget=room or suite.answer_budget)
+    answer_tokens = max_new_tokens or (settings.answer_tokens if isinstance(settings, FolderSettings) else None)
+    suite = replace(suite, answer_budget=answer_tokens or suite.answer_budget)
     preset = load_preset(preset_name, of_preset)
     return Resolved(None, suite, settings, preset, spec, of_suite, of_preset, load_preset(preset.origin))
 
@@ -161,15 +161,15 @@ def forget() -> None:
     is_taught.cache_clear()
 
 
-def sides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Overrides apart: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
+def split_overrides(texts: Iterable[str], suite: Suite, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Overrides split: those of the suite's settings and those of the preset. `suite.` or `preset.` before a key says which is meant."""
     apart: dict[str, dict[str, Any]] = {"suite": {}, "preset": {}}
     legal = {"suite": set(suite.settings.model_fields), "preset": set(settings_of(preset))}
     for key, value in assignments(texts).items():
-        side, name = override_owner(key, legal["suite"])
+        owner, name = override_owner(key, legal["suite"])
         if key in legal["suite"] & legal["preset"]:
             raise LabError(f"override {key!r} is a setting of the suite and of the preset; write suite.{key}=... or preset.{key}=...")
-        if name not in legal[side]:
+        if name not in legal[owner]:
             raise unknown("override", key, legal["suite"] | legal["preset"])
-        apart[side][name] = value
+        apart[owner][name] = value
     return apart["suite"], apart["preset"]

@@ -28,7 +28,7 @@ AXES = {  # what fields are called in a grid, where their plural does not say it
     "splits": "split",
     "encoders": "encoder",
 }
-ALWAYS_SAID = ("suite", "preset", "model", "n", "seed", "step")
+LABEL_FIELDS = ("suite", "preset", "model", "n", "seed", "step")
 AXIS_DEFAULTS = {"regime": ("immediate", "delayed")}
 ENCODERS = ("own", "minilm")
 MODULES = ("hippo_core.evaluation.table",)  # that rows of all of them pass
@@ -53,7 +53,7 @@ def dataset_plan(resolved: Resolved) -> CellPlan:
         kind=f"{parameters.profile}-build",
         folder=("datasets", suite_folder(parameters.suite), size),
         label=" ".join([parameters.suite, "data", parameters.profile, size, *values["overrides"]]),
-        rests_on={"data": card.source(resolved.suite, resolved.settings)},
+        inputs={"data": card.source(resolved.suite, resolved.settings)},
     )
 
 
@@ -85,8 +85,8 @@ def asking_plan(
         step=step,
         needs=needs,
         modules=(experiment.run, *preset.modules, delivery_module(preset.settings.delivery), *MODULES),
-        rests_on={
-            "data": next(iter(needs.values())).rests_on["data"],
+        inputs={
+            "data": next(iter(needs.values())).inputs["data"],
             "weights": checksums.weights(spec.name),
             "settings": checksums.digest(settings),
             **({"own": own} if own else {}),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hippo_core.protocols.cache.defences.base import Defence, DefenceContext
 
 
-def found(names: Sequence[str]) -> list[Member]:
+def find_defences(names: Sequence[str]) -> list[Member]:
     """The defences of these names, which are not loaded; LabError for an unknown one."""
     return [find_member(__name__, name, "defence") for name in names]
 

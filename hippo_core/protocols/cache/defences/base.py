@@ -23,7 +23,7 @@ class CleanStatistics:
     Args:
         mean, spread, low, high: of each feature, float32 [L, 2, H, 1, D].
         length, length_spread: of the root mean square of a vector, float32 [L, 2, H, 1, 1].
-        threshold: the `strangeness` that 99 in 100 clean vectors stay below, float32 [L, 2, H, 1, 1].
+        threshold: the `anomaly_score` that 99 in 100 clean vectors stay below, float32 [L, 2, H, 1, 1].
     """
 
     mean: Tensor
@@ -40,16 +40,16 @@ class CleanStatistics:
         x = torch.cat([kv.float().cpu() for kv in caches], 3)
         lengths = rms(x)
         mean, spread = x.mean(3, keepdim=True), x.std(3, keepdim=True).clamp(min=1e-6)
-        threshold = _strangeness(x, mean, spread).flatten(3).quantile(1 - FALSE_ALARMS, dim=3)[..., None, None]
+        threshold = _anomaly_score(x, mean, spread).flatten(3).quantile(1 - FALSE_ALARMS, dim=3)[..., None, None]
         ends = x.amin(3, keepdim=True), x.amax(3, keepdim=True)
         return cls(mean, spread, *ends, lengths.mean(3, keepdim=True), lengths.std(3, keepdim=True).clamp(min=1e-6), threshold)
 
-    def strangeness(self, kv: KV) -> Tensor:
+    def anomaly_score(self, kv: KV) -> Tensor:
         """The mean square of vectors' standardised features, [L, 2, H, T, 1]; infinite where one is not a number."""
-        return _strangeness(kv.float().cpu(), self.mean, self.spread)
+        return _anomaly_score(kv.float().cpu(), self.mean, self.spread)
 
 
-def _strangeness(x: Tensor, mean: Tensor, spread: Tensor) -> Tensor:
+def _anomaly_score(x: Tensor, mean: Tensor, spread: Tensor) -> Tensor:
     return ((x - mean) / spread).pow(2).mean(-1, keepdim=True).nan_to_num(nan=torch.inf)
 
 
@@ -84,7 +84,7 @@ class DefenceContext:
         budget: the share of a cache's spans that may be put back.
         precision: how the store keeps keys and values.
         stored: the format of the cache's numbers.
-        priors: what tokens of clean training text are like (wiener.py): one prior of all layers, or, told True, one a layer.
+        priors: what tokens of clean training text are like (wiener.py): one prior of all layers, or, with True, one a layer.
     """
 
     lm: Any
@@ -119,7 +119,7 @@ class Defence:
         return damaged.kv
 
     def suspicion(self, damaged: DefenceInput, repaired: KV) -> Tensor:
-        """How sure it is that a vector is damaged, more is surer, float32 [L, 2, H, T, 1]: here the mean square of what it changed, in
+        """How likely a vector is damaged, more is likelier, float32 [L, 2, H, T, 1]: here the mean square of what it changed, in
         deviations of clean text."""
         away = (repaired.float().cpu() - damaged.kv.float().cpu()) / self.setting.clean.spread
         return away.pow(2).mean(-1, keepdim=True).nan_to_num(nan=torch.inf)

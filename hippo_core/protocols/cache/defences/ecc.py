@@ -46,23 +46,23 @@ def checks(words: Tensor) -> Tensor:
     return (code | (parity(words) ^ parity(code)) << CHECKS).to(torch.uint8)
 
 
-def mend(words: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+def correct(words: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
     """Words [N] as their check bits [N] say that they were, and which are known to be lost, bool [N]: more than one bit of them flipped.
-    Three flipped bits look like one, and are mended into what never was."""
+    Three flipped bits look like one, and the correction is wrong."""
     kept = kept.long()
     wrong = checks(words).long() ^ kept
     syndrome = wrong & 127
     odd = parity(words) ^ parity(kept)  # of all 72 bits
-    place = torch.full((128,), -1, dtype=torch.long)
-    place[COLUMNS] = torch.arange(DATA)
+    position = torch.full((128,), -1, dtype=torch.long)
+    position[COLUMNS] = torch.arange(DATA)
     for check in range(CHECKS):
-        place[1 << check] = DATA  # a check bit itself: nothing to mend
-    place[0] = DATA
-    at = place[syndrome]
-    one = torch.ones_like(words)
-    mended = torch.where((odd == 1) & (at >= 0) & (at < DATA), words ^ (one << at.clamp(0, DATA - 1)), words)
+        position[1 << check] = DATA  # a check bit itself: nothing to correct
+    position[0] = DATA
+    at = position[syndrome]
+    ones = torch.ones_like(words)
+    corrected = torch.where((odd == 1) & (at >= 0) & (at < DATA), words ^ (ones << at.clamp(0, DATA - 1)), words)
     lost = ((odd == 0) & (syndrome != 0)) | ((odd == 1) & (at < 0))
-    return mended, lost
+    return corrected, lost
 
 
 def _nibble_check(data: int) -> int:
@@ -87,7 +87,7 @@ def byte_checks(data: Tensor) -> Tensor:
     return NIBBLE_CHECKS[(data & 15).long()] | NIBBLE_CHECKS[(data >> 4).long()] << 4
 
 
-def mend_bytes(data: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+def correct_bytes(data: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
     """Bytes [N] as their check bits [N] say that they were, and which are known to be lost, bool [N]: two bits of a half flipped."""
     low = NIBBLES[((data & 15) | (kept & 15) << 4).long()]
     high = NIBBLES[((data >> 4) | (kept >> 4) << 4).long()]
@@ -98,7 +98,7 @@ class ECC(Defence):
     name = "ecc"
     word = torch.int64
     checks: Callable[[Tensor], Tensor] = staticmethod(checks)
-    mend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = staticmethod(mend)
+    correct: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = staticmethod(correct)
 
     def __init__(self, setting: DefenceContext) -> None:
         super().__init__(setting)
@@ -112,7 +112,7 @@ class ECC(Defence):
         kv, stored = damaged.kv, self.setting.stored
         before, kept = self._words(kv), self._kept[damaged.address]
         generator = generator_of("check bits", self.setting.seed, damaged.address)
-        words, lost = self.mend(before, kept ^ draw(kept, damaged.flipped, range(8), generator).to(torch.uint8))
+        words, lost = self.correct(before, kept ^ draw(kept, damaged.flipped, range(8), generator).to(torch.uint8))
         values = of_bits(words.view(FLOATS[stored][1]), stored)[: kv.numel()].view(kv.shape).to(kv)
         cleared = self._numbers(lost, kv)
         return torch.where(cleared, 0.0, torch.where(self._numbers(words != before, kv), values, kv))
@@ -138,4 +138,4 @@ class Equal(ECC):
     name = "ecc_equal"
     word = torch.uint8
     checks = staticmethod(byte_checks)
-    mend = staticmethod(mend_bytes)
+    correct = staticmethod(correct_bytes)

@@ -104,12 +104,12 @@ class SpanStore:
         return kwta(means, WINNERS)
 
     def recall(self, kv: KV) -> str:
-        """The address of the cache that a damaged one is likest to; empty where no trace shares anything with it."""
+        """The address of the cache that is most similar to a damaged one; empty where no trace shares anything with it."""
         traces, codes = self._read()
         cues = self.keys(kv)
-        found = sparse_recall(codes, cues, NEAREST)
+        matches = sparse_recall(codes, cues, NEAREST)
         votes: dict[str, int] = defaultdict(int)
-        for number, (ids, scores) in enumerate(zip(found.ids.tolist(), found.scores.tolist(), strict=True)):
+        for number, (ids, scores) in enumerate(zip(matches.ids.tolist(), matches.scores.tolist(), strict=True)):
             for row, score in zip(ids, scores, strict=True):
                 if row >= 0 and traces[row].time == number:
                     votes[traces[row].source.rpartition("#")[0]] += score
@@ -142,10 +142,10 @@ class SpanStore:
         return cosine(self.standardised(kv), self.standardised(other))
 
 
-def cosine(one: Tensor, two: Tensor) -> float:
+def cosine(a: Tensor, b: Tensor) -> float:
     """The cosine of two tensors of one shape; 0 where one is all zeros."""
-    one, two = one.flatten(), two.flatten()
-    return float(torch.dot(one, two) / (one.norm() * two.norm()).clamp(min=1e-9))
+    a, b = a.flatten(), b.flatten()
+    return float(torch.dot(a, b) / (a.norm() * b.norm()).clamp(min=1e-9))
 
 
 def differs(kv: KV, other: KV, precision: Precision) -> Tensor:
@@ -162,7 +162,7 @@ class Episodic(Defence):
         super().__init__(setting)
         self._folder = TemporaryDirectory(prefix="hippo-cache-")
         self.store = SpanStore(setting.lm, setting.clean, Path(self._folder.name), setting.precision)
-        self.alike = alike(self.store, setting.known)
+        self.typical_similarity = typical_similarity(self.store, setting.known)
 
     def write(self, kv: KV, address: str, tokens: Sequence[int]) -> int:
         return self.store.write(kv, address, tokens)
@@ -182,7 +182,7 @@ class Episodic(Defence):
 
     def trusts(self, damaged: DefenceInput, kept: KV) -> bool:
         """Whether what was recalled is the damaged cache as it was."""
-        return self.store.likeness(damaged.kv, kept) > self.alike
+        return self.store.likeness(damaged.kv, kept) > self.typical_similarity
 
     def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
         """Which spans are put back, bool [S]: of those with damage the worst."""
@@ -242,10 +242,10 @@ def by_span(mask: Tensor) -> Tensor:
     return torch.stack([part.sum() for part in by_token.split(SPAN)])
 
 
-def alike(store: SpanStore, known: Sequence[KV]) -> float:
-    """How alike 99 in 100 pairs of clean caches of different texts are at most."""
+def typical_similarity(store: SpanStore, known: Sequence[KV]) -> float:
+    """The similarity that 99 in 100 pairs of clean caches of different texts stay below."""
     likenesses = []
-    for one, two in islice(combinations([store.standardised(kv) for kv in known], 2), PAIRS):
-        tokens = min(one.shape[3], two.shape[3])
-        likenesses.append(cosine(one[:, :, :, :tokens], two[:, :, :, :tokens]))
+    for a, b in islice(combinations([store.standardised(kv) for kv in known], 2), PAIRS):
+        tokens = min(a.shape[3], b.shape[3])
+        likenesses.append(cosine(a[:, :, :, :tokens], b[:, :, :, :tokens]))
     return float(torch.tensor(likenesses or [0.0]).quantile(0.99))

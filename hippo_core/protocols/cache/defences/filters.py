@@ -36,8 +36,8 @@ class Masking(Defence):
     uses_oracle_mask = True
 
     def repair(self, damaged: DefenceInput) -> KV:
-        whole = ~damaged.mask.flatten(0, 2).any(0).flatten()
-        return damaged.kv[:, :, :, whole]
+        undamaged = ~damaged.mask.flatten(0, 2).any(0).flatten()
+        return damaged.kv[:, :, :, undamaged]
 
 
 class Smoothing(Defence):
@@ -86,11 +86,11 @@ class DetectClear(Defence):
     name = "detect_clear"
 
     def repair(self, damaged: DefenceInput) -> KV:
-        strange = self.setting.clean.strangeness(damaged.kv) > self.setting.clean.threshold
+        strange = self.setting.clean.anomaly_score(damaged.kv) > self.setting.clean.threshold
         return torch.where(strange, 0.0, damaged.kv)
 
     def suspicion(self, damaged: DefenceInput, repaired: KV) -> Tensor:
-        return self.setting.clean.strangeness(damaged.kv) / self.setting.clean.threshold
+        return self.setting.clean.anomaly_score(damaged.kv) / self.setting.clean.threshold
 
 
 class RMSOutlier(Defence):

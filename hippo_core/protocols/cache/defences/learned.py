@@ -30,7 +30,7 @@ from hippo_core.protocols.cache.names import Parts
 
 LARGEST = 30.0
 HIDDEN = 32  # width of the gate's MLP
-TOLD = 2  # what the gate is told of a vector besides W z
+GATE_INPUTS = 2  # inputs of the gate besides W z
 FILE = "repair.safetensors"
 
 
@@ -55,7 +55,7 @@ class Repair(nn.Module):
     def __init__(self, settings: RepairSettings, clean: CleanStatistics, seed: int = 0) -> None:
         super().__init__()
         layers, _, _, _, width = clean.mean.shape
-        if settings.layers and (wrong := [one for one in settings.layers if not 0 <= one < layers]):
+        if settings.layers and (wrong := [layer for layer in settings.layers if not 0 <= layer < layers]):
             raise LabError(f"layers {wrong} are none of this model's {layers} (layers 0 to {layers - 1})")
         if settings.rank > width:
             raise LabError(f"rank {settings.rank} is more than the {width} features of a vector; take at most as many")
@@ -70,14 +70,14 @@ class Repair(nn.Module):
         self.down = drawn(*own, width, rank, scale=width**-0.5)
         self.register_buffer("variance", torch.ones(*own, 1, rank))
         self.up = nn.Parameter(torch.zeros(*own, rank, 1))
-        self.first = drawn(*own, rank + TOLD, HIDDEN, scale=(rank + TOLD) ** -0.5)
+        self.first = drawn(*own, rank + GATE_INPUTS, HIDDEN, scale=(rank + GATE_INPUTS) ** -0.5)
         self.offset = nn.Parameter(torch.zeros(layers, 2, HIDDEN))
         self.second = drawn(*own, HIDDEN, rank, scale=HIDDEN**-0.5)
         for name in ("mean", "spread"):
             self.register_buffer(name, getattr(clean, name).clone())
         mask = torch.tensor([part in settings.parts for part in "KV"]).view(1, 2, 1, 1, 1).repeat(layers, 1, 1, 1, 1)
         if settings.layers is not None:
-            mask &= torch.tensor([one in settings.layers for one in range(layers)]).view(-1, 1, 1, 1, 1)
+            mask &= torch.tensor([layer in settings.layers for layer in range(layers)]).view(-1, 1, 1, 1, 1)
         self.register_buffer("where", mask, persistent=False)
 
     def forward(self, kv: KV) -> KV:
@@ -87,9 +87,9 @@ class Repair(nn.Module):
         known = torch.where(kv.isnan(), self.mean, known)
         basis, back = self._fixed or self._matrices()
         low = _times(z, basis)
-        told = [z.pow(2).mean(-1, keepdim=True).log1p(), z.abs().amax(-1, keepdim=True).log1p()]
-        told.append((low.pow(2) / self.variance[:, :, None]).log1p())
-        hidden = nn.functional.silu(_times(torch.cat(told, -1), self.first) + self.offset[:, :, None, None])
+        gate_inputs = [z.pow(2).mean(-1, keepdim=True).log1p(), z.abs().amax(-1, keepdim=True).log1p()]
+        gate_inputs.append((low.pow(2) / self.variance[:, :, None]).log1p())
+        hidden = nn.functional.silu(_times(torch.cat(gate_inputs, -1), self.first) + self.offset[:, :, None, None])
         gated = low * _times(hidden, self.second).sigmoid()
         change = _times(gated, back)
         return torch.where(self.where, known + self.spread * change, kv.float()).to(kv.dtype)

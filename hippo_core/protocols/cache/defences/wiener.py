@@ -33,8 +33,8 @@ ROUNDS, STEPS = 2, 3  # estimates of the noise, and steps of conjugate gradients
 AWAY = 5.0
 WIDER = 0.2  # by how much of itself the range of clean text is widened
 MEDIAN = 0.4549  # of the square of a standard normal number
-SURE, MARGIN = 0.999, 1.2  # the quantile of clean spans' deviations, and what it is multiplied by, that noise must exceed
-HELD = 8  # every so many a clean cache is not fitted, but says how far clean text lies from the fit
+NOISE_QUANTILE, MARGIN = 0.999, 1.2  # the quantile of clean spans' deviations, and what it is multiplied by, that noise must exceed
+HELD_OUT_EVERY = 8  # one clean cache in so many is not fitted: it measures how far clean text lies from the fit
 
 
 class KeyRotation:
@@ -57,8 +57,8 @@ class KeyRotation:
     def _turned(self, kv: KV, start: int, sign: float) -> KV:
         if self._rotary is None:
             return kv
-        places = torch.arange(start, start + kv.shape[3], device=kv.device)[None]
-        cos, sin = (angle[0].to(kv) for angle in self._rotary(kv, places))  # [T, R]
+        positions = torch.arange(start, start + kv.shape[3], device=kv.device)[None]
+        cos, sin = (angle[0].to(kv) for angle in self._rotary(kv, positions))  # [T, R]
         keys, width = kv[:, 0], cos.shape[-1]  # a model may rotate a part of its features only
         turning, rest = keys[..., :width], keys[..., width:]
         half = torch.cat([-turning[..., width // 2 :], turning[..., : width // 2]], -1)
@@ -96,8 +96,8 @@ class TokenPrior:
     @classmethod
     def of(cls, rotation: KeyRotation, caches: Sequence[tuple[KV, int]], rank: int) -> "TokenPrior":
         """Fitted to clean caches [L, 2, H, T, D], each with the position of its first token; the rank is at most that of the data."""
-        whole = [(kv.float().cpu(), start) for kv, start in caches]
-        fitted = [one for number, one in enumerate(whole) if number % HELD] or whole
+        all_caches = [(kv.float().cpu(), start) for kv, start in caches]
+        fitted = [cache for number, cache in enumerate(all_caches) if number % HELD_OUT_EVERY] or all_caches
         x = torch.cat([rotation.undone(kv, start).flatten(0, 2) for kv, start in fitted], 1)  # [G, N, D]
         mean, spread = x.mean(1), x.std(1).clamp(min=1e-6)  # [G, D]
         z = ((x - mean[:, None]) / spread[:, None]).transpose(0, 1).flatten(1)  # [N, G D]
@@ -106,13 +106,13 @@ class TokenPrior:
         _, values, directions = torch.svd_lowrank(z, q=min(rank + 32, *z.shape), niter=2)
         loadings = (directions * values / len(z) ** 0.5)[:, :rank].view(*mean.shape, rank) * spread[..., None]
         left = (spread.pow(2) - loadings.pow(2).sum(-1)).mean(-1)
-        ends = torch.cat([kv.flatten(0, 2) for kv, _ in whole], 1)
+        ends = torch.cat([kv.flatten(0, 2) for kv, _ in all_caches], 1)
         low, high = ends.amin(1, keepdim=True), ends.amax(1, keepdim=True)
-        room = WIDER / 2 * (high - low)
+        margin = WIDER / 2 * (high - low)
         psi = left.clamp(min=1e-4 * float(spread.pow(2).mean()))
-        prior = cls(rotation, mean, loadings, psi, low - room, high + room)
-        apart = [prior.estimate(kv, start, rounds=1).deviation for kv, start in whole[::HELD]]
-        prior.most = MARGIN * torch.cat(apart).quantile(SURE, dim=0)
+        prior = cls(rotation, mean, loadings, psi, low - margin, high + margin)
+        apart = [prior.estimate(kv, start, rounds=1).deviation for kv, start in all_caches[::HELD_OUT_EVERY]]
+        prior.most = MARGIN * torch.cat(apart).quantile(NOISE_QUANTILE, dim=0)
         return prior
 
     @torch.inference_mode()
@@ -129,7 +129,7 @@ class TokenPrior:
             weight = 1 / (self.psi + noise)
             share = torch.stack([part.float().mean((1, 2)) for part in seen.split(SPAN, dim=1)])
             f, inverse = self._factors(f, y - mean, weight.T[:, tokens, None] * seen, weight * share, kv, start)
-            away = y - mean - self._said(f, kv, start)
+            away = y - mean - self._decoded(f, kv, start)
             deviation = self._deviation(away, possible, inverse, weight, share)
             noise = torch.where(deviation > self.most, (deviation - self.psi).clamp(min=0), 0.0)
             usual = torch.maximum(self.psi + noise, self.most.where(self.most.isfinite(), self.psi))
@@ -143,8 +143,8 @@ class TokenPrior:
         """Features [G, T, D] at position 0 as a cache of this shape holds them."""
         return self.rotation.done(x.unflatten(0, kv.shape[:3]), start).flatten(0, 2)
 
-    def _said(self, f: Tensor, kv: KV, start: int) -> Tensor:
-        """What factors [T, R] say of the features, [G, T, D]."""
+    def _decoded(self, f: Tensor, kv: KV, start: int) -> Tensor:
+        """The features that factors [T, R] give, [G, T, D]."""
         return self._placed((f @ self._flat.T).unflatten(1, self.mean.shape).transpose(0, 1), kv, start)
 
     def _factors(self, f: Tensor, y: Tensor, weights: Tensor, heads: Tensor, kv: KV, start: int) -> tuple[Tensor, Tensor]:
@@ -159,7 +159,7 @@ class TokenPrior:
             return x.transpose(0, 1).flatten(1) @ self._flat
 
         def system(f: Tensor) -> Tensor:
-            return f + back(weights * self._said(f, kv, start))
+            return f + back(weights * self._decoded(f, kv, start))
 
         def near(r: Tensor) -> Tensor:
             return torch.cat([part @ inverse[number] for number, part in enumerate(r.split(SPAN))])
@@ -181,8 +181,8 @@ class TokenPrior:
         for what the factors took up of it themselves."""
         squares = away.pow(2).where(possible, torch.nan).split(SPAN, dim=1)
         middle = torch.stack([part.flatten(1).nanmedian(1).values for part in squares]) / MEDIAN
-        taken = torch.einsum("srq,grq->sg", inverse, self._grams) * weight / away.shape[-1]
-        return (middle / (1 - taken.clamp(0, 0.9))).nan_to_num(0.0)
+        absorbed = torch.einsum("srq,grq->sg", inverse, self._grams) * weight / away.shape[-1]
+        return (middle / (1 - absorbed.clamp(0, 0.9))).nan_to_num(0.0)
 
 
 class Priors:
@@ -195,8 +195,8 @@ class Priors:
     def __call__(self, by_layer: bool = False) -> Sequence[TokenPrior]:
         if by_layer not in self._made:
             rotation = KeyRotation(self.lm)
-            written = [one for task in TASKS for one in write(self.lm, probes(self.lm, task, PROBES, self.seed, "train"))]
-            caches = [(kv, one.prefix.shape[3]) for one in written for kv in one.blocks]
+            written = [cache for task in TASKS for cache in write(self.lm, probes(self.lm, task, PROBES, self.seed, "train"))]
+            caches = [(kv, cache.prefix.shape[3]) for cache in written for kv in cache.blocks]
             parts = caches[0][0].shape[0] if by_layer else 1
             self._made[by_layer] = [
                 TokenPrior.of(rotation, [(kv.chunk(parts)[number], start) for kv, start in caches], RANK) for number in range(parts)

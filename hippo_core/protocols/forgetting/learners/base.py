@@ -54,7 +54,7 @@ class ContinualLearner:
         """Numbers of items that these models learn besides, `(models, items)`, -1 for none; None where there are none."""
         return None
 
-    def whole(self, learnt: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
+    def full_weights(self, learnt: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
         """The weights of these models, `(models, weights)`, of what they are learning."""
         return learnt
 
@@ -70,7 +70,7 @@ class ContinualLearner:
 
     def vectors(self, task: int) -> torch.Tensor:
         """The weights by which a task is answered, `(models, weights)`."""
-        return self.whole(self.learner.stacked(self.everyone), self.everyone).detach()
+        return self.full_weights(self.learner.stacked(self.everyone), self.everyone).detach()
 
     def learnt(self) -> torch.Tensor:
         """What all models have learnt so far in this phase, `(models, weights)`."""

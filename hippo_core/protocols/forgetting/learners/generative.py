@@ -44,20 +44,22 @@ class Generative(ContinualLearner):
         generators = [torch.Generator().manual_seed(1_000_000 + 10_000 * seed + 100 * phase + task) for seed in learner.seeds]
         tokens = torch.full((len(vectors), WRITTEN, learner.corpus.tokens.shape[1]), EOS)
         tokens[..., 0] = int(known.tokens[0, 0])
-        for place in range(1, known.tokens.shape[1]):
-            so_far = tokens[..., :place]
-            found = learner.logits(vectors, _asked(so_far, torch.tensor([place - 1]), so_far[..., :1]))[..., 0, :]
-            drawn = [torch.multinomial(_nucleus(own), 1, generator=one)[:, 0] for own, one in zip(found, generators, strict=True)]
-            tokens[..., place] = torch.stack(drawn) if place <= known.first else found.argmax(-1)
-            if place == known.cue_at:
-                tokens[..., place] = known.cue
+        for position in range(1, known.tokens.shape[1]):
+            so_far = tokens[..., :position]
+            logits = learner.logits(vectors, _asked(so_far, torch.tensor([position - 1]), so_far[..., :1]))[..., 0, :]
+            drawn = [
+                torch.multinomial(_nucleus(own), 1, generator=generator)[:, 0] for own, generator in zip(logits, generators, strict=True)
+            ]
+            tokens[..., position] = torch.stack(drawn) if position <= known.first else logits.argmax(-1)
+            if position == known.cue_at:
+                tokens[..., position] = known.cue
         return tokens
 
     def _prompts(self, vectors: torch.Tensor, phase: int, items: torch.Tensor) -> torch.Tensor:
         """Nats a token of the prompts of these items, `(models,)`."""
         tokens = self.learner.corpus.tokens[items]
-        places = torch.arange(self.learner.corpus.tasks[phase].first)
-        batch = _asked(tokens[..., : len(places)], places, tokens[..., 1 : len(places) + 1])
+        positions = torch.arange(self.learner.corpus.tasks[phase].first)
+        batch = _asked(tokens[..., : len(positions)], positions, tokens[..., 1 : len(positions) + 1])
         return self.learner.scored(vectors, batch).nats.mean(-1)
 
     def _drawn(self, phase: int, models: Sequence[int]) -> TaskBatch:
@@ -67,22 +69,22 @@ class Generative(ContinualLearner):
             chosen = np.random.default_rng([self.learner.seeds[model], phase, self.notes["step"]])
             rows.append(chosen.choice(phase * WRITTEN, self.settings.rehearsed))
         number = torch.from_numpy(np.stack(rows))
-        task, place = number // WRITTEN, number % WRITTEN
-        written = torch.stack([self.tensors[f"written.{one}"] for one in range(phase)])
-        tokens = written[task, torch.tensor(list(models)).unsqueeze(1), place]
+        task, index = number // WRITTEN, number % WRITTEN
+        written = torch.stack([self.tensors[f"written.{earlier}"] for earlier in range(phase)])
+        tokens = written[task, torch.tensor(list(models)).unsqueeze(1), index]
         like = torch.from_numpy(corpus.starts[:-1])[task]  # where an item of the task is answered
         at = corpus.at[like]
         return TaskBatch(tokens[..., : int(at.max()) + 1], at, tokens.gather(-1, at + 1), corpus.weights[like])
 
 
-def _nucleus(found: torch.Tensor) -> torch.Tensor:
+def _nucleus(logits: torch.Tensor) -> torch.Tensor:
     """The probabilities of logits `(items, vocabulary)`; those beyond the nucleus are 0."""
-    chances, order = found.softmax(-1).sort(-1, descending=True)
+    chances, order = logits.softmax(-1).sort(-1, descending=True)
     kept = chances.masked_fill(chances.cumsum(-1) - chances >= NUCLEUS, 0.0)
     return torch.zeros_like(kept).scatter(-1, order, kept)
 
 
-def _asked(tokens: torch.Tensor, places: torch.Tensor, answers: torch.Tensor) -> TaskBatch:
-    """A batch `(models, items, length)` that is asked at the same places in all items."""
-    at = places.expand(*tokens.shape[:-1], -1)
-    return TaskBatch(tokens, at, answers, torch.full(at.shape, 1 / len(places)))
+def _asked(tokens: torch.Tensor, positions: torch.Tensor, answers: torch.Tensor) -> TaskBatch:
+    """A batch `(models, items, length)` that is asked at the same positions in all items."""
+    at = positions.expand(*tokens.shape[:-1], -1)
+    return TaskBatch(tokens, at, answers, torch.full(at.shape, 1 / len(positions)))

@@ -30,7 +30,7 @@ class PerTaskLoRA(ContinualLearner):
     def quicker(self, phase: int) -> float:
         return QUICKER if phase else 1.0
 
-    def whole(self, learnt: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
+    def full_weights(self, learnt: torch.Tensor, models: Sequence[int]) -> torch.Tensor:
         if "base" not in self.tensors:
             return learnt
         return self._updated(self.tensors["base"][list(models)], learnt)
@@ -59,11 +59,11 @@ class PerTaskLoRA(ContinualLearner):
     def _updated(self, base: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
         """Weights `(models, weights)` with these updates."""
         rank, parts, start = self.settings.rank, [], 0
-        for (name, shape), whole in zip(self.learner.shape.shapes.items(), base.split(self.learner.shape.sizes, 1), strict=True):
+        for (name, shape), weights in zip(self.learner.shape.shapes.items(), base.split(self.learner.shape.sizes, 1), strict=True):
             if name in self._matrices():
                 rows, columns = shape
-                sides = update[:, start : start + rank * (rows + columns)].split([rank * rows, rank * columns], 1)
+                factors = update[:, start : start + rank * (rows + columns)].split([rank * rows, rank * columns], 1)
                 start += rank * (rows + columns)
-                whole = whole + (sides[0].view(-1, rows, rank) @ sides[1].view(-1, rank, columns)).flatten(1)
-            parts.append(whole)
+                weights = weights + (factors[0].view(-1, rows, rank) @ factors[1].view(-1, rank, columns)).flatten(1)
+            parts.append(weights)
         return torch.cat(parts, 1)

@@ -23,7 +23,7 @@ class LwF(ContinualLearner):
         corpus = self.learner.corpus
         batch = corpus.batch(items)
         tokens = batch.tokens.clone()
-        earlier = torch.tensor([corpus.tasks[place % phase].cue for place in range(items.shape[1])])
+        earlier = torch.tensor([corpus.tasks[index % phase].cue for index in range(items.shape[1])])
         tokens[..., corpus.tasks[phase].cue_at] = earlier
         asked = replace(batch, tokens=tokens)
         with torch.no_grad():

@@ -83,5 +83,5 @@ class Replay(ContinualLearner):
     def _key(self, item: int) -> SparseKey:
         """Which token stands where."""
         tokens, size = self.learner.corpus.tokens[item].numpy(), self.learner.shape.vocabulary
-        places = np.arange(len(tokens)) * size + tokens
-        return SparseKey(places.astype(np.int32), np.ones(len(tokens), dtype=np.int8), len(tokens) * size)
+        positions = np.arange(len(tokens)) * size + tokens
+        return SparseKey(positions.astype(np.int32), np.ones(len(tokens), dtype=np.int8), len(tokens) * size)

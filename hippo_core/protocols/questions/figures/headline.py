@@ -16,7 +16,7 @@ from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 
 BEST_RAG = "The best rag"
-RAG_LOOK = Style("best rag", "#5f7a6b", "D")
+RAG_STYLE = Style("best rag", "#5f7a6b", "D")
 MOST = 16  # lines; of more settings the first are drawn
 FLOOR, CEILINGS = "baselines/span_short", ("controls/oracle_store", "controls/oracle")
 WORDS = {  # what the legend says of a condition that a stranger does not know by its name
@@ -73,16 +73,16 @@ def headline_figure(title: str, leads: Sequence[HeadlineComparison]) -> bytes:
     """A line for each setting with its conditions as dots and intervals, and at its end the difference of the two that are compared."""
     leads = leads[:MOST]
     names = ["\n".join(filter(None, (lead.about, lead.setting))) for lead in leads]
-    in_legend = {_look(name, lead).label for lead in leads for name in _shown(lead)}
+    in_legend = {_style(name, lead).label for lead in leads for name in _shown(lead)}
     columns = max(1, int((WIDTH - 0.3) / (text_width(in_legend, 9.5) + 0.42)))
     rows = math.ceil(len(in_legend) / columns)
     words = [part for name in names for part in name.split("\n")]
     margins = Margins(max(1.2, text_width(words, 10.5) + 0.2), 0.75, foot=0.5, head=0.2 + 0.22 * rows)
     figure, [panel] = grid(title, 1, 1, (0.46 if any(lead.about for lead in leads) else 0.36) * len(leads) + 0.62, margins)
-    looks: dict[str, Style] = {}
+    styles: dict[str, Style] = {}
     with matplotlib.rc_context(STYLE):
         for height, lead in enumerate(leads):
-            looks |= _line(panel, height, lead)
+            styles |= _line(panel, height, lead)
         panel.set(xlim=(-0.02, 1.02), ylim=(len(leads) - 0.4, -0.6), xticks=[0, 0.25, 0.5, 0.75, 1], yticks=range(len(leads)))
         panel.set_xticklabels(["0", "", "0.5", "", "1"])
         panel.set_yticklabels(names, fontsize=10.5)
@@ -93,18 +93,18 @@ def headline_figure(title: str, leads: Sequence[HeadlineComparison]) -> bytes:
             panel.text(1.05, -0.62, "difference", fontsize=8.5, color=QUIET, va="bottom")
         above = (0.005, panel.get_position().y1 + (0.14 + 0.22 * rows) / figure.get_figheight())
         figure.legend(
-            handles=[_handle(style) for style in looks.values()], loc="upper left", bbox_to_anchor=above, ncols=-(-len(looks) // rows),
+            handles=[_handle(style) for style in styles.values()], loc="upper left", bbox_to_anchor=above, ncols=-(-len(styles) // rows),
             frameon=False, fontsize=9.5, handletextpad=0.1, columnspacing=1.2,
         )  # fmt: skip
         return png(figure)
 
 
 def _line(panel: Axes, height: int, lead: HeadlineComparison) -> dict[str, Style]:
-    """One setting; returns the looks that it needs in the legend, by label."""
+    """One setting; returns the styles that it needs in the legend, by label."""
     panel.axhline(height, color=RULE, linewidth=0.6, zorder=0)
-    shown = {name: _look(name, lead) for name in _shown(lead)}
-    for place, (name, style) in enumerate(shown.items()):
-        shift = 0.11 * (place - (len(shown) - 1) / 2)  # so that dots of one value do not hide each other
+    shown = {name: _style(name, lead) for name in _shown(lead)}
+    for number, (name, style) in enumerate(shown.items()):
+        shift = 0.11 * (number - (len(shown) - 1) / 2)  # so that dots of one value do not hide each other
         bars(panel, [height + shift], lead.table.loc[[name]], style, across=True, size=7 if name == lead.a else 5.5)
     chance = lead.table["chance"].mean()
     if not math.isnan(chance):
@@ -122,9 +122,9 @@ def _shown(lead: HeadlineComparison) -> list[str]:
     return [name for name in dict.fromkeys((FLOOR, ceiling, lead.b, lead.a)) if name and name in lead.table.index]
 
 
-def _look(name: str, lead: HeadlineComparison) -> Style:
+def _style(name: str, lead: HeadlineComparison) -> Style:
     if name == lead.rag and name != lead.a:
-        return RAG_LOOK
+        return RAG_STYLE
     known = style_of(name)
     return replace(known, label=WORDS.get(base(name), "{}").format(known.label))
 

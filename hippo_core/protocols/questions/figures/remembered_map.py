@@ -33,7 +33,7 @@ LINKS: dict[str, tuple[str, Any, float]] = {
     "stale": ("#e69f00", (0, (5, 2)), 2.4),
     "invented": ("#d55e00", (0, (6, 2, 1, 2)), 2.4),
 }
-WAY = "#0072b2"
+ROUTE = "#0072b2"
 Pair = frozenset[Cell]
 
 
@@ -44,10 +44,10 @@ def pictures(method: Method, worlds: Sequence[World]) -> list[bytes]:
     if not isinstance(method, Smpd) or method.settings.traces != "spatial":
         return []
     for world in worlds:
-        if item := next((one for one in world.items if one.kind == "grid_path"), None):
+        if item := next((asked for asked in world.items if asked.kind == "grid_path"), None):
             atlas = method.atlas([Observation.of(fact).trace() for fact in world.facts])
-            said = atlas.answer(item.question)
-            drawn.append(png(over_the_true_map(atlas, true_path(world, item)[0], said.route if said else None)))
+            answer = atlas.answer(item.question)
+            drawn.append(png(over_the_true_map(atlas, true_path(world, item)[0], answer.route if answer else None)))
     return drawn
 
 
@@ -56,41 +56,43 @@ def compared(atlas: MapAnswerer, true: Map) -> dict[str, set[Pair]]:
     that alone `stale`, where the explorer has crossed it, and `invented`, where it has not. A place that no direction leads to lies in no
     cell: its links are left out."""
     moved, cells = _shift(atlas, true), grid_layout(true.steps)
-    held = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values() if {a, b} <= moved.keys()}
+    remembered = {_pair(moved[a], moved[b]) for a, near in atlas.map.steps.items() for b in near.values() if {a, b} <= moved.keys()}
     there = {_pair(cells[a], cells[b]) for a, near in true.steps.items() for b in near.values()}
-    place = {cell: name for name, cell in atlas.map.cells.items()}
+    name_at = {cell: name for name, cell in atlas.map.cells.items()}
     walk = atlas.localised.cells if atlas.localised else ()
-    crossed = {_pair(moved[place[a]], moved[place[b]]) for a, b in pairwise(walk)}
-    extra = held - there
-    return {"right": held & there, "missing": there - held, "stale": extra & crossed, "invented": extra - crossed}
+    crossed = {_pair(moved[name_at[a]], moved[name_at[b]]) for a, b in pairwise(walk)}
+    extra = remembered - there
+    return {"right": remembered & there, "missing": there - remembered, "stale": extra & crossed, "invented": extra - crossed}
 
 
-def over_the_true_map(atlas: MapAnswerer, true: Map, way: PlannedRoute | None = None) -> Figure:
+def over_the_true_map(atlas: MapAnswerer, true: Map, route: PlannedRoute | None = None) -> Figure:
     """The remembered map of a grid on the true one, with a way; beside it, of an explorer, the drift along its walk."""
     links, moved = compared(atlas, true), _shift(atlas, true)
     cells = grid_layout(true.steps)
     rows = [cell[0] for cell in (*cells.values(), *moved.values())]
     body = max(2.6, 0.52 * (max(rows) - min(rows) + 1)) + 0.8
-    held, there = len(links["right"]), len(links["right"] | links["missing"])
+    remembered, there = len(links["right"]), len(links["right"] | links["missing"])
     wrong = len(links["stale"] | links["invented"])
-    title = f"{held} of {there} links are remembered" + (f", and {wrong} that {'is' if wrong == 1 else 'are'} not there" if wrong else "")
+    title = f"{remembered} of {there} links are remembered" + (
+        f", and {wrong} that {'is' if wrong == 1 else 'are'} not there" if wrong else ""
+    )
     figure, panels = grid(title, 1, 2 if atlas.localised else 1, body, Margins(0.35, 0.2, 0.75, 0.8, head=0.1))
     with matplotlib.rc_context(STYLE):
-        _map(panels[0], links, cells, [moved[place] for place in way.places if place in moved] if way else [])
+        _map(panels[0], links, cells, [moved[place] for place in route.places if place in moved] if route else [])
         if atlas.localised:
             _drift(panels[1], atlas)
     return figure
 
 
-def _map(panel: Axes, links: dict[str, set[Pair]], cells: dict[str, Cell], way: list[Cell]) -> None:
+def _map(panel: Axes, links: dict[str, set[Pair]], cells: dict[str, Cell], route: list[Cell]) -> None:
     for kind, (colour, line, width) in LINKS.items():
         for pair in sorted(links[kind], key=sorted):
             (top, left), (bottom, right) = min(pair), max(pair)  # one cell where a map contradicts itself
             panel.plot([left, right], [-top, -bottom], color=colour, linestyle=line, linewidth=width, zorder=2)
-    if way:
-        panel.plot([c for _, c in way], [-r for r, _ in way], color=WAY, linewidth=7, alpha=0.35, zorder=1, solid_capstyle="round")
-        for (row, column), face in ((way[0], "white"), (way[-1], WAY)):
-            panel.plot(column, -row, "o", markeredgecolor=WAY, markeredgewidth=2, markerfacecolor=face, markersize=9, zorder=5)
+    if route:
+        panel.plot([c for _, c in route], [-r for r, _ in route], color=ROUTE, linewidth=7, alpha=0.35, zorder=1, solid_capstyle="round")
+        for (row, column), face in ((route[0], "white"), (route[-1], ROUTE)):
+            panel.plot(column, -row, "o", markeredgecolor=ROUTE, markeredgewidth=2, markerfacecolor=face, markersize=9, zorder=5)
     for label, (row, column) in cells.items():
         panel.plot(column, -row, "o", color=INK, markersize=3, zorder=4)
         panel.annotate(label, (column, -row), (3, -9), textcoords="offset points", fontsize=7, color=INK)
@@ -98,7 +100,7 @@ def _map(panel: Axes, links: dict[str, set[Pair]], cells: dict[str, Cell], way: 
     panel.margins(0.12)
     panel.set_axis_off()
     shown = [Line2D([], [], color=c, linestyle=dashes, linewidth=w, label=f"{k} ({len(links[k])})") for k, (c, dashes, w) in LINKS.items()]
-    shown += [Line2D([], [], color=WAY, linewidth=7, alpha=0.35, label="the way, to the full dot")] if way else []
+    shown += [Line2D([], [], color=ROUTE, linewidth=7, alpha=0.35, label="the way, to the full dot")] if route else []
     panel.legend(handles=shown, frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.02), handlelength=2.6)
 
 
@@ -108,14 +110,17 @@ def _drift(panel: Axes, atlas: MapAnswerer) -> None:
     away = [hypot(a[0] - b[0], a[1] - b[1]) for a, b in zip(alone, atlas.localised.cells, strict=True)]
     steps = range(1, len(away) + 1)
     panel.plot(steps, away, color="#d55e00", linestyle="--", linewidth=1.6)
-    panel.plot(steps, atlas.localised.spread, color=WAY, linewidth=1.6)
+    panel.plot(steps, atlas.localised.spread, color=ROUTE, linewidth=1.6)
     panel.set_xlabel("step of the walk", fontsize=9)
     panel.set_ylabel("cells", fontsize=9)
     panel.tick_params(labelsize=8)
     panel.set_ylim(-0.1, max(1.0, *away, *atlas.localised.spread) * 1.3)
     panel.grid(axis="y", color=RULE, linewidth=0.6)
     panel.spines[["left", "bottom"]].set_color(QUIET)
-    names: dict[str, tuple[Any, str]] = {"#d55e00": ("--", "moves alone, from the estimate"), WAY: ("-", "the estimate's uncertainty")}
+    names: dict[str, tuple[Any, str]] = {
+        "#d55e00": ("--", "moves alone, from the estimate"),
+        ROUTE: ("-", "the estimate's uncertainty"),
+    }
     shown = [Line2D([], [], color=c, linestyle=dashes, label=name) for c, (dashes, name) in names.items()]
     panel.legend(handles=shown, frameon=False, fontsize=8, loc="upper left")
 

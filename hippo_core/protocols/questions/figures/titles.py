@@ -19,12 +19,12 @@ def right_or_wrong(rows: Frame) -> bool:
     return bool(rows["score"].dropna().isin((0, 1)).all())
 
 
-def _number(mean: float, whole: bool) -> str:
-    return percent(mean) if whole else share(mean)
+def _number(mean: float, binary: bool) -> str:
+    return percent(mean) if binary else share(mean)
 
 
-def _score(mean: float, whole: bool) -> str:
-    return f"{percent(mean)} right" if whole else f"a score of {share(mean)}"
+def _score(mean: float, binary: bool) -> str:
+    return f"{percent(mean)} right" if binary else f"a score of {share(mean)}"
 
 
 def _find(table: Frame, **where: str) -> Row | None:
@@ -49,18 +49,18 @@ def overview(rows: Frame) -> str:
     table = summaries.estimate(rows, ["condition", "regime"])
     now, later = _find(table, condition=_SPAN, regime="immediate"), _find(table, condition=_SPAN, regime="delayed")
     leader = _leader(table)
-    parts, whole = [], right_or_wrong(rows)
+    parts, binary = [], right_or_wrong(rows)
     if now is not None and later is not None:
-        without = _number(later["mean"], whole)
-        parts.append(f"span_short gets {_score(now['mean'], whole)} with the facts in its prompt, {without} without them")
+        without = _number(later["mean"], binary)
+        parts.append(f"span_short gets {_score(now['mean'], binary)} with the facts in its prompt, {without} without them")
     elif later is not None:
-        parts.append(f"Without the facts in its prompt span_short gets {_score(later['mean'], whole)}")
+        parts.append(f"Without the facts in its prompt span_short gets {_score(later['mean'], binary)}")
     if leader is not None:
         name = style_of(leader["condition"]).label
-        parts.append(f"{name} gets {_number(leader['mean'], whole) if parts else _score(leader['mean'], whole)}")
+        parts.append(f"{name} gets {_number(leader['mean'], binary) if parts else _score(leader['mean'], binary)}")
     if not parts and len(table):
         best = table.loc[table["mean"].idxmax()]
-        parts.append(f"{style_of(best['condition']).label} gets {_score(best['mean'], whole)}")
+        parts.append(f"{style_of(best['condition']).label} gets {_score(best['mean'], binary)}")
     return "; ".join(parts) or "Nothing was scored"
 
 
@@ -80,8 +80,8 @@ def ladder(rows: Frame) -> str:
     first, last = (_find(table, rung=rung) for rung in (rungs[0], rungs[-1])) if len(rungs) > 1 else (None, None)
     if first is None or last is None:
         return "Accuracy by kind of cue"
-    whole = right_or_wrong(rows)
-    ends = _number(first["mean"], whole), _number(last["mean"], whole)
+    binary = right_or_wrong(rows)
+    ends = _number(first["mean"], binary), _number(last["mean"], binary)
     if not (first["low"] > last["high"] or last["low"] > first["high"]):
         return f"{style_of(str(name)).label} gets {ends[0]} on {rungs[0]} cues and {ends[1]} on {rungs[-1]} ones"
     verb = "falls" if first["mean"] > last["mean"] else "rises"
@@ -90,7 +90,7 @@ def ladder(rows: Frame) -> str:
 
 def _between(rows: Frame, memory: str, rag: str) -> str:
     """The kind of cue on which the two differ by most, question by question, among those on which the paired difference is clear."""
-    names, whole = (style_of(memory).label, style_of(rag).label), right_or_wrong(rows)
+    names, binary = (style_of(memory).label, style_of(rag).label), right_or_wrong(rows)
     pairs = {
         rung: summaries.pair(rows[rows["rung"] == rung], (memory, "delayed"), (rag, "delayed")) for rung in summaries.order_of(rows, "rung")
     }
@@ -99,7 +99,7 @@ def _between(rows: Frame, memory: str, rag: str) -> str:
         return f"{names[0]} and {names[1]}: no clear difference on any kind of cue"
     rung = max(clear, key=lambda name: abs(clear[name].difference))
     ours, theirs = clear[rung].mean_a, clear[rung].mean_b
-    return f"On {rung} cues {names[0]} gets {_score(ours, whole)}, {names[1]} {_number(theirs, whole)}"
+    return f"On {rung} cues {names[0]} gets {_score(ours, binary)}, {names[1]} {_number(theirs, binary)}"
 
 
 def recall(rows: Frame) -> str:
@@ -120,17 +120,16 @@ def cost(rows: Frame) -> str:
     """What the longest prompt buys over the best retrieval; in a run without it, what the memory pays and gets beside that."""
     rows = summaries.labelled(rows)
     table = summaries.estimate(rows, ["condition", "regime"])
-    one = "baselines/longctx" if "baselines/longctx" in set(table["condition"]) else _memory(rows)
+    chosen = "baselines/longctx" if "baselines/longctx" in set(table["condition"]) else _memory(rows)
     rag, _ = summaries.best_rag(rows)
-    ours, theirs = (_find(table, condition=str(name), regime="delayed") for name in (one, rag))
+    ours, theirs = (_find(table, condition=str(name), regime="delayed") for name in (chosen, rag))
     if ours is None or theirs is None:
         return "Tokens in the prompt against accuracy"
     tokens = rows.groupby("condition")["prompt_tokens"].mean()
-    whole = right_or_wrong(rows)
-    ends = f"{_score(ours['mean'], whole)} against {_number(theirs['mean'], whole)}"
-    return (
-        f"{style_of(str(one)).label} reads {tokens[one] / tokens[rag]:.1f} times the tokens of {style_of(str(rag)).label} and gets {ends}"
-    )
+    binary = right_or_wrong(rows)
+    ends = f"{_score(ours['mean'], binary)} against {_number(theirs['mean'], binary)}"
+    ours_label, rag_label = style_of(str(chosen)).label, style_of(str(rag)).label
+    return f"{ours_label} reads {tokens[chosen] / tokens[rag]:.1f} times the tokens of {rag_label} and gets {ends}"
 
 
 def apart(axis: str, table: Frame) -> str:
@@ -146,7 +145,7 @@ def apart(axis: str, table: Frame) -> str:
         pairs = [(point, here.iloc[0], here.iloc[other]) for point, here in points if len(here) > 1]
         clear = [(point, best, rest) for point, best, rest in pairs if best["low"] > rest["high"]]
         if clear:
-            point, best, rest = max(clear, key=lambda one: one[1]["mean"] - one[2]["mean"])
+            point, best, rest = max(clear, key=lambda pair: pair[1]["mean"] - pair[2]["mean"])
             scores = f"{style_of(best['line']).label} {percent(best['mean'])} right, {style_of(rest['line']).label} {percent(rest['mean'])}"
             return f"{words} at {point}: {scores}"
     return f"Along {axis} the intervals of the best and the worst condition overlap"

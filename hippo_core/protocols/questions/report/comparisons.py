@@ -17,10 +17,10 @@ def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, 
     """Each condition against span_short, the best rag and oracle, item by item: a block for each rival and regime."""
     rag, derived = summaries.best_rag(rows, validation)
     rag_note = "best rag on validation worlds" if derived else "best rag on these test rows"
-    rivals = [("baselines/span_short", ""), (rag, rag_note), ("controls/oracle", "the gold facts")]
+    references = [("baselines/span_short", ""), (rag, rag_note), ("controls/oracle", "the gold facts")]
     blocks = []
     for regime in reversed(summaries.regimes_of(rows)):
-        for rival, note in rivals:
+        for rival, note in references:
             if rival and (lines := _against(rows, rival, regime, links)):
                 blocks.append({"rival": style_of(rival).label, "note": note, "regime": regime, "lines": lines})
     return blocks
@@ -31,18 +31,18 @@ def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[st
     for name in ordered(rows["condition"]):
         a = name, links.regime(name, regime)
         measured = name != rival and regime in (a[1], b[1])  # else neither has rows of its own in this regime
-        if measured and (found := summaries.pair(rows, a, b)):
-            shown = numbers(found)
-            alt = f"difference {share(found.difference, sign=True)}, 95% interval {shown['interval']}"
-            colour = INK if found.p_permutation <= 0.05 else QUIET
+        if measured and (result := summaries.pair(rows, a, b)):
+            shown = numbers(result)
+            alt = f"difference {share(result.difference, sign=True)}, 95% interval {shown['interval']}"
+            colour = INK if result.p_permutation <= 0.05 else QUIET
             lines.append(
                 {
                     "name": style_of(name).label,
                     "look": style_of(name),
                     **shown,
-                    "value": found.difference,
-                    "bar": dot_and_bar(found.difference, found.low, found.high, (-1.0, 1.0), colour, alt, guide=0.0),
-                    "p_value": found.p_permutation,
+                    "value": result.difference,
+                    "bar": dot_and_bar(result.difference, result.low, result.high, (-1.0, 1.0), colour, alt, guide=0.0),
+                    "p_value": result.p_permutation,
                     "link_a": links.differing(a, b, "a"),
                     "link_b": links.differing(a, b, "b"),
                     "link": links.differing(a, b),

@@ -35,15 +35,15 @@ class Violation(NamedTuple):
 
 def violations(rows: Frame) -> list[Violation]:
     """The clauses that cells of a run break, on its test and validation worlds."""
-    together: dict[tuple[object, ...], dict[tuple[str, str], Cell]] = {}
-    found = []
+    by_worlds: dict[tuple[object, ...], dict[tuple[str, str], Cell]] = {}
+    broken = []
     cells: list[Cell] = _by_cell(rows).to_dict("records")
-    for one in cells:  # of those of several sizes the largest, which comes last
-        together.setdefault((one["setting"], one["split"], one["seed"]), {})[one["condition"], one["regime"]] = one
-    for one in cells:
-        here = together[one["setting"], one["split"], one["seed"]]
-        found += [Violation(one["record"], one["condition"], one["setting"], why) for why in _broken(one, here)]
-    return found
+    for cell in cells:  # of those of several sizes the largest, which comes last
+        by_worlds.setdefault((cell["setting"], cell["split"], cell["seed"]), {})[cell["condition"], cell["regime"]] = cell
+    for cell in cells:
+        here = by_worlds[cell["setting"], cell["split"], cell["seed"]]
+        broken += [Violation(cell["record"], cell["condition"], cell["setting"], why) for why in _broken(cell, here)]
+    return broken
 
 
 def _by_cell(rows: Frame) -> Frame:
@@ -107,9 +107,9 @@ def _with(condition: str, mark: str) -> str:
     return condition_name(preset, condition[len(preset) :].strip(" ()"), mark)
 
 
-def marked(rows: Frame, found: Iterable[Violation]) -> Frame:
+def marked(rows: Frame, broken: Iterable[Violation]) -> Frame:
     """The rows with the mark in the condition of each invalid cell."""
-    invalid = rows["record"].isin({one.record for one in found})
+    invalid = rows["record"].isin({violation.record for violation in broken})
     return rows.assign(condition=rows["condition"].where(~invalid, rows["condition"].map(lambda name: _with(name, INVALID))))
 
 
@@ -118,6 +118,6 @@ def valid(rows: Frame) -> Frame:
     return rows[~rows["condition"].map(is_invalid)] if len(rows) else rows
 
 
-def said(found: Iterable[Violation]) -> list[str]:
+def violation_messages(broken: Iterable[Violation]) -> list[str]:
     """Each broken clause in a sentence."""
-    return [f"{INVALID}: {style_of(one.condition).label} on {one.setting}: {one.why}." for one in found]
+    return [f"{INVALID}: {style_of(violation.condition).label} on {violation.setting}: {violation.why}." for violation in broken]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hippo_core.protocols.questions.report.pages import TEMPLATES
 from hippo_core.protocols.questions.report.runs import RecordView, Run, not_listed
-from hippo_core.protocols.questions.report.tables import SIDE, sides
+from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, share
 from hippo_core.results.frames import Frame
@@ -87,7 +87,7 @@ def read(parts: object) -> str:
 
 
 MARKS = {"1": "✓", "0": "✗", "": NONE}
-LOOKS = {"1": "right", "0": "wrong", "": "quiet"}
+CSS_CLASSES = {"1": "right", "0": "wrong", "": "quiet"}
 
 
 def verdict_of(score: float) -> str:
@@ -101,16 +101,16 @@ def shown_text(text: str) -> str:
 
 
 def _pairs_page(run: Run, setting: str, slug: str, rows: Frame) -> str:
-    columns = {side: f"{style_of(side[0]).label}, {side[1]}" for side in sides(rows)}
+    columns = {key: f"{style_of(key[0]).label}, {key[1]}" for key in condition_keys(rows)}
     cells = run.cells_of(setting)
     where = {cell.record: cell.page for cell in cells}
-    answers = {side: _answers(group, where) for side, group in rows.groupby(SIDE, sort=False)}
+    answers = {key: _answers(group, where) for key, group in rows.groupby(CONDITION_KEY, sort=False)}
     several = rows["seed"].nunique() > 1
     items = [
         {
             "id": f"{row['seed']}/{row['item_id']}" if several else row["item_id"],
             **{name: row[name] for name in ("rung", "kind", "question", "answer")},
-            "cells": [{"column": column, **answers[side].get(row["key"], _NOTHING)} for side, column in columns.items()],
+            "cells": [{"column": column, **answers[key].get(row["key"], _NOTHING)} for key, column in columns.items()],
         }
         for row in rows.drop_duplicates("key").to_dict("records")
     ]
@@ -134,7 +134,7 @@ def _answers(rows: Frame, where: dict[str, str]) -> dict[str, dict[str, str]]:
         verdict = verdict_of(row["score"])
         answers[row["key"]] = {
             "score": "" if missing(row["score"]) else f"{row['score']:g}",
-            "look": LOOKS[verdict],
+            "look": CSS_CLASSES[verdict],
             "mark": MARKS[verdict],
             "pred": "" if verdict == "1" else shown_text(row["pred"]),
             "link": f"{where[row['record']]}#{row['item_id']}",

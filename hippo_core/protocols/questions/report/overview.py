@@ -6,7 +6,7 @@ from typing import Any
 
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import Run, natural
-from hippo_core.protocols.questions.report.tables import SIDE, estimates, named, sides
+from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys, estimates, named
 from hippo_core.results.conditions import ignores_window
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, listing, share, span
@@ -14,13 +14,13 @@ from hippo_core.results.frames import Frame, Row
 from hippo_core.spoken import number_of
 
 
-def glance(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
+def preview(run: Run, links: dict[str, Links]) -> list[dict[str, Any]]:
     """For each model the matrix of its settings and conditions, with the tint of each number."""
     rows = run.numbers
     return [_matrix(model, rows[rows["model"] == model], "setting", run.settings_of(model), links) for model in run.models]
 
 
-def glance_validation(run: Run) -> list[dict[str, Any]]:
+def preview_validation(run: Run) -> list[dict[str, Any]]:
     """The same of validation worlds, on which choices are made; a model that was asked nothing there is left out."""
     matrices = []
     for model in run.models:
@@ -31,15 +31,15 @@ def glance_validation(run: Run) -> list[dict[str, Any]]:
 
 
 def _matrix(model: str, rows: Frame, column: str, names: dict[str, str], links: dict[str, Links]) -> dict[str, Any]:
-    """The matrix of one model's conditions and places, which are the values of a column, each with its name."""
-    found = estimates(rows, [column, *SIDE])
+    """The matrix of one model's conditions and settings, which are the values of a column, each with its name."""
+    scores = estimates(rows, [column, *CONDITION_KEY])
     lines = []
-    for name, regime in sides(rows):
-        cells = [_tinted(found.get((place, name, regime)), name, regime, links.get(place)) for place in names]
+    for name, regime in condition_keys(rows):
+        cells = [_tinted(scores.get((setting, name, regime)), name, regime, links.get(setting)) for setting in names]
         lines.append({**named(name, "" if regime == "delayed" and ignores_window(name) else regime), "cells": cells})
-    places = [name.split(" · ", 1) for name in names.values()]
-    columns = [" · ".join([suite.replace("_", " "), *rest]) for suite, *rest in places]
-    chance = [share(rows.loc[rows[column] == place, "chance"].mean()) for place in names]
+    titles = [name.split(" · ", 1) for name in names.values()]
+    columns = [" · ".join([suite.replace("_", " "), *rest]) for suite, *rest in titles]
+    chance = [share(rows.loc[rows[column] == setting, "chance"].mean()) for setting in names]
     return {"model": model, "columns": columns, "lines": lines, "chance": chance}
 
 
@@ -58,8 +58,8 @@ def facts(run: Run) -> str:
     notes = " Dry run: five items a cell, for plumbing only." if run.dry else ""
     notes += " Validation worlds only, on which settings are chosen: nothing is judged." if run.split == "val" else ""
     counts = {"record": len(run.cells), "setting": len(run.settings), "condition": rows["condition"].nunique()}
-    held = ", ".join(number_of(count, thing) for thing, count in counts.items())
-    return f"{', '.join(run.models)}; {held}, {len(rows):,} answers scored.{notes}"
+    counted = ", ".join(number_of(count, noun) for noun, count in counts.items())
+    return f"{', '.join(run.models)}; {counted}, {len(rows):,} answers scored.{notes}"
 
 
 def versions(run: Run) -> list[tuple[str, str]]:

@@ -27,10 +27,10 @@ class Links:
             return f"items/{here[0].page}" + (f"#{fragment[1:]}" if fragment else "")
         return f"items/{self.pairs_page}#a={quote(_column(condition, regime))}{fragment}"
 
-    def differing(self, a: tuple[str, str], b: tuple[str, str], side: str = "both", **where: str) -> str:
-        """The setting's page, showing only the items where a and b differ (`side`: where only one of them is right; `where`: of a rung)."""
+    def differing(self, a: tuple[str, str], b: tuple[str, str], only: str = "both", **where: str) -> str:
+        """The setting's page, showing only the items where a and b differ (`only`: where only one of them is right; `where`: of a rung)."""
         left, right = (quote(_column(name, self.regime(name, regime))) for name, regime in (a, b))
-        return f"items/{self.pairs_page}#a={left}&b={right}&only={side}{_fragment(where)}"
+        return f"items/{self.pairs_page}#a={left}&b={right}&only={only}{_fragment(where)}"
 
     def regime(self, condition: str, regime: str) -> str:
         """The regime under which the record lies: conditions without a window have one record for both."""

@@ -5,7 +5,7 @@ Only some cues have held-out words (of episodes the paraphrases), so questions w
 
 from typing import Any
 
-from hippo_core.protocols.questions.report.tables import SIDE, estimated, estimates, named, sides
+from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys, estimated, estimates, named
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, is_control
 from hippo_core.results.formatting import NONE, count
@@ -24,12 +24,12 @@ def slices(rows: Frame) -> dict[str, Any] | None:
     held_out = _has(rows, "new_synonym") | _has(rows, "new_template")
     cues = summaries.order_of(rows[held_out], "rung")
     groups = {name: rows[chosen] for name, chosen in _groups(rows, cues).items() if chosen.any()}
-    found = {measure: [estimates(group, SIDE, measure) for group in groups.values()] for measure in MEASURES}
+    tables = {measure: [estimates(group, CONDITION_KEY, measure) for group in groups.values()] for measure in MEASURES}
     lines = [
-        {**named(*side), "measure": words, "cells": [_cell(group.get(side)) for group in found[measure]]}
-        for side in sides(rows)
+        {**named(*key), "measure": words, "cells": [_cell(group.get(key)) for group in tables[measure]]}
+        for key in condition_keys(rows)
         for measure, words in MEASURES.items()
-        if any(side in group for group in found[measure])
+        if any(key in group for group in tables[measure])
     ]
     return {"groups": list(groups), "lines": lines, "note": _note(cues), "of_memory": rows["condition"].map(_is_memory).any()}
 

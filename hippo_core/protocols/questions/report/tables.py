@@ -15,16 +15,16 @@ from hippo_core.results.frames import Frame, Row
 from hippo_core.results.policies import ABSTAINED, POLICIES
 from hippo_core.results.report.svg import dot_and_bar
 
-SIDE = ["condition", "regime"]
+CONDITION_KEY = ["condition", "regime"]
 POLICIES_NOTE = (
     "Calibrated: “unknown” where its margin or the evidence passes thresholds that the validation questions of each condition choose, all "
     "by the same rule. May abstain: where the model says it. May not: nowhere. The scores above follow each preset's own policy."
 )
 SCORES = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]
-SHARES_FOUND = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
+RECALL_SHARES = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
 
 
-def sides(rows: Frame) -> list[tuple[str, str]]:
+def condition_keys(rows: Frame) -> list[tuple[str, str]]:
     """Every condition with each of its regimes, in the order of all tables."""
     return [(name, regime) for name in ordered(rows["condition"]) for regime in summaries.regimes_of(rows[rows["condition"] == name])]
 
@@ -61,21 +61,21 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
     """For each regime the table of conditions: n, worlds, score with interval, other scores, recall, tokens, latency, and who
     computed the answer where the rows say so (`answered_by`)."""
     both = summaries.in_both_regimes(rows)
-    found, groups, replaced = estimates(both, SIDE), both.groupby(SIDE), _replaced(both)
+    scores, groups, replaced = estimates(both, CONDITION_KEY), both.groupby(CONDITION_KEY), _replaced(both)
     names = [*SCORES, "prompt_tokens", "generated_tokens", "latency_ms"]
     names += [name for name in ("computed_tokens", *summaries.ANSWERED_BY) if name in both]
     means, once = groups[names].mean(), groups["shared"].max()
     tables = []
     for regime in summaries.regimes_of(both):
         lines = [
-            _condition(name, regime, found[name, regime], means.loc[name, regime], links)
+            _condition(name, regime, scores[name, regime], means.loc[name, regime], links)
             | {"shared": bool(once[name, regime]), "replaced": name in replaced}
             for name in ordered(both["condition"])
-            if (name, regime) in found
+            if (name, regime) in scores
         ]
         notes = {note: any(line[note] for line in lines) for note in ("shared", "replaced")}
-        said = any(line["answered_by"] != NONE for line in lines)  # not of rows that were written before they had it
-        tables.append({"regime": regime, "lines": lines, "answered_by": said, **notes})
+        answered_by = any(line["answered_by"] != NONE for line in lines)  # not of rows that were written before they had it
+        tables.append({"regime": regime, "lines": lines, "answered_by": answered_by, **notes})
     return tables
 
 
@@ -111,15 +111,15 @@ def policies(rows: Frame) -> dict[str, Any] | None:
     None where no row says what would have been answered."""
     if rows["score_never"].isna().all():
         return None
-    scores = {name: estimates(rows, SIDE, f"score_{name}") for name in POLICIES}
-    means = rows.groupby(SIDE)[[*ABSTAINED]].mean()
-    said = rows["calibrated_on"] if "calibrated_on" in rows else rows["condition"].map(lambda _: "")
-    reasons = said.groupby([rows[key] for key in SIDE]).agg(lambda one: "; ".join(sorted(set(one))))
+    scores = {name: estimates(rows, CONDITION_KEY, f"score_{name}") for name in POLICIES}
+    means = rows.groupby(CONDITION_KEY)[[*ABSTAINED]].mean()
+    calibrations = rows["calibrated_on"] if "calibrated_on" in rows else rows["condition"].map(lambda _: "")
+    reasons = calibrations.groupby([rows[key] for key in CONDITION_KEY]).agg(lambda texts: "; ".join(sorted(set(texts))))
     lines = [
         {**named(name, _both(rows, name, regime)), "on": reasons[name, regime]}
-        | {policy: estimated(found.get((name, regime))) for policy, found in scores.items()}
+        | {policy: estimated(table.get((name, regime))) for policy, table in scores.items()}
         | {column: share(means.loc[(name, regime), column]) for column in ABSTAINED}
-        for name, regime in sides(rows)
+        for name, regime in condition_keys(rows)
     ]
     return {"lines": lines, "note": POLICIES_NOTE}
 
@@ -130,19 +130,19 @@ def retrieval(rows: Frame) -> dict[str, Any] | None:
     if "recall_20" not in rows or rows["recall_20"].isna().all():
         return None
     ranked = rows[rows["recall_20"].notna()]
-    first, replaced = estimates(ranked, SIDE, "recall_1"), _replaced(ranked)
-    means = ranked.groupby(SIDE)[[*SHARES_FOUND, "n_shown", "computed_tokens", "retrieval_ms", "latency_ms"]].mean()
+    first, replaced = estimates(ranked, CONDITION_KEY, "recall_1"), _replaced(ranked)
+    means = ranked.groupby(CONDITION_KEY)[[*RECALL_SHARES, "n_shown", "computed_tokens", "retrieval_ms", "latency_ms"]].mean()
     lines = []
-    for name, regime in sides(ranked):
+    for name, regime in condition_keys(ranked):
         row, mean = first[name, regime], means.loc[(name, regime)]
-        found = estimated(row)
+        first_hit = estimated(row)
         lines.append(
             {
                 **named(name, regime),
                 "n": count(row["n"]),
-                "recall_1": found["mean"],
-                "interval": found["interval"],
-                **{column: share(mean[column]) for column in SHARES_FOUND},
+                "recall_1": first_hit["mean"],
+                "interval": first_hit["interval"],
+                **{column: share(mean[column]) for column in RECALL_SHARES},
                 "shown": quantity(mean["n_shown"]),
                 "computed": quantity(mean["computed_tokens"]),
                 "ms": quantity(mean["retrieval_ms"]),
@@ -156,18 +156,19 @@ def retrieval(rows: Frame) -> dict[str, Any] | None:
 def groups(rows: Frame, column: str, links: Links) -> dict[str, Any] | None:
     """Score by the values of a column (rung, kind): a line a condition and regime. None where the column has fewer than two values."""
     values = [value for value in summaries.order_of(rows, column) if value != ""]
-    found = estimates(rows, [*SIDE, column])
-    if len(values) < 2 or not found:
+    scores = estimates(rows, [*CONDITION_KEY, column])
+    if len(values) < 2 or not scores:
         return None
 
     def cell(name: str, regime: str, value: Any) -> dict[str, str]:
-        row = found.get((name, regime, value))
+        row = scores.get((name, regime, value))
         return {**estimated(row), "link": "" if row is None else links.items(name, regime, **{column: value})}
 
     lines = [
-        {**named(name, _both(rows, name, regime)), "cells": [cell(name, regime, value) for value in values]} for name, regime in sides(rows)
+        {**named(name, _both(rows, name, regime)), "cells": [cell(name, regime, value) for value in values]}
+        for name, regime in condition_keys(rows)
     ]
-    items, worlds = [row["n"] for row in found.values()], max(row["n_worlds"] for row in found.values())
+    items, worlds = [row["n"] for row in scores.values()], max(row["n_worlds"] for row in scores.values())
     most = "" if min(items) == max(items) else f" to {max(items):.0f}"
     sizes = f"{min(items):.0f}{most} items in up to {worlds:.0f} worlds each"
     return {"column": column, "values": [str(value) for value in values], "lines": lines, "sizes": sizes}
@@ -192,11 +193,11 @@ def sweep_tables(sweep: Sweep) -> list[dict[str, Any]]:
     values = sorted(set(sweep.rows["x"]))
     tables = []
     for measure, words in MEASURES.items():
-        found = estimates(sweep.rows, ["panel", "line", "x"], measure)
+        scores = estimates(sweep.rows, ["panel", "line", "x"], measure)
         lines = [
-            {**named(name, ""), "panel": sweep.title(panel), "cells": [estimated(found.get((panel, name, x))) for x in values]}
+            {**named(name, ""), "panel": sweep.title(panel), "cells": [estimated(scores.get((panel, name, x))) for x in values]}
             for panel in sweep.panels
-            for name in ordered(line for there, line, _ in found if there == panel)
+            for name in ordered(line for there, line, _ in scores if there == panel)
         ]
         if lines:
             tables.append({"measure": words, "axis": sweep.axis, "values": [on_axis(x) for x in values], "lines": lines})

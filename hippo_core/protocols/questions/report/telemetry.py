@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.protocols.questions.report.runs import LISTED, Run
-from hippo_core.protocols.questions.report.tables import sides
+from hippo_core.protocols.questions.report.tables import condition_keys
 from hippo_core.results.conditions import condition_name, suite_position
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
@@ -31,9 +31,9 @@ def _own(run: Run) -> list[dict[str, Any]]:
     for record in records_with(run.folder):
         if own := read_metrics(record).get("own"):
             meta = read_meta(record)
-            told = meta["parameters"]
-            name = style_of(condition_name(told.get("preset", meta["experiment"]), ", ".join(told.get("overrides", ())))).label
-            where = {"place": told.get("suite", ""), "name": name, "step": meta["step"], "seed": told["seed"]}
+            parameters = meta["parameters"]
+            name = style_of(condition_name(parameters.get("preset", meta["experiment"]), ", ".join(parameters.get("overrides", ())))).label
+            where = {"place": parameters.get("suite", ""), "name": name, "step": meta["step"], "seed": parameters["seed"]}
             lines += [{**where, "column": column, "mean": NONE if mean is None else quantity(mean)} for column, mean in own.items()]
     return sorted(lines, key=lambda line: (suite_position(line["place"]), line["name"], line["step"], line["seed"]))
 
@@ -45,7 +45,7 @@ def _recall(run: Run) -> list[dict[str, Any]]:
     lines = []
     for setting in run.settings:
         here = answered[answered["setting"] == setting]
-        for name, regime in sides(here):
+        for name, regime in condition_keys(here):
             rows = here[(here["condition"] == name) & (here["regime"] == regime)]
             means = rows.reindex(columns=list(MEANS)).mean()
             columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
@@ -56,8 +56,8 @@ def _recall(run: Run) -> list[dict[str, Any]]:
 
 def _after_replay(rows: Frame, name: str) -> str:
     """The score after a replay less that before it, on the same questions, with its interval; a dash where only one was measured."""
-    found = pair(rows, (name, "after_sleep"), (name, "delayed"))
-    return f"{share(found.difference, sign=True)} ({share(found.low, sign=True)} to {share(found.high, sign=True)})" if found else NONE
+    change = pair(rows, (name, "after_sleep"), (name, "delayed"))
+    return f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})" if change else NONE
 
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:

@@ -31,16 +31,18 @@ SECTIONS = {"claim": ("Claims", CLAIMS), "control": ("Controls", CONTROLS), "ins
 def claims(verdicts: Frame) -> Frame:
     """What a reader looks for first, a line each, of verdicts as `read_criteria` gives them: the claims that were judged,
     then controls, and expectations of the instrument, that are not met or not shown."""
-    told = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "claim") | (verdicts["verdict"] != "met"))]
+    shown = verdicts[(verdicts["verdict"] != "not judged") & ((verdicts["about"] == "claim") | (verdicts["verdict"] != "met"))]
     lines = []
     for about in SECTIONS:
-        for one in told[told["about"] == about].to_dict("records"):
-            values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+        for record in shown[shown["about"] == about].to_dict("records"):
+            values: dict[str, Any] = {str(name): tuple(value) if isinstance(value, list) else value for name, value in record.items()}
             row = verdict_row(Verdict(**values))
             line = {"about": about, "verdict": f"{row['mark']} {row['verdict']}"}
-            line |= {"question": row["question"], "suite": one["suite"], "holds if": row["met_when"]}
+            line |= {"question": row["question"], "suite": record["suite"], "holds if": row["met_when"]}
             line |= {"value": row["value"], "95% interval": row["interval"], "n": row["n"], "worlds": row["worlds"], "p": row["p"]}
-            lines.append(line | {"compared": " against ".join(style_of(side).label for side in (one["a"], one["b"]) if side)})
+            lines.append(
+                line | {"compared": " against ".join(style_of(condition).label for condition in (record["a"], record["b"]) if condition)}
+            )
     return pd.DataFrame(lines)
 
 
@@ -158,8 +160,8 @@ def _scope(verdict: Verdict) -> str:
 
 def _differing(verdict: Verdict, cells: list[RecordView], links: dict[str, Links]) -> str:
     """The page of the items on which a (the first cells) and b differ in score, where these are two conditions of one setting."""
-    sides = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
+    keys = list(dict.fromkeys((cell.condition, cell.regime) for cell in cells))
     settings = {cell.setting for cell in cells}
-    if len(sides) != 2 or len(settings) != 1 or verdict.metric != "score":
+    if len(keys) != 2 or len(settings) != 1 or verdict.metric != "score":
         return ""
-    return links[settings.pop()].differing(sides[0], sides[1], **({"rung": verdict.rung} if verdict.rung else {}))
+    return links[settings.pop()].differing(keys[0], keys[1], **({"rung": verdict.rung} if verdict.rung else {}))

@@ -12,7 +12,7 @@ from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
 from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
 from hippo_core.protocols.questions.report import comparisons, tables, warnings
-from hippo_core.protocols.questions.report.contract import said
+from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.report.pages import Links
 from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.protocols.questions.report.slices import slices
@@ -80,7 +80,10 @@ def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
         "pairs_page": links.pairs_page,
         "facts": _facts(rows, validation),
         "primary": tables.primary(rows),
-        "warnings": [*said(one for one in run.invalid if one.setting == name), *warnings.warnings(rows, validation)],
+        "warnings": [
+            *violation_messages(violation for violation in run.invalid if violation.setting == name),
+            *warnings.warnings(rows, validation),
+        ],
         "figures": figures,
         "drawings": _drawings(run, name, out),
         "conditions": tables.conditions(rows, links),
@@ -113,8 +116,8 @@ def _drawings(run: Run, name: str, out: Path) -> list[dict[str, Any]]:
 def sweeps(run: Run, out: Path) -> list[dict[str, Any]]:
     """The view of each sweep of the run; their figures are written. Axes on validation worlds are those that test worlds do not have."""
     all_sweeps = find(run.numbers)
-    known = {(one.axis, one.shared("model"), one.shared("suite")) for one in all_sweeps}
-    all_sweeps += [one for one in find(run.validation) if (one.axis, one.shared("model"), one.shared("suite")) not in known]
+    known = {(sweep.axis, sweep.shared("model"), sweep.shared("suite")) for sweep in all_sweeps}
+    all_sweeps += [sweep for sweep in find(run.validation) if (sweep.axis, sweep.shared("model"), sweep.shared("suite")) not in known]
     caption = f"{AXIS} {BARS}; the dashed line is chance, drawn where it is the same for all values. {PAIRED}"
     views = []
     for number, sweep in enumerate(all_sweeps, 1):

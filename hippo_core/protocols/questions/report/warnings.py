@@ -37,12 +37,12 @@ def _of_answers(rows: Frame) -> Iterable[str]:
     for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
         if rate > REFUSALS:
             yield f"{style_of(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
-    sides = rows.groupby(["condition", "regime"], sort=False)
-    for (condition, regime), group in sides:
+    groups = rows.groupby(["condition", "regime"], sort=False)
+    for (condition, regime), group in groups:
         if short := int((has_flag(group, "truncated") | (group["n_dropped"].fillna(0) > 0)).sum()):
             prompts = f"{short} of {len(group)} prompts were too long, so their oldest facts were left out"
             yield f"{style_of(condition).label}, {regime}: {prompts}."
-    for (condition, regime), group in sides:
+    for (condition, regime), group in groups:
         if cut := int(has_flag(group, "cut").sum()):
             yield f"{style_of(condition).label}, {regime}: {cut} of {len(group)} answers were cut by the limit of new tokens."
 

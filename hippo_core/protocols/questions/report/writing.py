@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import made_folder, write_text
-from hippo_core.protocols.questions.report import found, items, overview, verdicts, views, warnings
-from hippo_core.protocols.questions.report.contract import said, valid
+from hippo_core.protocols.questions.report import findings, items, overview, verdicts, views, warnings
+from hippo_core.protocols.questions.report.contract import valid, violation_messages
 from hippo_core.protocols.questions.report.pages import TEMPLATES, Links
 from hippo_core.protocols.questions.report.rows import write_rows_of
 from hippo_core.protocols.questions.report.runs import Run, load_run, not_listed
@@ -36,10 +36,10 @@ def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     run = load_run(run_folder)
     links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     judged, swept, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _found(run, judged, out)}
-    found_text = TEMPLATES.markdown("found.md.j2", **words)
+    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _findings(run, judged, out)}
+    findings_text = TEMPLATES.markdown("found.md.j2", **words)
     before, after = _block("before", _navigation(words), words), _block("after", AFTER, words)
-    return [PagePart(words["facts"], found_text, before, after, judged, said(run.invalid))]
+    return [PagePart(words["facts"], findings_text, before, after, judged, violation_messages(run.invalid))]
 
 
 def _block(name: str, links: list[tuple[str, str]], words: dict[str, Any]) -> PageBlock:
@@ -51,10 +51,10 @@ def _navigation(words: dict[str, Any]) -> list[tuple[str, str]]:
     links = [("found", "Found"), ("verdicts", "Verdicts"), ("glance", "At a glance")]
     links += [("sweeps", "Sweeps")] if words["sweeps"] else []
     model = ""
-    for one in words["settings"]:
-        if len(words["models"]) > 1 and one["model"] != model:
-            links.append(("", model := one["model"]))
-        links.append((one["slug"], one["short"]))
+    for setting in words["settings"]:
+        if len(words["models"]) > 1 and setting["model"] != model:
+            links.append(("", model := setting["model"]))
+        links.append((setting["slug"], setting["short"]))
     return [*links, *([("telemetry", "Memory at work")] if any(words["telemetry"].values()) else [])]
 
 
@@ -75,7 +75,7 @@ def _judged_and_written(run: Run, links: dict[str, Links], out: Path) -> tuple[l
         judged, swept = pool.submit(_of_run, verdicts_of), pool.submit(_of_run, views.sweeps, out)
         written = [pool.submit(_of_run, _write_setting, name, links[name], out) for name in run.settings]
         rows.result()
-        return judged.result(), swept.result(), [one.result() for one in written]
+        return judged.result(), swept.result(), [future.result() for future in written]
 
 
 _RUNS: list[Run] = []  # the run that a forked process was given
@@ -93,13 +93,13 @@ def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, An
     return view
 
 
-def _found(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
+def _findings(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
     """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
-    drawn = found.picture(run)
+    drawn = findings.picture(run)
     return {
-        "parts": [{"model": model, "sentences": found.sentences(run, model, judged)} for model in run.models],
-        "figure": views.figure_view(out, found.FILE, "found", drawn[0], found.CAPTION, drawn[1]) if drawn else None,
-        "legend": found.legend(run),
+        "parts": [{"model": model, "sentences": findings.sentences(run, model, judged)} for model in run.models],
+        "figure": views.figure_view(out, findings.FILE, "found", drawn[0], findings.CAPTION, drawn[1]) if drawn else None,
+        "legend": findings.legend(run),
     }
 
 
@@ -111,8 +111,8 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "failed": run.unfinished,
         "settings": settings,
         "models": run.models,
-        "glance": overview.glance(run, links),
-        "glance_validation": overview.glance_validation(run),
+        "glance": overview.preview(run, links),
+        "glance_validation": overview.preview_validation(run),
         "verdicts": verdicts.by_model(run, judged, links),
         "telemetry": telemetry(run),
         "not_measured": warnings.not_measured(run),

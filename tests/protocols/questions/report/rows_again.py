@@ -48,7 +48,7 @@ def tables_of(run: Run) -> Iterator[tuple[str, str]]:
     """(file of the report, table) of each table of scores: all at a glance; for each setting its conditions, and by rung, kind and held-out
     words."""
     links = {name: Links([], "") for name in run.settings}
-    for matrix in (*overview.glance(run, links), *overview.glance_validation(run)):
+    for matrix in (*overview.preview(run, links), *overview.preview_validation(run)):
         yield "index.md", TEMPLATES.markdown("glance.md.j2", matrix=matrix, models=run.models)
     for name, rows in run.numbers.groupby("setting", sort=False):
         for template, table in _of_setting(rows, links[name]):

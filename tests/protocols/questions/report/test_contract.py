@@ -11,7 +11,7 @@ from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.lab.cli.commands import app
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.questions.protocol import ANSWER
-from hippo_core.protocols.questions.report.contract import is_invalid, marked, said, valid, violations
+from hippo_core.protocols.questions.report.contract import is_invalid, marked, valid, violation_messages, violations
 from hippo_core.results.report import write_report
 from tests.results.fake_records import add_record, make_rows
 
@@ -22,8 +22,8 @@ def cell(condition, right, regime="delayed", n=10, **columns):
     """The rows of a record: so many of ten answers are right."""
     scores = [float(number < right * n / 10) for number in range(n)]
     about = {"record": f"{condition} {regime}", "condition": condition, "preset": condition.split(" (")[0], "regime": regime}
-    whole = {"setting": "episodic", "split": "test", "seed": 1337, "score": scores, "chance": 0.1, "refusal": 0.0, **about}
-    return pd.DataFrame(whole | columns, index=range(n))
+    complete = {"setting": "episodic", "split": "test", "seed": 1337, "score": scores, "chance": 0.1, "refusal": 0.0, **about}
+    return pd.DataFrame(complete | columns, index=range(n))
 
 
 def memory(right=9, regime="delayed", condition=MEMORY, **columns):
@@ -42,7 +42,7 @@ GOOD = {
 
 def broken(**changed):
     """What is broken in a run of which some cells are others, or None and so left out."""
-    return violations(pd.concat([one for one in (GOOD | changed).values() if one is not None], ignore_index=True))
+    return violations(pd.concat([table for table in (GOOD | changed).values() if table is not None], ignore_index=True))
 
 
 def test_a_good_run_keeps_all_clauses():
@@ -65,8 +65,8 @@ def test_a_good_run_keeps_all_clauses():
     ],
 )
 def test_each_clause_fires_where_its_cause_is_planted(changed, record, why):
-    [one] = broken(**changed)
-    assert one.record == record and why in one.why
+    [violation] = broken(**changed)
+    assert violation.record == record and why in violation.why
 
 
 def test_a_gate_is_not_judged_on_a_few_items_nor_a_control_at_all():
@@ -77,23 +77,23 @@ def test_a_gate_is_not_judged_on_a_few_items_nor_a_control_at_all():
 
 def test_an_invalid_cell_says_so_in_its_condition_and_is_left_out_of_what_is_judged():
     rows = pd.concat([GOOD["memory"].assign(refusal=1.0), GOOD["empty"]], ignore_index=True)
-    found = violations(rows)
-    after = marked(rows, found)
+    clauses = violations(rows)
+    after = marked(rows, clauses)
     assert set(after["condition"]) == {"memory/hei_nw (INVALID)", EMPTY}
     assert set(valid(after)["condition"]) == {EMPTY} and is_invalid("memory/smpd (k=3, INVALID)") and not is_invalid(MEMORY)
-    assert said(found) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]
+    assert violation_messages(clauses) == ["INVALID: hei_nw on episodic: the model refuses 1.00 of the questions."]
 
 
 @pytest.fixture(scope="module")
 def broken_run(tmp_path_factory):
     """A run whose memory was never asked, and its report."""
-    place = tmp_path_factory.mktemp("broken")
-    run, rows = place / "executed/trial", make_rows("episodic", MEMORY, "delayed")
+    folder = tmp_path_factory.mktemp("broken")
+    run, rows = folder / "executed/trial", make_rows("episodic", MEMORY, "delayed")
     add_record(run, "episodic", MEMORY, "delayed", rows=rows.assign(store_written=1.0, requests=0.0))
     add_record(run, "episodic", MEMORY, "delayed", overrides=("k=3",), rows=rows.assign(store_written=1.0, requests=1.0))
     for preset in ("baselines/rag_bm25", "baselines/span_short"):
         add_record(run, "episodic", preset, "delayed")
-    write_report(run, place / "reports/trial", (), ANSWER.pages)
+    write_report(run, folder / "reports/trial", (), ANSWER.pages)
     return run
 
 
@@ -112,8 +112,8 @@ def test_a_broken_clause_marks_every_table_of_a_report_and_the_end_of_its_grid(b
 
 
 def test_a_broken_clause_is_said_where_two_conditions_are_compared(broken_run):
-    told = CliRunner().invoke(app, ["compare", f"{broken_run}:memory/hei_nw", f"{broken_run}:rag_bm25"])
-    assert told.exit_code == 0 and told.stdout.startswith(WHY)
+    result = CliRunner().invoke(app, ["compare", f"{broken_run}:memory/hei_nw", f"{broken_run}:rag_bm25"])
+    assert result.exit_code == 0 and result.stdout.startswith(WHY)
     asked = CliRunner().invoke(app, ["compare", f"{broken_run}:memory/hei_nw (k=3)", f"{broken_run}:rag_bm25"])
     assert asked.exit_code == 0 and "INVALID" not in asked.stdout
     panel = ComparePanel(broken_run.parent, here=broken_run)

@@ -18,8 +18,8 @@ def record(run, name, needs=(), **tables):
     folder.mkdir(parents=True)
     step = {"teach": "teach", "replay": "replay"}.get(name.partition("-")[2], "test")
     table = {"step": step, "file": "metrics.csv", "unit": "", "cluster": "", "text": [], "whole": []}
-    told = {"parameters": {}, "experiment": "memory", "step": step, "table": table}
-    (folder / "meta.json").write_text(json.dumps({"needs": {need: need for need in needs}, **told}))
+    meta = {"parameters": {}, "experiment": "memory", "step": step, "table": table}
+    (folder / "meta.json").write_text(json.dumps({"needs": {need: need for need in needs}, **meta}))
     for file, rows in tables.items():
         pd.DataFrame(rows).to_csv(folder / f"{file}.csv", index=False)
     seal(folder)
@@ -64,14 +64,14 @@ def test_a_memory_of_several_stores_bears_what_each_of_them_took(run):
 
 def test_the_whole_time_is_all_its_parts_in_whatever_order_the_rows_stand(run, rows):
     for some in (rows, rows.sample(frac=1, random_state=3)):
-        found = with_costs(run, some)
-        assert (found["item_ms"] == 12).all() and (found["item_ms_first"] == 15).all()
+        costed = with_costs(run, some)
+        assert (costed["item_ms"] == 12).all() and (costed["item_ms_first"] == 15).all()
         expected = some["record"].isin(["gated", "asleep"]) & (some["world"] == "w1")
-        assert (found.loc[expected, "item_ms_taught"] == 40).all()
-        assert found.loc[some["record"] == "baseline", "item_ms_taught"].isna().all()
+        assert (costed.loc[expected, "item_ms_taught"] == 40).all()
+        assert costed.loc[some["record"] == "baseline", "item_ms_taught"].isna().all()
 
 
 def test_a_gate_that_costs_while_it_is_taught_is_seen(run, rows):
-    found = with_costs(run, rows).groupby("record")
-    assert found["latency_ms"].mean()["gated"] == found["latency_ms"].mean()["open"]
-    assert found["item_ms_taught"].mean()["gated"] > 2 * found["item_ms_taught"].mean()["open"]
+    costed = with_costs(run, rows).groupby("record")
+    assert costed["latency_ms"].mean()["gated"] == costed["latency_ms"].mean()["open"]
+    assert costed["item_ms_taught"].mean()["gated"] > 2 * costed["item_ms_taught"].mean()["open"]

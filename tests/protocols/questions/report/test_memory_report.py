@@ -39,12 +39,12 @@ def out(run):
 
 
 def test_what_a_memory_did_stands_in_three_tables(run, out):
-    found = telemetry(load_run(run))
-    assert [(line["name"], line["regime"]) for line in found["recall"]] == [("hei_nw", "delayed"), ("hei_nw", "after_sleep")]
-    assert found["recall"][0]["requests"] == "200" and found["recall"][0]["trace_tokens"] == "14.0"
-    [gate], [replay] = found["gate"], found["replay"]
+    tables = telemetry(load_run(run))
+    assert [(line["name"], line["regime"]) for line in tables["recall"]] == [("hei_nw", "delayed"), ("hei_nw", "after_sleep")]
+    assert tables["recall"][0]["requests"] == "200" and tables["recall"][0]["trace_tokens"] == "14.0"
+    [gate], [replay] = tables["gate"], tables["replay"]
     rates = [gate[name] for name in ("false_drops", "false_keeps")]
-    assert all(re.fullmatch(r"[01]\.\d+( \([01]\.\d+ to [01]\.\d+\))?|–", one) for one in rates), rates
+    assert all(re.fullmatch(r"[01]\.\d+( \([01]\.\d+ to [01]\.\d+\))?|–", rate) for rate in rates), rates
     assert f"| {rates[0]} | {rates[1]} | {gate['pr_auc']} |" in (out / "index.md").read_text(encoding="utf-8")
     assert gate["attempts"] == "64" and replay["cycles"] == "1"
     words = ("Memory at work", "PR-AUC", "false drops", "false keeps", "requests", "salience")
@@ -54,12 +54,12 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
 
 def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_path, monkeypatch):
     cells = [("spatial", "smpd", 1), ("episodic", "sgc_rss", 2), ("episodic", "hei_nw", 2), ("episodic", "hei_nw", 1)]
-    told = {
+    parameters = {
         Path(str(n)): {"parameters": {"suite": suite, "preset": f"memory/{preset}", "seed": seed}, "step": "test", "experiment": "memory"}
         for n, (suite, preset, seed) in enumerate(cells)
     }
-    monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(told))
-    monkeypatch.setattr(report_telemetry, "read_meta", told.get)
+    monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(parameters))
+    monkeypatch.setattr(report_telemetry, "read_meta", parameters.get)
     monkeypatch.setattr(report_telemetry, "read_metrics", lambda record: {"own": {"path": 0.5}})
     lines = report_telemetry._own(SimpleNamespace(folder=tmp_path))
     assert [(line["place"], line["name"], line["seed"]) for line in lines] == [*cells[:1:-1], cells[1], cells[0]]
@@ -68,8 +68,8 @@ def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_
 def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and_right_answer(run, out):
     pages = {path.name: path.read_text(encoding="utf-8") for path in (out / "items").glob("*--*.html")}
     mine = next(text for name, text in pages.items() if name.startswith("memory--hei_nw--episodic--"))
-    places = [mine.index(f">{title}</th>") for title in ("Question", "Recalled (score)", "Given", "Right answer")]
-    assert places == sorted(places)
+    positions = [mine.index(f">{title}</th>") for title in ("Question", "Recalled (score)", "Given", "Right answer")]
+    assert positions == sorted(positions)
     shown = 'Nia met a &lt;friend&gt; at the mill. <span class="quiet">(0.812)</span><br>Bo met a friend.</td>'
     assert mine.count(shown) == 200
     older = next(text for name, text in pages.items() if "rag_bm25" in name)
@@ -100,20 +100,20 @@ def test_sleep_is_a_regime_in_which_only_the_memory_has_rows(out):
     paired = text.split("## Paired comparisons")[1].split("\n## ")[0]
     lines = [[cell.strip() for cell in line.split("|")[1:4]] for line in paired.splitlines() if "| after_sleep |" in line]
     assert lines and {name for name, _, _ in lines} == {"hei_nw"}  # the others would only repeat themselves
-    glance = (out / "index.md").read_text(encoding="utf-8").split("## At a glance")[1]
-    assert "| hei_nw |" in glance and "| hei_nw, after_sleep |" in glance
+    matrix = (out / "index.md").read_text(encoding="utf-8").split("## At a glance")[1]
+    assert "| hei_nw |" in matrix and "| hei_nw, after_sleep |" in matrix
 
 
 def test_criteria_of_sleep_are_judged_by_the_delayed_cell_and_the_one_after(out):
-    found = {one["id"]: one for one in json.loads((out / "criteria.json").read_text())["criteria"]}
-    one = found["replay_one"]
-    assert one["verdict"] != "not judged" and len(one["cells"]) == 2 and one["only_a"] is not None, one["reason"]
+    by_id = {criterion["id"]: criterion for criterion in json.loads((out / "criteria.json").read_text())["criteria"]}
+    criterion = by_id["replay_one"]
+    assert criterion["verdict"] != "not judged" and len(criterion["cells"]) == 2 and criterion["only_a"] is not None, criterion["reason"]
     for name in ("before_replay_measured", "store_written", "replay_samples", "replay_cycles", "retrieval_requests"):
-        assert found[name]["verdict"] == "met", found[name]["reason"]
-    assert not {"replay_three", "gate_accuracy_episodic"} & found.keys()  # of settings that the run does not hold
+        assert by_id[name]["verdict"] == "met", by_id[name]["reason"]
+    assert not {"replay_three", "gate_accuracy_episodic"} & by_id.keys()  # of settings that the run does not hold
 
 
 def test_the_best_rag_is_one_of_the_rivals_however_well_a_bound_does(run):
     rows = load_run(run).rows
     assert best_rag(rows[rows["suite"] == "episodic"])[0] in RIVAL_RAGS
-    assert {side.preset for side in load_criteria().groups["best_rag"]} == set(RIVAL_RAGS)
+    assert {member.preset for member in load_criteria().groups["best_rag"]} == set(RIVAL_RAGS)

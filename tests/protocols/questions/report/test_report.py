@@ -31,15 +31,15 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
+        values = dict(attributes)
         self.scripts += tag == "script"
-        self.loads += [told[name] for name in ("src", "srcset", "data") if told.get(name)]
+        self.loads += [values[name] for name in ("src", "srcset", "data") if values.get(name)]
         if tag == "link":
-            self.loads.append(told.get("href"))
-        if "id" in told:
-            self.ids.add(told["id"])
-        if tag == "a" and "href" in told:
-            self.links.append(told["href"])
+            self.loads.append(values.get("href"))
+        if "id" in values:
+            self.ids.add(values["id"])
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
         if tag not in ("meta", "br", "img", "input", "link", "circle", "line", "path"):
             self.open.append(tag)
 
@@ -70,7 +70,7 @@ def test_pages_are_whole_and_load_nothing_from_elsewhere(out):
     for path in [out / "index.html", *(out / "items").glob("*.html")]:
         page = Page(path)
         assert page.open == []
-        assert [one for one in page.loads if not one.startswith("data:")] == []
+        assert [source for source in page.loads if not source.startswith("data:")] == []
         assert page.scripts == 1
 
 
@@ -134,16 +134,18 @@ def test_criteria_are_all_there_and_the_page_counts_them(out):
 
 
 def test_what_is_not_judged_is_one_line_a_question_and_reason(out):
-    criteria = [one for one in json.loads((out / "criteria.json").read_text())["criteria"] if one["verdict"] == "not judged"]
+    criteria = [
+        criterion for criterion in json.loads((out / "criteria.json").read_text())["criteria"] if criterion["verdict"] == "not judged"
+    ]
     [line] = [line for line in (out / "index.md").read_text(encoding="utf-8").splitlines() if "repeats its words?" in line]
-    places = [one for one in criteria if one["id"].startswith("rag_exact/")]
-    assert [one["suite"] for one in places] == ["episodic", "episodic_cross"] and line.endswith(places[0]["reason"])
-    assert line.startswith(f"- {places[0]['question']} (episodic · delayed; episodic_cross · delayed): ")
+    matches = [criterion for criterion in criteria if criterion["id"].startswith("rag_exact/")]
+    assert [criterion["suite"] for criterion in matches] == ["episodic", "episodic_cross"] and line.endswith(matches[0]["reason"])
+    assert line.startswith(f"- {matches[0]['question']} (episodic · delayed; episodic_cross · delayed): ")
 
 
 def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
-    told = (out / "index.md").read_text(encoding="utf-8")
-    table = told[told.index("On validation worlds") :].split("## ")[0]
+    text = (out / "index.md").read_text(encoding="utf-8")
+    table = text[text.index("On validation worlds") :].split("## ")[0]
     assert "| rag_bm25 |" in table and "hei_nw" not in table
     page = (out / "index.html").read_text(encoding="utf-8")
     there = page[page.index("<summary>On validation worlds") :].split("</details>")[0]
@@ -151,13 +153,13 @@ def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
 
 
 def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
-    place = tmp_path / "run"
+    folder = tmp_path / "run"
     for n in (8, 128, 512):
-        fake_records.add_record(place, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
-    page = write_report(place, tmp_path / "report")
+        fake_records.add_record(folder, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
+    page = write_report(folder, tmp_path / "report")
     assert 'href="#sweeps"' in page.read_text() and (tmp_path / "report/figures/sweep_1_n_facts.png").is_file()
-    told = (tmp_path / "report/index.md").read_text()
-    assert "## episodic along n_facts" in told and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in told
+    text = (tmp_path / "report/index.md").read_text()
+    assert "## episodic along n_facts" in text and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in text
 
 
 def test_failed_cells_are_named_with_their_error(out):
@@ -197,8 +199,8 @@ def test_one_condition_alone_makes_a_report(tmp_path):
 
 
 def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
-    told = (out / "index.md").read_text(encoding="utf-8")
-    [line] = re.findall(r"Presets without a record in this run: (.*)\.$", told, re.MULTILINE)
+    page = (out / "index.md").read_text(encoding="utf-8")
+    [line] = re.findall(r"Presets without a record in this run: (.*)\.$", page, re.MULTILINE)
     assert set(line.split(", ")) <= set(preset_names()) and "memory/hei_nw_gated" in line and "baselines/core" not in line
 
 
@@ -218,11 +220,11 @@ def test_the_score_is_named_after_what_it_is(scores, words):
 
 
 def test_recall_of_a_control_is_marked_as_that_of_its_memory(tmp_path):
-    place = tmp_path / "run"
+    folder = tmp_path / "run"
     rows = fake_records.make_rows("episodic", "baselines/rag_bm25", "delayed", n=10)
     for preset, control in (("memory/hei_nw", "none"), ("controls/empty_store", "empty"), ("mine/newest_shuffled", "shuffled")):
-        fake_records.add_record(place, "episodic", preset, "delayed", n=10, rows=rows, control=control)
-    page = write_report(place, tmp_path / "report").read_text(encoding="utf-8")
+        fake_records.add_record(folder, "episodic", preset, "delayed", n=10, rows=rows, control=control)
+    page = write_report(folder, tmp_path / "report").read_text(encoding="utf-8")
     summary = (tmp_path / "report/episodic/summary.md").read_text(encoding="utf-8").split("## Conditions")[1].split("\n## ")[0]
     marked = [line.split("|")[1].strip() for line in summary.splitlines() if "‡ |" in line]
     assert marked == ["empty_store", "newest_shuffled (control=shuffled)"]
@@ -241,35 +243,35 @@ def test_of_many_seeds_some_are_listed_and_the_others_counted(tmp_path):
 
 
 def test_validation_worlds_belong_to_what_they_are_drawn_like_however_many_they_are(tmp_path):
-    place = tmp_path / "run"
+    folder = tmp_path / "run"
     cells = [(100, 1, "test", ""), (20, 1, "test", ""), (20, 2, "test", ""), (10, 1, "val", ""), (100, 1, "test", "8"), (10, 1, "val", "9")]
     for n, seed, split, facts in cells:
-        told = (f"n_facts={facts}",) if facts else ()
-        fake_records.add_record(place, "episodic", "baselines/rag_bm25", "delayed", n=n, seed=seed, split=split, overrides=told)
-    run = load_run(place)
+        overrides = (f"n_facts={facts}",) if facts else ()
+        fake_records.add_record(folder, "episodic", "baselines/rag_bm25", "delayed", n=n, seed=seed, split=split, overrides=overrides)
+    run = load_run(folder)
     assert run.settings == ["episodic · n=20", "episodic · n=100", "episodic · n_facts=8 · n=100"]
     assert run.rows.groupby("setting")["cluster"].nunique().to_dict() == dict(zip(run.settings, (8, 20, 20), strict=True))
     assert [len(run.validation_of(setting)) for setting in run.settings] == [10, 10, 0]
-    page = Page(write_report(place, tmp_path / "report"))
+    page = Page(write_report(folder, tmp_path / "report"))
     assert [link for link in page.links if link.startswith("items/") and not (tmp_path / "report" / link.partition("#")[0]).exists()] == []
     assert sum("items/" in link and "val" in link for link in page.links) == 0  # no page of worlds that nothing is said about
 
 
 def test_a_run_on_the_models_own_vectors_says_so(out):
     verdicts = json.loads((out / "criteria.json").read_text())["criteria"]
-    judged = next(one for one in verdicts if one["id"] == "rag_delayed/episodic")
+    judged = next(verdict for verdict in verdicts if verdict["id"] == "rag_delayed/episodic")
     assert "rag with the model's own vectors" in judged["reason"]
-    told = (out / "index.md").read_text(encoding="utf-8")
-    assert "episodic · delayed · rag with the model's own vectors" in told and "Retrieval with a published encoder" in told
+    page = (out / "index.md").read_text(encoding="utf-8")
+    assert "episodic · delayed · rag with the model's own vectors" in page and "Retrieval with a published encoder" in page
 
 
 def test_warnings_fire_on_what_they_are_about_and_not_otherwise(run):
     calm = load_run(run).rows.query("setting == 'episodic_cross'").assign(flags="", refusal=0.0)
     assert not [text for text in warnings.warnings(calm, calm[:0]) if "oracle" not in text]
     loud = calm.assign(score=np.where(calm["condition"] == "controls/oracle", 0.0, 1.0), refusal=1.0, flags="truncated")
-    said = " ".join(warnings.warnings(loud, calm[:0]))
+    joined = " ".join(warnings.warnings(loud, calm[:0]))
     due = ("Saturated", "refuses 100%", "oldest facts were left out", "without the facts, where chance", "oracle: 0.00")
-    assert [words for words in due if words not in said] == []
+    assert [words for words in due if words not in joined] == []
 
 
 def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
@@ -279,7 +281,7 @@ def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("shown", "expected"),
     [
         (share(float("nan")), "–"),
         (share(-0.049, sign=True), "−0.05"),
@@ -292,5 +294,5 @@ def test_a_cell_outside_the_range_of_its_validation_cell_is_named(run):
         (quantity(9.521), "9.52"),
     ],
 )
-def test_numbers_have_the_digits_they_deserve(said, expected):
-    assert said == expected
+def test_numbers_have_the_digits_they_deserve(shown, expected):
+    assert shown == expected

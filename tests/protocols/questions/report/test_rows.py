@@ -64,8 +64,8 @@ def test_a_table_of_conditions_says_who_computed_the_answers(out):
 def test_every_table_of_scores_is_tied(out):
     """In the sections that show scores by condition, rung or kind there is no line that the rows do not give."""
     given = {line for _, table in tables_of(read_run(out)) for line in table.splitlines()}
-    whole = (out / "index.md").read_text(encoding="utf-8")
-    shown = [whole.split(f"## {title}")[1].split("\n## ")[0] for title in ("At a glance", "Held-out words and names")]
+    page = (out / "index.md").read_text(encoding="utf-8")
+    shown = [page.split(f"## {title}")[1].split("\n## ")[0] for title in ("At a glance", "Held-out words and names")]
     for path in out.glob("*/summary.md"):
         parts = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         shown += [part for part in parts if part.startswith(("Conditions", "By rung", "By kind", "Held-out"))]
@@ -81,8 +81,8 @@ def test_a_number_altered_in_a_report_is_found(report):
             changed = re.sub(r"\| (0\.\d\d|1\.00) \|", "| 0.123 |", rest, count=1)
             if mark and changed != rest:
                 path.write_text(head + mark + changed, encoding="utf-8")
-                found = contradicted(report)
-                assert found and all(line.startswith(path.relative_to(report).as_posix()) and "0.123" not in line for line in found)
+                wrong = contradicted(report)
+                assert wrong and all(line.startswith(path.relative_to(report).as_posix()) and "0.123" not in line for line in wrong)
                 path.write_text(before, encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ def rows_of(preset, n=480):
     number = rows["idx"].to_numpy()
     words = np.where(rows["rung"] == "paraphrase", np.array(WORDS, object)[(number // 4) % 4], "")
     new = (number // 5) % 5 == 0
-    joined = [";".join(filter(None, [word, "new_name" if one else ""])) for word, one in zip(words, new, strict=True)]
+    joined = [";".join(filter(None, [word, "new_name" if is_new else ""])) for word, is_new in zip(words, new, strict=True)]
     right = (np.random.default_rng(n).random(n) < 0.4).astype(float)
     return rows.assign(slices=joined, score=right, **dict.fromkeys(RANKING_COLUMNS, 1.0 - right))
 
@@ -32,12 +32,12 @@ def of_run(rows, preset="memory/hei_nw"):
 
 def masks(rows):
     """The groups, told another way."""
-    said = [set(text.split(";")) - {""} for text in rows["slices"]]
-    apart = [frozenset(one - {"new_name"}) for one in said]
+    marks = [set(text.split(";")) - {""} for text in rows["slices"]]
+    apart = [frozenset(mark - {"new_name"}) for mark in marks]
     names = dict(zip(GROUPS, [*({*word.split(";")} - {""} for word in WORDS)], strict=False))
-    found = {group: np.array([one == names[group] for one in apart]) & (rows["rung"] == "paraphrase") for group in GROUPS[:4]}
-    new = np.array(["new_name" in one for one in said])
-    return found | {"unseen name": new, "seen names": ~new}
+    by_group = {group: np.array([mark == names[group] for mark in apart]) & (rows["rung"] == "paraphrase") for group in GROUPS[:4]}
+    new = np.array(["new_name" in mark for mark in marks])
+    return by_group | {"unseen name": new, "seen names": ~new}
 
 
 def test_each_group_has_its_share_interval_and_number():

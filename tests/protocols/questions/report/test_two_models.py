@@ -18,7 +18,7 @@ from tests.results import fake_records
 @pytest.fixture(scope="module")
 def two_models(tmp_path_factory) -> Path:
     """A run in which only the rags say an encoder, worlds of three sizes are told apart, and a second model is asked one suite."""
-    place = tmp_path_factory.mktemp("executed") / "both"
+    folder = tmp_path_factory.mktemp("executed") / "both"
     presets = ("baselines/span_short", "baselines/rag_bm25", "baselines/rag_dense", "baselines/rag_hybrid", "controls/oracle")
     for model, suite, overrides in (
         ("small", "episodic", ()),
@@ -28,12 +28,12 @@ def two_models(tmp_path_factory) -> Path:
         ("large", "babi", ()),
     ):
         for preset in presets:
-            told = overrides + ("encoder=minilm",) * (preset in fake_records.ENCODED)
+            settings = overrides + ("encoder=minilm",) * (preset in fake_records.ENCODED)
             for split in ("test", "val") if "rag" in preset else ("test",):
-                fake_records.add_record(place, suite, preset, "delayed", split=split, overrides=told, model=model)
-    fake_records.add_record(place, "babi", "baselines/rag_dense", "delayed", model="large")
-    fake_records.add_record(place, "babi", "baselines/rag_bm25", "delayed", overrides=("preset.k=5",), model="large")
-    return place
+                fake_records.add_record(folder, suite, preset, "delayed", split=split, overrides=settings, model=model)
+    fake_records.add_record(folder, "babi", "baselines/rag_dense", "delayed", model="large")
+    fake_records.add_record(folder, "babi", "baselines/rag_bm25", "delayed", overrides=("preset.k=5",), model="large")
+    return folder
 
 
 def test_models_and_world_sizes_are_told_apart_and_an_encoder_is_part_of_the_condition(two_models):
@@ -43,8 +43,8 @@ def test_models_and_world_sizes_are_told_apart_and_an_encoder_is_part_of_the_con
     assert list(run.settings_of("large").values()) == large
     rows = run.rows[run.rows["setting"] == "large · babi"]
     rags = [name for name in ordered(rows["condition"]) if "rag" in name]
-    told = ("rag_bm25", "rag_bm25 (k=5)", "rag_dense", "rag_dense (minilm)", "rag_hybrid (minilm)")
-    assert rags == [f"baselines/{name}" for name in told]
+    labels = ("rag_bm25", "rag_bm25 (k=5)", "rag_dense", "rag_dense (minilm)", "rag_hybrid (minilm)")
+    assert rags == [f"baselines/{name}" for name in labels]
     assert len({style_of(name).colour for name in rags}) == 4  # a variant looks like its preset, another encoder does not
 
 
@@ -66,13 +66,13 @@ def test_a_report_of_two_models_mixes_nothing(two_models, tmp_path):
     assert text.index("<h3>large</h3>") < text.index("<h3>small</h3>")
     assert len(re.findall(r'id="[^"]+"', text)) == len(set(re.findall(r'id="[^"]+"', text)))
     assert Page(page).open == []
-    told = (tmp_path / "report" / "index.md").read_text(encoding="utf-8")
-    assert "## Verdicts on small: " in told and "| small | episodic |" in told
-    assert "| large | episodic | episodic · n_facts=8 | episodic · n_facts=128 | babi |" in told
-    assert "- small: no record of the suites babi." in told
+    text = (tmp_path / "report" / "index.md").read_text(encoding="utf-8")
+    assert "## Verdicts on small: " in text and "| small | episodic |" in text
+    assert "| large | episodic | episodic · n_facts=8 | episodic · n_facts=128 | babi |" in text
+    assert "- small: no record of the suites babi." in text
     assert "rag_dense (minilm)" in (tmp_path / "report" / "small-episodic" / "summary.md").read_text(encoding="utf-8")
     verdicts = json.loads((tmp_path / "report" / "criteria.json").read_text())["criteria"]
-    counts = sorted((one["model"], one["n"]) for one in verdicts if one["id"] == "rag_delayed/episodic")
+    counts = sorted((verdict["model"], verdict["n"]) for verdict in verdicts if verdict["id"] == "rag_delayed/episodic")
     assert counts == [("large", 50), ("small", 50)]
-    assert {one["model"] for one in verdicts if one["suite"] == "babi"} == {"large"}
-    assert not any("own vectors" in one["reason"] for one in verdicts)
+    assert {verdict["model"] for verdict in verdicts if verdict["suite"] == "babi"} == {"large"}
+    assert not any("own vectors" in verdict["reason"] for verdict in verdicts)

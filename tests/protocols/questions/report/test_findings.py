@@ -12,8 +12,8 @@ import pytest
 from hippo_core.lab.grid import summary
 from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.figures.headline import HeadlineComparison
-from hippo_core.protocols.questions.report.found import _compared, described, sentences
-from hippo_core.protocols.questions.report.found import claim as _claim
+from hippo_core.protocols.questions.report.findings import _compared, described, sentences
+from hippo_core.protocols.questions.report.findings import claim as _claim
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.protocols.questions.report.verdicts import claims
 from hippo_core.protocols.questions.report.writing import verdicts_of
@@ -38,18 +38,18 @@ def test_side_a_comes_first_with_its_counts_and_its_link(run, out):
     rows, page = load_run(run), (out / "index.html").read_text(encoding="utf-8")
     cells = {cell.id: cell for cell in rows.cells}
     checked = 0
-    for one in json.loads((out / "criteria.json").read_text())["criteria"]:
-        if one["only_a"] is None or one["metric"] != "score" or one["rung"]:
+    for criterion in json.loads((out / "criteria.json").read_text())["criteria"]:
+        if criterion["only_a"] is None or criterion["metric"] != "score" or criterion["rung"]:
             continue
-        sides = [cells[name] for name in one["cells"]]
-        assert [side.condition for side in sides] == [one["a"], one["b"]], one["id"]
-        a, b = (rows.rows[rows.rows["record"] == side.record].set_index("item_id")["score"] for side in sides)
-        assert ((a > b).sum(), (b > a).sum()) == (one["only_a"], one["only_b"]), one["id"]
-        line = page[page.index(f'<tr id="{one["id"]}"') :].split("</tr>")[0]
-        names = [name.split("/")[-1] for name in (one["a"], one["b"])]
+        pair = [cells[name] for name in criterion["cells"]]
+        assert [member.condition for member in pair] == [criterion["a"], criterion["b"]], criterion["id"]
+        a, b = (rows.rows[rows.rows["record"] == member.record].set_index("item_id")["score"] for member in pair)
+        assert ((a > b).sum(), (b > a).sum()) == (criterion["only_a"], criterion["only_b"]), criterion["id"]
+        line = page[page.index(f'<tr id="{criterion["id"]}"') :].split("</tr>")[0]
+        names = [name.split("/")[-1] for name in (criterion["a"], criterion["b"])]
         linked = [unquote(name).split(",")[0] for name in re.search(r"#a=(.+?)&amp;b=(.+?)&amp;", line).groups()]
-        assert linked == names and re.findall(r'<a href="items/[^"]+">([^<]+)</a>', line) == names, one["id"]
-        checked += one["only_a"] != one["only_b"]
+        assert linked == names and re.findall(r'<a href="items/[^"]+">([^<]+)</a>', line) == names, criterion["id"]
+        checked += criterion["only_a"] != criterion["only_b"]
     assert checked > 3
 
 
@@ -61,7 +61,7 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
     assert f"hei_nw answers {100 * means['memory/hei_nw']:.0f}% of the questions on episodic right" in first
     rag = max(means[name] for name in means.index if "rag" in name)
     assert f"{100 * rag:.0f}%: {means['memory/hei_nw'] - rag:+.2f}, " in first
-    counts = {name: sum(one.verdict == name for one in judged if one.about == "claim") for name in ("met", "not met", "not shown")}
+    counts = {name: sum(v.verdict == name for v in judged if v.about == "claim") for name in ("met", "not met", "not shown")}
     assert f"Of {sum(counts.values())} claims about the memory {counts['met']} " in third
     assert all(f"{count} {'is' if count == 1 else 'are'} {name}" in third for name, count in counts.items() if name != "met" and count)
     assert "expectations of the instrument hold" in second
@@ -71,19 +71,19 @@ def test_the_three_sentences_say_what_the_numbers_say(run, out):
 
 
 def test_a_notebook_shows_claims_about_the_memory_and_what_else_does_not_hold(run, out):
-    judged = [one for one in verdicts_of(load_run(run)) if one.verdict != "not judged"]
+    judged = [entry for entry in verdicts_of(load_run(run)) if entry.verdict != "not judged"]
     shown = claims(read_criteria(out / "criteria.json"))
-    memory, others = ([one for one in judged if (one.about == "claim") == mine] for mine in (True, False))
-    failed = [one.question for about in ("control", "instrument") for one in others if one.about == about and one.verdict != "met"]
-    assert shown["question"].tolist() == [one.question for one in memory] + failed and memory and failed
+    memory, others = ([entry for entry in judged if (entry.about == "claim") == mine] for mine in (True, False))
+    failed = [entry.question for about in ("control", "instrument") for entry in others if entry.about == about and entry.verdict != "met"]
+    assert shown["question"].tolist() == [entry.question for entry in memory] + failed and memory and failed
     assert shown["value"].tolist()[0] == verdict_row(memory[0])["value"]
     assert "None" not in shown.to_string() and "nan" not in shown.to_string()
 
 
 def test_one_claim_is_the_one_claim(run):
     judged = verdicts_of(load_run(run))
-    one = replace(next(verdict for verdict in judged if verdict.about == "claim" and verdict.verdict != "not judged"), verdict="met")
-    assert sentences(load_run(run), "hippo-tiny", [one])[2].startswith(f"The one claim about the memory is met (“{one.question}”); ")
+    single = replace(next(verdict for verdict in judged if verdict.about == "claim" and verdict.verdict != "not judged"), verdict="met")
+    assert sentences(load_run(run), "hippo-tiny", [single])[2].startswith(f"The one claim about the memory is met (“{single.question}”); ")
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_one_claim_is_the_one_claim(run):
 )
 def test_baselines_that_were_asked_are_not_said_to_be_missing(others, says):
     table = pd.DataFrame({"mean": 1.0}, index=["memory/smpd", *others])
-    said = _compared([HeadlineComparison("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)])
-    assert said == f"smpd answers 100% right on spatial; {says}"
+    sentence = _compared([HeadlineComparison("spatial", "memory/smpd", "", "", table, *[float("nan")] * 3)])
+    assert sentence == f"smpd answers 100% right on spatial; {says}"
 
 
 def test_to_be_ahead_of_a_rag_at_chance_is_nothing_that_the_headline_counts():
@@ -105,17 +105,17 @@ def test_to_be_ahead_of_a_rag_at_chance_is_nothing_that_the_headline_counts():
         table = pd.DataFrame({"mean": [0.9, rag], "chance": 0.2}, index=["memory/smpd", "baselines/rag_sum"])
         return HeadlineComparison(setting, "memory/smpd", "baselines/rag_sum", "baselines/rag_sum", table, 0.9 - rag, 0.1, 0.9)
 
-    found = [lead("fair", 0.26), lead("hopeless", 0.24)]
-    assert _claim(found).endswith(" on 1 of 1 settings where that beats a guess")
-    said = _compared(found)
-    assert "right than the best rag (rag_sum) on fair (" in said
-    assert "the best rag (rag_sum) is at chance, so that nothing can be said, on hopeless (" in said
+    headlines = [lead("fair", 0.26), lead("hopeless", 0.24)]
+    assert _claim(headlines).endswith(" on 1 of 1 settings where that beats a guess")
+    sentence = _compared(headlines)
+    assert "right than the best rag (rag_sum) on fair (" in sentence
+    assert "the best rag (rag_sum) is at chance, so that nothing can be said, on hopeless (" in sentence
 
 
 def test_the_legend_has_every_condition_in_the_words_of_its_preset(run, out):
-    told = (out / "found.md").read_text(encoding="utf-8")
+    page = (out / "found.md").read_text(encoding="utf-8")
     for preset in load_run(run).rows["preset"].unique():
-        assert f"- **{preset.split('/')[-1]}**: {described(preset)}\n" in told and len(described(preset)) > 20
+        assert f"- **{preset.split('/')[-1]}**: {described(preset)}\n" in page and len(described(preset)) > 20
     assert described("mine/none") == ""
 
 
@@ -136,10 +136,10 @@ def test_a_run_that_no_criterion_is_about_has_its_page_and_says_why(tmp_path, mo
     for preset in ("baselines/span_short", "memory/hei_nw"):
         fake_records.add_record(folder, name, preset, "delayed", n=3, rows=fake_records.make_rows(name, preset, "delayed", n=3))
     out = write_report(folder, tmp_path / "reports/own").parent
-    told = (out / "index.md").read_text(encoding="utf-8")
+    page = (out / "index.md").read_text(encoding="utf-8")
     reason = f"{name}: no criterion is about this suite, and 3 questions in 1 world give no interval: that takes 10"
-    assert f"- {reason}\n" in told and reason in (out / "index.html").read_text(encoding="utf-8")
-    assert "hei_nw answers" in told and "too few worlds" in told and "| hei_nw |" in told
+    assert f"- {reason}\n" in page and reason in (out / "index.html").read_text(encoding="utf-8")
+    assert "hei_nw answers" in page and "too few worlds" in page and "| hei_nw |" in page
     verdicts = read_criteria(out / "criteria.json")
     assert verdicts.empty and {"verdict", "question", "met_when"} <= set(verdicts)
     monkeypatch.setattr(summary, "root", lambda: tmp_path)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hippo_core.files import root
 from hippo_core.protocols.questions.figures.headline import BEST_RAG, HeadlineComparison, headline_figure
-from hippo_core.protocols.questions.report.contract import said, valid
+from hippo_core.protocols.questions.report.contract import valid, violation_messages
 from hippo_core.protocols.questions.report.runs import Run
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, ordered
@@ -25,7 +25,7 @@ from hippo_core.suites import suite_constants
 
 FILE = "figures/found.png"
 PLAIN = "baselines/span_short"
-TOGETHER = "memory/all"
+COMBINED = "memory/all"
 STRONG = ("baselines/rag_fitted", "baselines/rag_head", "baselines/rag_sum", "baselines/rag_rerank")
 NAMED = 4  # settings named one by one in a sentence; of more only how many, and from where to where
 
@@ -33,13 +33,17 @@ NAMED = 4  # settings named one by one in a sentence; of more only how many, and
 def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     """What the run found of one model."""
     mine = [verdict for verdict in verdicts if verdict.model == model]
-    first = _compared(leads(run, model)) + _weak_rivals(run, model)
-    broken = [one for one in run.invalid if any(cell.record == one.record and cell.model == model for cell in run.cells)]
-    invalid = ["The contract of a meaningful run is broken, and nothing below rests on these cells.", *said(broken)] if broken else []
-    return [_begun(one) for one in (" ".join(invalid), first, _controls(run, model, mine), _claims(mine)) if one]
+    first = _compared(leads(run, model)) + _weak_baselines(run, model)
+    broken = [violation for violation in run.invalid if any(cell.record == violation.record and cell.model == model for cell in run.cells)]
+    invalid = (
+        ["The contract of a meaningful run is broken, and nothing below rests on these cells.", *violation_messages(broken)]
+        if broken
+        else []
+    )
+    return [_begun(sentence) for sentence in (" ".join(invalid), first, _controls(run, model, mine), _claims(mine)) if sentence]
 
 
-def _weak_rivals(run: Run, model: str) -> str:
+def _weak_baselines(run: Run, model: str) -> str:
     """That the rags are weak ones, where a memory is compared with rags of which none has a published encoder or anything fitted."""
     rows = run.numbers[run.numbers["model"] == model]
     rags = rows[[base(name) in summaries.RIVAL_RAGS for name in rows["condition"]]]
@@ -58,24 +62,24 @@ def leads(run: Run, model: str) -> list[HeadlineComparison]:
     """In each setting of a model the memory and what it is compared with: the best rag, else the plain model; without a memory the best rag
     and the plain model, and where there is nothing to compare the best condition alone."""
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
-    ways: list[list[tuple[Any, ...]]] = [[], [], [], []]
+    options: list[list[tuple[Any, ...]]] = [[], [], [], []]
     for setting, name in run.settings_of(model).items():
         here = rows[rows["setting"] == setting]
         memory, rag = memory_of(here), summaries.best_rag(here, run.validation_of(setting))[0]
         plain = PLAIN if (here["condition"] == PLAIN).any() else None
-        for way, sides in zip(ways, [(memory, rag), (memory, plain), (rag, plain), (_best(here), "")], strict=True):
-            if None not in sides:
-                way.append((name if len(run.models) == 1 else setting, here, rag, *sides))
+        for option, conditions in zip(options, [(memory, rag), (memory, plain), (rag, plain), (_best(here), "")], strict=True):
+            if None not in conditions:
+                option.append((name if len(run.models) == 1 else setting, here, rag, *conditions))
     # The first that any setting allows, so that all lines compare the same two things.
-    return [_lead(*one) for one in next(filter(None, ways), [])]
+    return [_lead(*arguments) for arguments in next(filter(None, options), [])]
 
 
 def memory_of(rows: Frame) -> str | None:
-    """The memory that rows are about: all memories together where these were asked, else the first in the order of all tables, else a
+    """The memory that rows are about: all memories combined where these were asked, else the first in the order of all tables, else a
     preset of one's own."""
     names = ordered(valid(rows)["condition"])
     own = [name for name in names if name.split("/")[0] not in ("baselines", "controls", "ablations")]
-    return TOGETHER if TOGETHER in own else next((name for name in own if name.startswith("memory/")), next(iter(own), None))
+    return COMBINED if COMBINED in own else next((name for name in own if name.startswith("memory/")), next(iter(own), None))
 
 
 def _best(rows: Frame) -> str | None:
@@ -93,43 +97,43 @@ def _lead(name: str, rows: Frame, rag: str | None, a: str, b: str) -> HeadlineCo
     )
 
 
-def _compared(found: Sequence[HeadlineComparison]) -> str:
-    """The first sentence: how the one side stands against the other, setting by setting."""
-    paired = [lead for lead in found if not math.isnan(lead.difference)]
+def _compared(headlines: Sequence[HeadlineComparison]) -> str:
+    """The first sentence: how the one condition compares with the other, setting by setting."""
+    paired = [lead for lead in headlines if not math.isnan(lead.difference)]
     if not paired:
-        alone = [f"{style_of(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in found[:NAMED]]
-        return f"{'; '.join(alone)}; {_no_rival(found)}." if alone else "Nothing was scored."
+        alone = [f"{style_of(lead.a).label} answers {percent(lead.mean(lead.a))} right on {lead.setting}" for lead in headlines[:NAMED]]
+        return f"{'; '.join(alone)}; {_nothing_compared(headlines)}." if alone else "Nothing was scored."
     if len(paired) == 1:
         [lead] = paired
         scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
         return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
-    first, second = _sides(paired)
+    first, second = _compared_names(paired)
     worth = [lead for lead in paired if not lead.at_chance]
-    ahead, more = [lead for lead in worth if lead.low > 0], f"{first} answers clearly more questions right than {second} on"
+    better, more = [lead for lead in worth if lead.low > 0], f"{first} answers clearly more questions right than {second} on"
     others = [
         ("clearly fewer on", [lead for lead in worth if lead.high < 0]),
         ("no clear difference on", [lead for lead in worth if lead.low <= 0 <= lead.high]),
         ("too few worlds to tell on", [lead for lead in worth if math.isnan(lead.low)]),
         (f"{second} is at chance, so that nothing can be said, on", [lead for lead in paired if lead.at_chance]),
     ]
-    parts = [_listed(more, ahead, len(paired)) if ahead else f"{more} none of {len(paired)} settings"]
+    parts = [_listed(more, better, len(paired)) if better else f"{more} none of {len(paired)} settings"]
     parts += [_listed(words, some, len(paired)) for words, some in others if some]
     return "; ".join(parts) + "."
 
 
-def _no_rival(found: Sequence[HeadlineComparison]) -> str:
+def _nothing_compared(headlines: Sequence[HeadlineComparison]) -> str:
     """That nothing is compared, and which baselines were asked all the same: a rag with other settings stands for no best rag."""
-    asked = dict.fromkeys(name for lead in found for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
+    asked = dict.fromkeys(name for lead in headlines for name in lead.table.index if name.startswith("baselines/") and name != lead.a)
     if not asked:
         return "there is nothing to compare it with"
     return f"not compared in this sentence, though asked too: {', '.join(style_of(name).label for name in ordered(asked))}"
 
 
-def _sides(paired: Sequence[HeadlineComparison]) -> tuple[str, str]:
+def _compared_names(paired: Sequence[HeadlineComparison]) -> tuple[str, str]:
     """What is compared, in words, where it differs from setting to setting too."""
-    subjects, rivals = ({getattr(lead, side) for lead in paired} for side in ("subject", "rival"))
+    subjects, references = ({getattr(lead, role) for lead in paired} for role in ("subject", "rival"))
     several = "the best rag" if any(lead.a == lead.rag for lead in paired) else "the memory"
-    return subjects.pop() if len(subjects) == 1 else several, rivals.pop() if len(rivals) == 1 else "the best rag"
+    return subjects.pop() if len(subjects) == 1 else several, references.pop() if len(references) == 1 else "the best rag"
 
 
 def _unclear(lead: HeadlineComparison) -> str:
@@ -154,25 +158,31 @@ def _by(some: Sequence[HeadlineComparison]) -> str:
 
 def _controls(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
     """The second sentence: whether the controls and the instrument hold."""
-    held = _held([one for one in verdicts if one.about == "control"], "control", "controls")
-    instrument = _held([one for one in verdicts if one.about == "instrument"], "expectation", "expectations", " of the instrument")
+    controls = _met_in_words([verdict for verdict in verdicts if verdict.about == "control"], "control", "controls")
+    instrument = _met_in_words(
+        [verdict for verdict in verdicts if verdict.about == "instrument"], "expectation", "expectations", " of the instrument"
+    )
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
     means = rows.groupby("condition")["score"].mean()
     words = {"controls/shuffled_store": "another world's traces", "controls/oracle_store": "the right trace"}
-    told = [f"{percent(means[name])} with {of_what}" for name, of_what in words.items() if name in means.index]
-    parts = [held or "No control of a memory was judged", *([f"answers right: {', '.join(told)}"] if held and told else []), instrument]
+    shares = [f"{percent(means[name])} with {of_what}" for name, of_what in words.items() if name in means.index]
+    parts = [
+        controls or "No control of a memory was judged",
+        *([f"answers right: {', '.join(shares)}"] if controls and shares else []),
+        instrument,
+    ]
     return "; ".join(filter(None, parts)) + "."
 
 
-def _held(verdicts: Sequence[Verdict], one: str, several: str, of: str = "") -> str:
+def _met_in_words(verdicts: Sequence[Verdict], singular: str, plural: str, of: str = "") -> str:
     judged = [verdict for verdict in verdicts if verdict.verdict != "not judged"]
-    met = sum(verdict.verdict == "met" for verdict in judged)
+    n_met = sum(verdict.verdict == "met" for verdict in judged)
     if not judged:
         return ""
-    if met == len(judged):
-        return f"the one {one}{of} holds" if met == 1 else f"all {met} {several}{of} hold"
+    if n_met == len(judged):
+        return f"the one {singular}{of} holds" if n_met == 1 else f"all {n_met} {plural}{of} hold"
     failed = Counter(verdict.verdict for verdict in judged if verdict.verdict != "met")
-    return f"{met} of {len(judged)} {several}{of} hold ({', '.join(f'{count} {name}' for name, count in failed.items())})"
+    return f"{n_met} of {len(judged)} {plural}{of} hold ({', '.join(f'{count} {name}' for name, count in failed.items())})"
 
 
 def _claims(verdicts: Sequence[Verdict]) -> str:
@@ -193,21 +203,21 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
             example = next(verdict.question for verdict in claims if verdict.verdict == name)
             parts.append(f"{counts[name]} {'is' if counts[name] == 1 else 'are'} {name}{words[name]} (“{example}”)")
     parts += [f"{counts['not judged']} could not be judged"] if counts["not judged"] else []
-    parts += [rivals] if (rivals := claims_by_rival(map(vars, verdicts))) else []
+    parts += [rival_note] if (rival_note := claims_by_rival(map(vars, verdicts))) else []
     return "; ".join(parts) + "."
 
 
-def claim(found: Sequence[HeadlineComparison]) -> str:
+def claim(headlines: Sequence[HeadlineComparison]) -> str:
     """The title of the figure."""
-    paired = [lead for lead in found if not math.isnan(lead.difference)]
+    paired = [lead for lead in headlines if not math.isnan(lead.difference)]
     if not paired:
         return "Answers right, setting by setting"
     worth = [lead for lead in paired if not lead.at_chance]
-    ahead = sum(lead.low > 0 for lead in worth)
-    first, second = _sides(paired)
+    n_better = sum(lead.low > 0 for lead in worth)
+    first, second = _compared_names(paired)
     above = " where that beats a guess" if len(worth) < len(paired) else ""
-    where = f"on {ahead} of {len(worth)} settings{above}" if len(paired) > 1 else f"on {paired[0].setting}"
-    if len(paired) == 1 and not ahead:
+    where = f"on {n_better} of {len(worth)} settings{above}" if len(paired) > 1 else f"on {paired[0].setting}"
+    if len(paired) == 1 and not n_better:
         return f"{first} and {second} on {paired[0].setting}"
     return _begun(f"{first} is clearly ahead of {second} {where}")
 
@@ -221,17 +231,17 @@ CAPTION = (
 
 def picture(run: Run) -> tuple[str, bytes] | None:
     """The figure and its title; None where nothing was scored in the delayed regime."""
-    found = [lead for model in run.models for lead in leads(run, model)]
-    return (claim(found), headline_figure(claim(found), found)) if found else None
+    headlines = [lead for model in run.models for lead in leads(run, model)]
+    return (claim(headlines), headline_figure(claim(headlines), headlines)) if headlines else None
 
 
 def legend(run: Run) -> list[dict[str, Any]]:
     """Every condition of the run in the words of its preset, in the order of all tables; a preset is described once."""
-    lines, told = [], set[str]()
+    lines, seen = [], set[str]()
     for name in ordered(run.rows["condition"]):
-        words = "The same, with this setting" if base(name) in told else described(base(name))
+        words = "The same, with this setting" if base(name) in seen else described(base(name))
         lines.append({"look": style_of(name), "label": style_of(name).label, "words": words})
-        told.add(base(name))
+        seen.add(base(name))
     return lines
 
 
