@@ -188,7 +188,7 @@ def changes(place_map: LinkMap, pairs: Sequence[tuple[int, int]], names: Sequenc
 
         for link in (closed, closed):
             update_ms.append(once(partial(hear, link)))
-        anew.append(once(partial(planner.way, names[a], names[b])))
+        anew.append(once(partial(planner.route, names[a], names[b])))
         for link in (opened, opened, opened):
             hear(link)
     line = f"a link heard of {median(update_ms):.3f} ms; planned anew after a step failed {median(anew):.3f} ms"

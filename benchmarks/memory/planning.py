@@ -86,7 +86,7 @@ def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, 
             answer = answers[item.id]
             if answer and not answer.answer:  # statements, for a model to read
                 scores[f"{item.kind}, the right statement"].append(
-                    float({world.facts[number].id for number in answer.told} >= set(item.gold_facts))
+                    float({world.facts[number].id for number in answer.statements} >= set(item.gold_facts))
                 )
                 answered[f"{item.kind}, the right statement"] += 1
                 continue

@@ -179,14 +179,16 @@ def detections(world: World) -> Iterator[tuple[bool, bool, bool]]:
 
 def otherwise(graph: Graph, number: int, until: int) -> bool:
     """Whether a statement is contested by one that was told before it."""
-    tail = graph.told[number].tail
-    return graph.contested(number) and any(graph.told[rival].tail != tail for rival in graph.rivals(number) if rival < until)
+    tail = graph.statements[number].tail
+    return graph.contested(number) and any(
+        graph.statements[rival].tail != tail for rival in graph.competing_statements(number) if rival < until
+    )
 
 
 def gold_answered(worlds: Sequence[World], wrongly: bool = False, graphs: Sequence[Graph] | None = None) -> Iterator[bool]:
     """Of each question whether the best path is the right facts, all of them and no other."""
     for world, graph in zip(worlds, graphs or [Graph.of(passages_of(world)) for world in worlds], strict=True):
-        traces, search = [edge.trace for edge in graph.told], Search(graph)
+        traces, search = [edge.trace for edge in graph.statements], Search(graph)
         for item in world.items:
             if wrongly:
                 flip(search.graph, Random(item.id))
@@ -202,8 +204,8 @@ def flip(graph: Graph, random: Random) -> None:
     groups = [group for group in graph.groups.values() if graph.contested(group.numbers[0])]
     if groups:
         group = random.choice(groups)
-        current = graph.told[graph.holds(group.numbers[0])].tail
-        group.winner = random.choice([number for number in group.numbers if graph.told[number].tail != current])
+        current = graph.statements[graph.current_statement(group.numbers[0])].tail
+        group.winner = random.choice([number for number in group.numbers if graph.statements[number].tail != current])
 
 
 SETTINGS = {
@@ -229,7 +231,7 @@ def gate() -> None:
             ms = statistics.median(section[name][2] for section in rounds)
             count = sum(actions.values())
             nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
-            edges = [edge for graph in graphs for edge in graph.told if edge.relation and not edge.waits]
+            edges = [edge for graph in graphs for edge in graph.statements if edge.relation and not edge.waits]
             largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
             repeated = statistics.mean(graph.repeated for graph in graphs)
             right = sum(gold_answered(worlds, graphs=graphs)) / ITEMS
@@ -256,7 +258,7 @@ def hubs() -> None:
         for name, section in sections.items():
             graph, _ = pooled(texts[:count], section)
             sizes = sorted(map(len, graph.at.values()), reverse=True)
-            edges = sum(bool(edge.relation) and not edge.waits for edge in graph.told)
+            edges = sum(bool(edge.relation) and not edge.waits for edge in graph.statements)
             few = sizes[: max(1, len(sizes) // 100)]
             print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
     rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]
