@@ -180,8 +180,7 @@ def detections(world: World) -> Iterator[tuple[bool, bool, bool]]:
 def otherwise(graph: Graph, number: int, until: int) -> bool:
     """Whether a statement is contested by one that was told before it."""
     tail = graph.statements[number].tail
-    competing = [rival for rival in graph.competing_statements(number) if rival < until]
-    return graph.contested(number) and any(graph.statements[rival].tail != tail for rival in competing)
+    return graph.contested(number) and any(
         graph.statements[rival].tail != tail for rival in graph.competing_statements(number) if rival < until
     )
 
@@ -232,7 +231,7 @@ def gate() -> None:
             ms = statistics.median(section[name][2] for section in rounds)
             count = sum(actions.values())
             nodes = sum(len(graph.at) for graph in graphs) / count * 1e3
-            edges = [edge for graph in graphs for edge in graph.statements if edge.relation and not edge.is_pending]
+            edges = [edge for graph in graphs for edge in graph.statements if edge.relation and not edge.waits]
             largest = statistics.mean(max(map(len, graph.at.values()), default=0) for graph in graphs)
             repeated = statistics.mean(graph.repeated for graph in graphs)
             right = sum(gold_answered(worlds, graphs=graphs)) / ITEMS
@@ -259,7 +258,7 @@ def hubs() -> None:
         for name, section in sections.items():
             graph, _ = pooled(texts[:count], section)
             sizes = sorted(map(len, graph.at.values()), reverse=True)
-            edges = sum(bool(edge.relation) and not edge.is_pending for edge in graph.statements)
+            edges = sum(bool(edge.relation) and not edge.waits for edge in graph.statements)
             few = sizes[: max(1, len(sizes) // 100)]
             print(f"| {count:,} | {name} | {len(sizes)} | {edges:,} | {sizes[0]} | {statistics.mean(few):.1f} |")
     rounds = [{name: pooled(texts, section)[1] for name, section in sections.items()} for _ in range(5)]
