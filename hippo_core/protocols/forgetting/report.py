@@ -4,15 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import pandas as pd
-from matplotlib.figure import Figure
 
+from hippo_core.protocols.forgetting.figures import kept_figure
 from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing, sleeps
-from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, text_width
-from hippo_core.results.figures.palette import INK, QUIET, RULE, Style
 from hippo_core.results.formatting import NONE, missing, percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
@@ -40,7 +37,6 @@ READ_BY = {  # what not all methods go by
     "rank": ("lora",),
 }
 KEPT, RIGHT = "kept", "average_accuracy"
-METHOD, REFERENCE = Style("a method", "#0f766e", "o"), Style("a reference", QUIET, "o", hollow=True)
 
 
 def sections(tables: Sequence[TableRows]) -> list[Section]:
@@ -288,22 +284,3 @@ def _picture(lines: Sequence[tuple[str, float, float, float, bool]]) -> bytes | 
     most, least = lines[0], lines[-1]
     title = f"{most[0]} keeps {percent(most[1])} of what it learnt" + (f", {least[0]} {percent(least[1])}" if len(lines) > 1 else "")
     return drawing.png(kept_figure(table, title))
-
-
-def kept_figure(table: Frame, title: str) -> Figure:
-    """A dot with its bar a line of `table`, from above: `name`, `mean`, `low` and `high` (shares), and whether it is a `reference`, whose
-    dot is hollow."""
-    figure, [panel] = grid(title, 1, 1, 0.27 * len(table) + 0.6, Margins(text_width(table["name"], 10) + 0.3, 0.4, head=0.1))
-    with matplotlib.rc_context(STYLE):
-        for reference, style in ((False, METHOD), (True, REFERENCE)):
-            own = (table["reference"] == reference).to_numpy()
-            if own.any():
-                bars(panel, own.nonzero()[0], table[own], style, across=True)
-        panel.set_yticks(range(len(table)), list(table["name"]), fontsize=10, color=INK)
-        panel.set(xlim=(-0.02, 1.02), ylim=(len(table) - 0.5, -0.5), xticks=[0, 0.5, 1])
-        panel.set_xticklabels(["0", "0.5", "1"])
-        panel.xaxis.grid(True, color=RULE, linewidth=0.7)
-        panel.tick_params(axis="y", length=0)
-        panel.spines["left"].set_visible(False)
-        panel.set_xlabel("share kept of what was learnt (hollow: references)", fontsize=10)
-    return figure
