@@ -18,7 +18,7 @@ from statistics import fmean
 
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.items import Asking
-from hippo_core.protocols.paired.retrieval import MemoryUnderTest, Passage, Retrieved, best_of
+from hippo_core.protocols.paired.retrieval import MemoryUnderTest, Passage, RetrievedNotes, best_of
 from hippo_core.protocols.paired.suite import PairedSuite, SuiteNote
 
 SCORES = (
@@ -41,7 +41,7 @@ class OpenCondition:
     """A condition in one world; `retrieve` gets an item and the number of the repeat."""
 
     name: str
-    retrieve: Callable[[Asking, int], Retrieved]
+    retrieve: Callable[[Asking, int], RetrievedNotes]
     close: Callable[[], None] = lambda: None
 
 
@@ -55,10 +55,10 @@ def open_condition(
         memory = opened(RETRIEVAL.get(name, name), notes)
         return OpenCondition(name, lambda item, repeat: memory.recall(asked(item), item.top_k), memory.close)
     if name == "no-memory":
-        return OpenCondition(name, lambda item, repeat: Retrieved())
+        return OpenCondition(name, lambda item, repeat: RetrievedNotes())
     if name == "full-context":
         everything = tuple(Passage(note.id, note.text) for note in notes)
-        return OpenCondition(name, lambda item, repeat: Retrieved(everything, None))
+        return OpenCondition(name, lambda item, repeat: RetrievedNotes(everything, None))
     if name == "random-memory":
         return OpenCondition(name, lambda item, repeat: _random(item, notes, Random(f"{seed}/{repeat}/{world}/{item.id}")))
     if name == "oracle-memory":
@@ -69,7 +69,7 @@ def open_condition(
             raise LabError(
                 f"{suite.folder}: no human_notes/{world}.md, which the condition human-note needs; write it, or leave the condition out"
             )
-        return OpenCondition(name, lambda item, repeat: Retrieved(shortened(text, budget(notes, item.top_k)), None))
+        return OpenCondition(name, lambda item, repeat: RetrievedNotes(shortened(text, budget(notes, item.top_k)), None))
     raise unknown("condition", name, CONDITIONS)
 
 
@@ -98,14 +98,14 @@ def shortened(text: str, words: int) -> tuple[Passage, ...]:
     return tuple(passages)
 
 
-def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> Retrieved:
+def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> RetrievedNotes:
     right = {*expected(item), *_by_label(item, notes)}
     others = [note for note in notes if note.id not in right]
     drawn = random.sample(others, min(item.top_k, len(others)))
     return best_of([note.id for note in drawn], notes, len(drawn))
 
 
-def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> Retrieved:
+def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> RetrievedNotes:
     right = {*expected(item)} or _by_label(item, notes)
     return best_of([note.id for note in notes if note.id in right], notes, len(notes))
 

@@ -18,7 +18,7 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.plugins import imported, is_path, located, source_of
 from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.retrieval import MemoryUnderTest, Retrieved, best_of
+from hippo_core.protocols.paired.retrieval import MemoryUnderTest, RetrievedNotes, best_of
 from hippo_core.protocols.paired.settings import COMMAND, RunSettings
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
@@ -40,7 +40,7 @@ class PresetUnderTest:
                 pass
             self._stack = stack.pop_all()
 
-    def recall(self, question: str, k: int) -> Retrieved:
+    def recall(self, question: str, k: int) -> RetrievedNotes:
         """The k best notes for a question, the rest of the ranking behind them."""
         result = self._memory.recall(question, len(self._notes))
         ids = list(dict.fromkeys(self._notes[trace.id - 1].id for trace in result.traces))
@@ -65,17 +65,17 @@ class OwnMemory:
         except Exception as error:  # anything at all: it is another's code, and the other conditions go on
             self._broken = self._error_text(error)
 
-    def recall(self, question: str, k: int) -> Retrieved:
+    def recall(self, question: str, k: int) -> RetrievedNotes:
         """What its `recall` returns, checked; what it raises is the item's error."""
         if self._broken:
-            return Retrieved(error=self._broken)
+            return RetrievedNotes(error=self._broken)
         begin = time.perf_counter()
         try:
             returned = list(self._memory.recall(question, k))  # pyright: ignore[reportOptionalMemberAccess] - it is broken otherwise
             seconds = time.perf_counter() - begin
             ids = [str(entry if isinstance(entry, str) else entry[0]) for entry in returned]
         except Exception as error:
-            return Retrieved(error=self._error_text(error))
+            return RetrievedNotes(error=self._error_text(error))
         return ranked(self._where, ids, self._notes, k, seconds)
 
     def close(self) -> None:
@@ -138,13 +138,13 @@ class ProgramMemory:
             self._program.close()
             raise
 
-    def recall(self, question: str, k: int) -> Retrieved:
+    def recall(self, question: str, k: int) -> RetrievedNotes:
         """What the program returns, checked; a broken message is the item's error."""
         begin = time.perf_counter()
         try:
             reply = self._program.recall(question, k)
         except LabError as error:
-            return Retrieved(error=str(error))
+            return RetrievedNotes(error=str(error))
         seconds = time.perf_counter() - begin
         result = ranked(self._program.name, [hit.id for hit in reply.results], self._notes, k, seconds)
         own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
@@ -155,13 +155,13 @@ class ProgramMemory:
         self._program.close()
 
 
-def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> Retrieved:
+def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> RetrievedNotes:
     """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
     known = {note.id for note in notes}
     if strange := next((note_id for note_id in ids if note_id not in known), None):
-        return Retrieved(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
+        return RetrievedNotes(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
     if len(set(ids)) < len(ids):
-        return Retrieved(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
+        return RetrievedNotes(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
     return replace(best_of(ids, notes, k), seconds=seconds)
 
 

@@ -16,7 +16,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class RetrievedNotes:
     """What was retrieved for one question.
 
     Args:
@@ -45,7 +45,7 @@ class Retrieved:
 class MemoryUnderTest(Protocol):
     """A memory of one world, which was taught its notes when it was opened."""
 
-    def recall(self, question: str, k: int) -> Retrieved:
+    def recall(self, question: str, k: int) -> RetrievedNotes:
         """The k best notes for a question."""
         ...
 
@@ -54,8 +54,8 @@ class MemoryUnderTest(Protocol):
         ...
 
 
-def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> Retrieved:
+def best_of(ids: Sequence[str], notes: Sequence[SuiteNote], k: int) -> RetrievedNotes:
     """A ranking of a world's notes, of which the k best are shown, in the order of the notes."""
     texts = {note.id: note.text for note in notes}
     shown = tuple(Passage(note_id, text) for note_id, text in texts.items() if note_id in ids[:k])
-    return Retrieved(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)
+    return RetrievedNotes(shown, tuple(ids), Passage(ids[0], texts[ids[0]]) if ids[:k] else None)

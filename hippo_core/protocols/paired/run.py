@@ -17,7 +17,7 @@ from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt, 
 from hippo_core.protocols.paired.conditions import COLUMNS, OpenCondition, asked, open_condition
 from hippo_core.protocols.paired.items import ASKING, Asking
 from hippo_core.protocols.paired.memories import memory_opener
-from hippo_core.protocols.paired.retrieval import Retrieved
+from hippo_core.protocols.paired.retrieval import RetrievedNotes
 from hippo_core.protocols.paired.run_files import write_into
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.settings import RunSettings, settings_of
@@ -131,7 +131,7 @@ def _sum(stated: int | None, more: int) -> int | None:
     return None if stated is None else stated + more
 
 
-def _answer(item: Asking, retrieved: Retrieved, answering: Answerer) -> ItemAnswer:
+def _answer(item: Asking, retrieved: RetrievedNotes, answering: Answerer) -> ItemAnswer:
     if retrieved.answer is not None:
         return ItemAnswer(retrieved.answer)
     return answering.answer(

@@ -8,7 +8,7 @@ from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.conditions import SCORES, expected
 from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
-from hippo_core.protocols.paired.retrieval import Retrieved
+from hippo_core.protocols.paired.retrieval import RetrievedNotes
 from hippo_core.protocols.paired.suite import SuiteNote
 
 
@@ -47,7 +47,7 @@ def covered(retrieved: Collection[str], wanted: Collection[str]) -> float | None
     return len(known & asked) / len(asked) if asked else None
 
 
-def score(item: Asking, retrieved: Retrieved, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
+def score(item: Asking, retrieved: RetrievedNotes, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
     """The scores of an item. `notes`: of its world. An error in recall or answer is a failure."""
     scores = _of_ranking(item, retrieved, notes) | _of_citations(item, retrieved, answer)
     if retrieved.error or (answer and answer.error):
@@ -77,7 +77,7 @@ def _stale(item: AdversarialStale, text: str, scores: dict[str, float | None]) -
     return Scored(not scores["refused"] and scores["assertion_recall"] == 1 and not scores["forbidden_hits"], scores)
 
 
-def _of_ranking(item: Asking, retrieved: Retrieved, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
+def _of_ranking(item: Asking, retrieved: RetrievedNotes, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
     scores: dict[str, float | None] = dict.fromkeys(SCORES)
     if retrieved.ranking is None:
         return scores
@@ -92,7 +92,7 @@ def _of_ranking(item: Asking, retrieved: Retrieved, notes: Sequence[SuiteNote]) 
     return scores
 
 
-def _of_citations(item: Asking, retrieved: Retrieved, answer: ItemAnswer | None) -> dict[str, float | None]:
+def _of_citations(item: Asking, retrieved: RetrievedNotes, answer: ItemAnswer | None) -> dict[str, float | None]:
     """The share of cited notes that were expected; None where nothing was cited or expected."""
     cited, wanted = set(answer.cited or ()) if answer else set(), set(expected(item))
     return {"citation_precision": len(cited & wanted) / len(cited)} if cited and wanted else {}

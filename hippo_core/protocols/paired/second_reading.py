@@ -14,7 +14,7 @@ from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.answering import ItemAnswer
 from hippo_core.protocols.paired.conditions import expected
 from hippo_core.protocols.paired.items import Id, StrictModel, Text
-from hippo_core.protocols.paired.retrieval import Retrieved
+from hippo_core.protocols.paired.retrieval import RetrievedNotes
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.suite import PairedSuite, numbered_lines, within
 from hippo_core.results.statistics.interval import Interval
@@ -70,7 +70,7 @@ def agreement(suite: PairedSuite) -> LabelAgreement | None:
         read.append(item.id)
         if set(reading.notes) != set(expected(item)) or set(reading.stale_notes) != set(getattr(item, "stale_notes", ())):
             other_notes.append(item.id)
-        if not score(item, Retrieved(ranking=tuple(reading.notes)), ItemAnswer(reading.answer), notes).success:
+        if not score(item, RetrievedNotes(ranking=tuple(reading.notes)), ItemAnswer(reading.answer), notes).success:
             other_answers.append(item.id)
     by_reading, by_suite, worlds = zip(*pairs, strict=True)
     return LabelAgreement(len(read), kappa_interval(by_reading, by_suite, worlds), tuple(other_notes), tuple(other_answers))
