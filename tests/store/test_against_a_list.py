@@ -180,7 +180,7 @@ class AgainstAList(RuleBasedStateMachine):
         self.did("replay", *steps)
 
     @precondition(lambda self: self.expected())
-    @rule(data=st.data(), told=drawn)
+    @rule(data=st.data(), block=drawn)
     def nothing_of_a_block_that_fails(self, data, block):
         ids = self.pick(data, 1)
         with pytest.raises(ZeroDivisionError), self.store.maintenance("never"):

@@ -52,8 +52,8 @@ def sleep(monkeypatch):
     """Makes a sleep of a way over traces, with little of what must not be lost."""
     keep_little(monkeypatch)
 
-    def make(lm, update_rule, texts=TEXTS, orders=None, earlier=(), **recipe):
-        traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(texts, 1)]
+    def make(lm, update_rule, statements=TEXTS, orders=None, earlier=(), **recipe):
+        traces = [Trace("w", f"f{number}", text, id=number) for number, text in enumerate(statements, 1)]
         recipe = {"way": update_rule.name, "questions": 4, "lessons": 1, "texts": 2, "wordings": 6, "steps": 3, "warmup": 1} | recipe
         return Sleep(SleepRecipe(**recipe), lm, update_rule, traces, [list(range(len(traces)))] if orders is None else orders, earlier)
 
