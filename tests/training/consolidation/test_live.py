@@ -58,7 +58,8 @@ def no_number(model, batch):
 
 def test_a_sleep_that_fails_says_why_and_leaves_the_earlier_one(lm, slept, monkeypatch):
     folder, unchanged = slept
-    for wrong, why in (({"traces": ()}, "none of 0 traces"), ({"update_rule": "loar"}, "unknown way"), ({"steps": 0}, "steps is 1 or more, got 0")):
+    no_steps = {"steps": 0}, "steps is 1 or more, got 0"
+    for wrong, why in (({"traces": ()}, "none of 0 traces"), ({"update_rule": "loar"}, "unknown way"), no_steps):
         with pytest.raises(LabError, match=why):
             learn(lm, folder, **wrong)
     with monkeypatch.context() as broken:
