@@ -30,7 +30,7 @@ class PlotSide:
 
 def comparison_figure(title: str, names: Sequence[str], lines: Sequence[tuple[str, Sequence[PlotSide]]]) -> bytes:
     """The figure as PNG. `names`: of the two conditions; `lines`: what is asked, and a side for each condition."""
-    asked = [textwrap.fill(name, WORDS) for name, _ in lines]
+    asked = [textwrap.fill(name, WORDS, break_on_hyphens=False) for name, _ in lines]
     costs = [side.cost for _, sides in lines for side in sides if side.cost]
     margins = Margins(
         text_width((part for name in asked for part in name.split("\n")), 10) + 0.25, text_width(costs, 9) + 0.3, foot=0.5, head=0.34
