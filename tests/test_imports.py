@@ -187,7 +187,7 @@ sys.exit(", ".join(sorted(others)) or 0)
 
 
 # Lines of Python at most. A number here may only fall; who must raise one says in the lab book what was deleted first.
-LINES = {"hippo_core": 61_900, "recipes": 4_300, "benchmarks": 7_150, "tests": 40_900}
+LINES = {"hippo_core": 61_900, "recipes": 4_300, "benchmarks": 7_150, "tests": 41_000}
 
 
 @pytest.mark.parametrize("folder", LINES)

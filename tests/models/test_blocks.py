@@ -124,3 +124,12 @@ def test_a_model_that_sees_too_little_is_refused(loaded):
     made = encode_blocks(lm, pieces.prefix, pieces.blocks)
     with pytest.raises(LabError, match="sees the last 24 tokens only"):
         ask_blocks(lm, made.prefix, [made.blocks], [pieces.tail], 8)
+
+
+def test_a_block_does_not_know_its_neighbours(lm):
+    pieces = split(lm, FACTS, QUESTION, "short")
+    together = encode_blocks(lm, pieces.prefix, pieces.blocks, batch_size=3)
+    for ids, block in zip(pieces.blocks, together.blocks, strict=True):
+        assert tokens_of(block) == len(ids)
+        [alone] = encode_blocks(lm, pieces.prefix, [ids]).blocks
+        assert close(alone, block)

@@ -78,3 +78,16 @@ def test_the_cache_takes_as_much_as_the_formula_says(folders):
     lm.model(torch.arange(3, 40)[None], past_key_values=cache)
     nbytes = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
     assert kv_cache_mb(lm.config, 37, lm.model.dtype.itemsize) * 2**20 == nbytes
+
+
+def test_tokens_of_the_lab_s_own_model_are_those_of_transformers():
+    lm = load(load_spec("hippo-tiny"), device="cpu")
+    prompts = items_prompts(lm) + [render(lm, [], item.question, "short") for world in worlds() for item in world.items]
+    together = generate(lm, prompts, 8)
+    assert sum(answer.computed_tokens for answer in together) < sum(answer.prompt_tokens for answer in together) / 2
+    for prompt, ours in zip(prompts, together, strict=True):
+        ids = torch.tensor([lm.encode(prompt)])
+        theirs = lm.model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=8, eos_token_id=list(lm.stop_ids)
+        )
+        assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()

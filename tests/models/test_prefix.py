@@ -12,6 +12,7 @@ from hippo_core.models.kv import encode_blocks
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prefix import A_PASS, plan
 from hippo_core.models.prompt import render
+from hippo_core.models.score import log_likelihood
 from hippo_core.models.spec import ModelSpec
 from hippo_core.models.template import template_for
 from tests.models.handmade import CHATML, WORLD_TEXTS, tokenizer
@@ -107,3 +108,13 @@ def test_sharing_changes_no_answer_and_runs_less(lm, batch_size):
     assert [answer.tokens for answer in batched] == [answer.tokens for answer in alone]
     assert all(answer.computed_tokens == answer.prompt_tokens for answer in alone)
     assert sum(answer.computed_tokens for answer in batched) < sum(answer.prompt_tokens for answer in batched)
+
+
+def test_sharing_changes_no_likelihood(lm):
+    contexts = [prompt for prompt in questions(lm) for _ in range(3)]
+    more = ["Mara", "Otto moved", "a violin"] * (len(contexts) // 3)
+    together = log_likelihood(lm, contexts, more)
+    for context, text, got in zip(contexts, more, together, strict=True):
+        [alone] = log_likelihood(lm, [context], [text])
+        assert got.nats == pytest.approx(alone.nats, abs=1e-4)
+        assert got.greedy == alone.greedy

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 
+import psutil
 import pytest
 
 from hippo_core.results import records
@@ -171,3 +172,19 @@ def test_cells_that_need_a_gpu_share_one_by_the_memory_they_declare(cluster, tmp
     ran = lab(lab_dir, *on(cluster, "--kernel", "cold", "--only", "*/span_short"))
     assert ran.returncode == 0, ran.stderr
     assert len(records.records_of(lab_dir / "executed/quick")) == 2
+
+
+@pytest.mark.long
+@LONG
+def test_a_killed_worker_loses_nothing(local, cluster, tmp_path):
+    lab_dir = make_lab(tmp_path / "lab", local)
+    first, _ = cluster.add(lab_dir), cluster.add(lab_dir)
+    cluster.wait_for(2)
+    running = subprocess.Popen([*COMMAND, *on(cluster, "--kernel", "cold")], cwd=lab_dir, env=environment(lab_dir))
+    while running.poll() is None and not psutil.Process(first.pid).children(recursive=True):
+        time.sleep(0.1)
+    first.kill()
+    assert running.wait(300) == 0
+    equal(local, lab_dir)
+    psutil.wait_procs(kernels_of(lab_dir), timeout=10)  # a kernel sees within a second that its worker has gone
+    assert kernels_of(lab_dir) == []

@@ -186,3 +186,13 @@ def test_a_ratio_whose_first_side_never_happens_has_an_upper_bound():
     assert few.high > interval.high
     assert math.isnan(ratio_interval(b * 0, b * 5, worlds).high)  # no share
     assert math.isnan(ratio_interval(b * 0, (np.arange(80) == 1).astype(float), worlds).high)  # b may be 0
+
+
+def test_the_interval_covers_about_as_often_as_it_says():
+    random, hits = np.random.default_rng(5), 0
+    for _ in range(200):
+        chance_of_world = random.beta(4, 4, 40)  # worlds differ: items of a world are correlated
+        values = (random.random((40, 5)) < chance_of_world[:, None]).astype(float)
+        interval = cluster_interval(values.ravel(), np.repeat(np.arange(40), 5))
+        hits += interval.low <= 0.5 <= interval.high
+    assert 0.90 <= hits / 200 <= 0.99

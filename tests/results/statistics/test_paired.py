@@ -123,3 +123,10 @@ def test_an_unpaired_comparison_is_refused(name):
     other, message = _mismatches()[name]
     with pytest.raises(LabError, match=message):
         compare(table([1.0, 0, 1, 1, 0, 1], per_world=2), other)
+
+
+def test_p_is_uniform_under_the_null():
+    random = np.random.default_rng(10)
+    p = [permutation_test(random.normal(size=60), np.repeat(np.arange(12), 5)) for _ in range(300)]
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+    assert np.mean(np.array(p) <= 0.05) < 0.09
