@@ -15,7 +15,7 @@ from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites import lexicon
 from hippo_core.suites.altering import exchanged, replaced_value
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.map import Link, Map, read_links, read_map, write_links
+from hippo_core.suites.spatial.map import Link, Map, ends_of, read_links, read_map, write_links
 from hippo_core.suites.spatial.path import PATH_KINDS
 from hippo_core.suites.types import Fact, Item, World
 
@@ -32,7 +32,8 @@ def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
     true = Ground.of(world)
     other = _drawn(random, world, true) if true else None
     if true and other:
-        facts |= {fact.id: exchanged(fact, other.labels) for fact in world.facts if _states_map(fact)}
+        on_map = [fact for fact in world.facts if ends_of(fact) or "obstacle" in fact.slots or "step" in fact.slots]
+        facts |= {fact.id: exchanged(fact, other.labels) for fact in on_map}
         facts |= dict(_other_walks(random, world, true.map, other.map))
     facts |= dict(_other_objects(random, world))
     items = (_other_item(item, facts, true, other) for item in world.items)
@@ -52,51 +53,31 @@ class Ground:
         """The true one: from the facts, or, of an explored world, from an item's truth. None where neither has it."""
         if not any("step" in fact.slots for fact in world.facts):
             drawn = read_map(world.facts)
-            ends = [(fact.slots, fact.slots.get("by", "")) for fact in world.facts if _states_link(fact)]
-            edge_labels = {frozenset((slots.get("from") or slots["a"], slots.get("to") or slots["b"])): by for slots, by in ends}
+            edge_labels = {frozenset(ends): fact.slots.get("by", "") for fact in world.facts if (ends := ends_of(fact))}
             return cls(drawn, edge_labels, {place: place for place in drawn.places}) if drawn.places else None
         truth = next((item.truth for item in world.items if "links" in item.truth), None)
         if truth is None:
             return None
-        edge_labels = read_links(truth["ways"], is_grid=False).steps if "ways" in truth else {}
+        labelled = read_links(truth["ways"], is_grid=False).steps if "ways" in truth else {}
+        edge_labels = {frozenset((a, b)): label for a, near in labelled.items() for label, b in near.items()}
         seen = sorted({label for fact in world.facts for slot, label in fact.slots.items() if slot in ("place", *MOVES)})
-        by = {frozenset((a, b)): label for a, near in edge_labels.items() for label, b in near.items()}
-        return cls(read_links(truth["links"], is_grid=True), by, {label: label for label in seen})
+        return cls(read_links(truth["links"], is_grid=True), edge_labels, {label: label for label in seen})
 
     def moved(self, labels: Mapping[str, str]) -> "Ground":
         """The same with labels exchanged."""
-
-        def there(place: str) -> str:
-            return labels.get(place, place)
-
-        drawn = self.map
+        there = {place: labels.get(place, place) for place in self.map.steps}
         steps = {
-            there(a): {word if drawn.is_grid else there(word): there(b) for word, b in near.items()} for a, near in drawn.steps.items()
+            there[a]: {word if self.map.is_grid else there[word]: there[b] for word, b in near.items()}
+            for a, near in self.map.steps.items()
         }
-        return Ground(Map(steps, drawn.is_grid), {frozenset(map(there, link)): label for link, label in self.edge_labels.items()}, labels)
+        edge_labels = {frozenset(there[end] for end in link): label for link, label in self.edge_labels.items()}
+        return Ground(Map(steps, self.map.is_grid), edge_labels, labels)
 
     @cached_property
     def truth(self) -> dict[str, str]:
         """What items keep of the map."""
-        steps = (
-            {a: {self.edge_labels[frozenset((a, b))]: b for b in near.values()} for a, near in self.map.steps.items()}
-            if self.labelled
-            else {}
-        )
-        return {"links": write_links(self.map), **({"ways": write_links(Map(steps, is_grid=False))} if steps else {})}
-
-    @property
-    def labelled(self) -> bool:
-        """Whether its links have labels."""
-        return any(self.edge_labels.values())
-
-
-def _states_link(fact: Fact) -> bool:
-    return {"from", "direction", "to"} <= fact.slots.keys() or {"a", "b"} <= fact.slots.keys()
-
-
-def _states_map(fact: Fact) -> bool:
-    return _states_link(fact) or "obstacle" in fact.slots or "step" in fact.slots
+        ways = {"ways": write_links(self.map.labelled(self.edge_labels))} if any(self.edge_labels.values()) else {}
+        return {"links": write_links(self.map), **ways}
 
 
 def _drawn(random: Random, world: World, true: Ground) -> Ground:

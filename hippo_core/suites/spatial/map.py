@@ -5,7 +5,7 @@
 On a grid a word is a direction, on a graph it is the name of the next place; all the rest is the same for both.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -74,11 +74,23 @@ class Map:
         adjacency = np.array([[int(b in self.steps[a].values()) for b in self.places] for a in self.places])
         return int(np.linalg.matrix_power(adjacency, length)[self.places.index(start), self.places.index(goal)])
 
+    def labelled(self, labels: Mapping[Link, str]) -> "Map":
+        """The map on which a step is the label of its link."""
+        return Map({a: {labels[frozenset((a, b))]: b for b in near.values()} for a, near in self.steps.items()}, is_grid=False)
+
     def without(self, links: Iterable[Link]) -> "Map":
         """The map with these links (pairs of places) taken out."""
         cut = set(links)
         remaining = {a: {word: b for word, b in near.items() if frozenset((a, b)) not in cut} for a, near in self.steps.items()}
         return Map(remaining, self.is_grid)
+
+
+def ends_of(fact: Fact) -> set[str]:
+    """The two places of a link's fact, {from, direction, to} on a grid, {a, b} on a graph; none of another fact."""
+    for start, end in (("from", "to"), ("a", "b")):
+        if {start, end} <= fact.slots.keys():
+            return {fact.slots[start], fact.slots[end]}
+    return set()
 
 
 def read_map(facts: Iterable[Fact]) -> Map:

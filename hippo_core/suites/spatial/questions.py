@@ -1,19 +1,20 @@
 """The questions about a map: their kinds, answers and gold facts, and those chosen as items."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice, pairwise
 from random import Random
+from typing import NamedTuple
 
 from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings
-from hippo_core.suites.spatial.map import Map, write_links
+from hippo_core.suites.spatial.map import write_links
 from hippo_core.suites.types import Item, WorldSpec, after_all
 
 
-@dataclass(frozen=True)
-class MapCue:
+class MapCue(NamedTuple):
     """How a question names a place: by its label, and if another place shares that, also by a neighbour."""
 
     place: str
@@ -32,29 +33,168 @@ class MapCue:
         return {role: self.label, **({f"{role}_next_to": self.neighbor} if self.neighbor else {})}
 
 
+class MapWording(NamedTuple):
+    """A form of a question: its number, its words, and whether no training sees it."""
+
+    number: int
+    form: str
+    held_out: bool
+
+
 @dataclass(frozen=True)
-class MapQuestionDraft:
-    """A question before it has a number."""
+class MapQuestions:
+    """The questions that a map carries: for each kind its items, in random order and without ids."""
 
-    kind: str
-    held_out: bool  # whether no training sees its wording
-    question: str
-    answer: str
-    gold: tuple[str, ...]
-    cue: dict[str, str]
-    hops: int
-    chance: float
-    rung: str = "exact"
-    more_answers: tuple[str, ...] = ()
-    truth: dict[str, str] = field(default_factory=dict)
-    slices: tuple[str, ...] = ()
+    random: Random
+    settings: SpatialSettings
+    narration: MapNarration
+    training: bool
 
+    @cached_property
+    def index_of(self) -> dict[str, int]:
+        return {fact.id: number for number, fact in enumerate(self.narration.facts)}
 
-def wordings(random: Random, kind: str, training: bool) -> list[tuple[int, str, bool]]:
-    """The (number, wording, held out) that this split may ask in, shuffled."""
-    known = [(number, form, False) for number, form in enumerate(words.QUESTIONS[kind])]
-    new = [] if training else [(len(known), words.HELD_OUT_QUESTIONS[kind], True)]
-    return random.sample(known + new, len(known + new))
+    def of_kind(self, kind: str) -> Iterator[Item]:
+        """The questions of a kind."""
+        if kind in ("grid_path", "graph_path", "step_count"):
+            return self.routes(kind)
+        by_kind = {"recall": self.recalls, "procedure": self.procedures, "trajectory": self.trajectories}
+        return {**by_kind, "edge_label": self.edge_labels, "neighbor": self.neighbors, "exits": self.exits}[kind]()
+
+    def wordings(self, kind: str) -> list[MapWording]:
+        """The wordings that this split may ask in, shuffled."""
+        known = [MapWording(number, form, False) for number, form in enumerate(words.QUESTIONS[kind])]
+        new = [] if self.training else [MapWording(len(known), words.HELD_OUT_QUESTIONS[kind], True)]
+        return self.random.sample(known + new, len(known + new))
+
+    def item(
+        self,
+        kind: str,
+        wording: MapWording,
+        spoken: dict[str, str],
+        cue: dict[str, str],
+        answers: Sequence[str],
+        gold: Sequence[str],
+        **about,
+    ) -> Item:
+        """An item; `spoken`: what its wording names. It takes as many hops as it has gold facts, unless `about` says so."""
+        marks = {"new_template": wording.held_out, "new_name": self.narration.new_names and "who" in cue}
+        slices = (*(mark for mark, applies in marks.items() if applies), *about.pop("slices", ()))
+        known = after_all(self.narration.facts, [self.index_of[fact] for fact in gold])
+        question = wording.form.format(**spoken)
+        return Item("", "", question, tuple(answers), kind=kind, cue=cue, slices=slices, **({"hops": len(gold)} | known | about))
+
+    def routes(self, kind: str) -> Iterator[Item]:
+        """Shortest routes between two places, or (`step_count`) how many steps they take, one of each pair.
+
+        chance: of a route, as many steps as needed, each drawn at random (on a graph the last one is known); of a number of steps, one of
+        those from `min_steps` to `max_steps` that the map has.
+        """
+        narration, drawn, settings = self.narration, self.narration.map, self.settings
+        usual = range(settings.min_steps, settings.max_steps + 1)
+        pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if steps in usual]
+        for a, b in self.random.sample(pairs, len(pairs)):
+            steps = drawn.route(self.random, a, b)
+            start, goal = name(narration, a), name(narration, b)
+            if not start or not goal or start.words & goal.words:
+                continue
+            if settings.alternative_routes and not has_detour(narration, a, b, steps):
+                continue
+            wording = self.wordings(kind)[0]
+            if kind == "step_count":
+                answers: Sequence[str] = (NUMBERS[len(steps)], str(len(steps)))
+                chance = 1 / len({steps for row in drawn.distances.values() for steps in row.values() if steps in usual})
+                truth: dict[str, str] = {}
+            else:
+                answers, truth = [", ".join(steps)], route_truth(narration, a, b)
+                guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
+                chance = drawn.count_walks(a, b, len(steps)) / guesses
+            spoken, cue = {"origin": start.spoken, "goal": goal.spoken}, {**start.slots("from"), **goal.slots("to")}
+            gold, slices = link_facts(narration, a, steps), route_slices(narration, a, steps)
+            yield self.item(kind, wording, spoken, cue, answers, gold, chance=chance, hops=len(steps), slices=slices, truth=truth)
+
+    def recalls(self) -> Iterator[Item]:
+        """What is at a place: first each object once, then again in other words. chance: one of the world's objects."""
+        facts = self.narration.having("object")
+        self.random.shuffle(facts)
+        wordings_of = [self.wordings("recall") for _ in facts]
+        for turn in range(len(words.QUESTIONS["recall"])):
+            for fact, wordings in zip(facts, wordings_of, strict=True):
+                cue, rung = {"place": fact.slots["place"]}, self.rung(fact.id, wordings[turn])
+                yield self.item("recall", wordings[turn], cue, cue, [fact.slots["object"]], [fact.id], chance=1 / len(facts), rung=rung)
+
+    def procedures(self) -> Iterator[Item]:
+        """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
+        facts = self.narration.having("steps")
+        self.random.shuffle(facts)
+        choices = 4 if self.narration.map.is_grid else len(self.narration.map.places)
+        for fact in facts:
+            steps, cue = fact.slots["steps"], {"name": fact.slots["name"], "from": fact.slots["from"]}
+            spoken, chance = {"name": cue["name"], "origin": cue["from"]}, 1 / choices ** len(steps.split(", "))
+            for wording in self.wordings("procedure"):
+                rung = self.rung(fact.id, wording)
+                yield self.item("procedure", wording, spoken, cue, [steps], [fact.id], chance=chance, rung=rung)
+
+    def rung(self, fact: str, wording: MapWording) -> str:
+        """`exact`: the question repeats the words of its fact."""
+        return "exact" if wording.number == self.narration.forms[fact] else "paraphrase"
+
+    def trajectories(self) -> Iterator[Item]:
+        """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
+        narration = self.narration
+        walks: dict[str, list] = {}
+        for fact in narration.having("who"):
+            walks.setdefault(fact.slots["who"], []).append(fact)
+        wordings_of = [self.wordings("trajectory") for _ in walks]
+        for turn in range(len(words.QUESTIONS["trajectory"])):
+            for (who, walk), wordings in zip(walks.items(), wordings_of, strict=True):
+                origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]
+                end = (narration.map.walk(origin, steps) or [origin])[-1]
+                gold = (*(fact.id for fact in walk), *link_facts(narration, origin, steps))
+                spoken, cue = {"who": who, "origin": origin}, {"who": who, "from": origin}
+                yield self.item("trajectory", wordings[turn], spoken, cue, [end], gold, chance=self.any_other_place, hops=len(steps))
+
+    @property
+    def any_other_place(self) -> float:
+        """The chance of a place that is drawn among all but one."""
+        return 1 / (len(self.narration.map.places) - 1)
+
+    def edge_labels(self) -> Iterator[Item]:
+        """The label of a link. chance: one of the map's labels."""
+        narration = self.narration
+        chance = 1 / len(set(narration.edge_labels.values()))
+        links = sorted((sorted(link), gold) for link, gold in narration.crossings.items())
+        for ends, gold in self.random.sample(links, len(links)):
+            start, goal = (name(narration, place) for place in self.random.sample(ends, 2))
+            if start and goal and not start.words & goal.words:
+                wording, label = self.wordings("edge_label")[0], narration.edge_labels[frozenset(ends)]
+                spoken, cue = {"origin": start.spoken, "goal": goal.spoken}, {**start.slots("from"), **goal.slots("to")}
+                yield self.item("edge_label", wording, spoken, cue, [label, words.edge_phrase(label)], gold, chance=chance)
+
+    def neighbors(self) -> Iterator[Item]:
+        """The neighbour of a place in a direction. chance: any other place."""
+        narration = self.narration
+        links = [(place, word, near) for place, steps in narration.map.steps.items() for word, near in steps.items()]
+        for place, word, near in self.random.sample(links, len(links)):
+            if narration.shares_label(place):
+                continue
+            wording, gold = self.wordings("neighbor")[0], narration.crossings.get(frozenset((place, near)), ())
+            if gold:
+                spoken, cue, answers = {"direction": word, "origin": place}, {"from": place, "direction": word}, [narration.label(near)]
+                slices = route_slices(narration, place, [word])
+                yield self.item("neighbor", wording, spoken, cue, answers, gold, chance=self.any_other_place, slices=slices)
+
+    def exits(self) -> Iterator[Item]:
+        """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
+        narration = self.narration
+        for place in self.random.sample(narration.map.places, len(narration.map.places)):
+            near = narration.map.steps[place]
+            if narration.shares_label(place) or len(near) < 2:
+                continue
+            wording, answers = self.wordings("exits")[0], words.in_any_order([word for word in MOVES if word in near])
+            slices = ["changed"] if any(place in link for link in narration.changed) else []
+            gold = [narration.visits[place]]
+            yield self.item("exits", wording, {"origin": place}, {"from": place}, answers, gold, chance=1 / 11, slices=slices)
 
 
 def link_facts(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
@@ -63,50 +203,12 @@ def link_facts(narration: MapNarration, start: str, steps: list[str]) -> tuple[s
     return tuple(dict.fromkeys(narration.links[frozenset(pair)] for pair in pairwise(passed)))
 
 
-def routes(random: Random, settings: SpatialSettings, narration: MapNarration) -> Iterator[tuple[MapCue, MapCue, list[str]]]:
-    """Two places that a question can name, in any order, and the steps of a shortest route between them."""
-    drawn = narration.map
-    pairs = [(a, b) for a in drawn.places for b, steps in drawn.distances[a].items() if settings.min_steps <= steps <= settings.max_steps]
-    for start, goal in random.sample(pairs, len(pairs)):
-        steps = drawn.route(random, start, goal)
-        origin, end = name(narration, start), name(narration, goal)
-        if not origin or not end or origin.words & end.words:
-            continue
-        if not settings.alternative_routes or has_detour(narration, start, goal, steps):
-            yield origin, end, steps
-
-
-def paths(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """Shortest routes between two places. chance: as many steps as needed, each drawn at random (on a graph the last one is known)."""
-    drawn = narration.map
-    kind = "grid_path" if drawn.is_grid else "graph_path"
-    for start, goal, steps in routes(random, settings, narration):
-        _, wording, held_out = wordings(random, kind, training)[0]
-        guesses = 4 ** len(steps) if drawn.is_grid else len(drawn.places) ** (len(steps) - 1)
-        chance = drawn.count_walks(start.place, goal.place, len(steps)) / guesses
-        yield MapQuestionDraft(
-            kind,
-            held_out,
-            wording.format(origin=start.spoken, goal=goal.spoken),
-            ", ".join(steps),
-            link_facts(narration, start.place, steps),
-            {**start.slots("from"), **goal.slots("to")},
-            len(steps),
-            chance,
-            truth=truth(narration, start.place, goal.place),
-            slices=route_slices(narration, start.place, steps),
-        )
-
-
-def truth(narration: MapNarration, start: str, goal: str) -> dict[str, str]:
+def route_truth(narration: MapNarration, start: str, goal: str) -> dict[str, str]:
     """What scores a path, where link facts do not: all links, and their labels."""
     if not narration.labels and not narration.edge_labels:
         return {}
-    fields = {"links": write_links(narration.map), "from": start, "to": goal}
-    if narration.edge_labels:
-        steps = {a: {narration.edge_labels[frozenset((a, b))]: b for b in near.values()} for a, near in narration.map.steps.items()}
-        fields["ways"] = write_links(Map(steps, is_grid=False))
-    return fields
+    ways = {"ways": write_links(narration.map.labelled(narration.edge_labels))} if narration.edge_labels else {}
+    return {"links": write_links(narration.map), "from": start, "to": goal, **ways}
 
 
 def route_slices(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
@@ -135,145 +237,32 @@ def has_detour(narration: MapNarration, start: str, goal: str, steps: list[str])
     return rest.distances[start][goal] < float("inf")
 
 
-def recalls(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """What is at a place: first each object once, then again in other words. chance: one of the world's objects."""
-    object_facts = narration.having("object")
-    random.shuffle(object_facts)
-    forms_by_object = [wordings(random, "recall", training) for _ in object_facts]
-    for turn in range(len(words.QUESTIONS["recall"])):
-        for fact, forms in zip(object_facts, forms_by_object, strict=True):
-            form, wording, held_out = forms[turn]
-            rung = "exact" if form == narration.forms[fact.id] else "paraphrase"
-            where = fact.slots["place"]
-            question = wording.format(place=where)
-            chance, answer = 1 / len(object_facts), fact.slots["object"]
-            yield MapQuestionDraft("recall", held_out, question, answer, (fact.id,), {"place": where}, 1, chance, rung)
-
-
-def procedures(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
-    facts = narration.having("steps")
-    random.shuffle(facts)
-    for fact in facts:
-        for form, wording, held_out in wordings(random, "procedure", training):
-            rung = "exact" if form == narration.forms[fact.id] else "paraphrase"
-            name, origin, steps = fact.slots["name"], fact.slots["from"], fact.slots["steps"]
-            choices = 4 if narration.map.is_grid else len(narration.map.places)
-            chance = 1 / choices ** len(steps.split(", "))
-            question, cue = wording.format(name=name, origin=origin), {"name": name, "from": origin}
-            yield MapQuestionDraft("procedure", held_out, question, steps, (fact.id,), cue, 1, chance, rung)
-
-
-def trajectories(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """Where a walker is after the last step: each walker once, then again in other words. chance: any place but the start."""
-    walkers = list(dict.fromkeys(fact.slots["who"] for fact in narration.having("who")))
-    forms_by_walker = [wordings(random, "trajectory", training) for _ in walkers]
-    for turn in range(len(words.QUESTIONS["trajectory"])):
-        for who, forms in zip(walkers, forms_by_walker, strict=True):
-            _, wording, held_out = forms[turn]
-            walk = [fact for fact in narration.having("who") if fact.slots["who"] == who]
-            origin, steps = walk[0].slots["from"], [fact.slots["direction"] for fact in walk[1:]]
-            end = (narration.map.walk(origin, steps) or [origin])[-1]
-            gold = tuple(fact.id for fact in walk) + link_facts(narration, origin, steps)
-            question = wording.format(who=who, origin=origin)
-            chance = 1 / (len(narration.map.places) - 1)
-            yield MapQuestionDraft("trajectory", held_out, question, end, gold, {"who": who, "from": origin}, len(steps), chance)
-
-
-def edge_labels(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """The label of a link. chance: one of the map's labels."""
-    chance = 1 / len(set(narration.edge_labels.values()))
-    links = sorted((sorted(link), gold) for link, gold in narration.crossings.items())
-    for ends, gold in random.sample(links, len(links)):
-        start, goal = (name(narration, place) for place in random.sample(ends, 2))
-        if start and goal and not start.words & goal.words:
-            _, wording, held_out = wordings(random, "edge_label", training)[0]
-            question = wording.format(origin=start.spoken, goal=goal.spoken)
-            label, cue = narration.edge_labels[frozenset(ends)], {**start.slots("from"), **goal.slots("to")}
-            more = (words.edge_phrase(label),)
-            yield MapQuestionDraft("edge_label", held_out, question, label, gold, cue, len(gold), chance, more_answers=more)
-
-
-def step_counts(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """How many steps a shortest route takes. chance: one of the numbers from `min_steps` to `max_steps` that the map has."""
-    near = {steps for row in narration.map.distances.values() for steps in row.values()}
-    chance = 1 / sum(settings.min_steps <= steps <= settings.max_steps for steps in near)
-    for start, goal, steps in routes(random, settings, narration):
-        _, wording, held_out = wordings(random, "step_count", training)[0]
-        question = wording.format(origin=start.spoken, goal=goal.spoken)
-        gold, count = link_facts(narration, start.place, steps), len(steps)
-        cue, slices = {**start.slots("from"), **goal.slots("to")}, route_slices(narration, start.place, steps)
-        answer, digits = NUMBERS[count], (str(count),)
-        yield MapQuestionDraft("step_count", held_out, question, answer, gold, cue, count, chance, more_answers=digits, slices=slices)
-
-
-def neighbors(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """The neighbour of a place in a direction. chance: any other place."""
-    drawn = narration.map
-    links = [(place, word, near) for place, steps in drawn.steps.items() for word, near in steps.items()]
-    for place, word, near in random.sample(links, len(links)):
-        if narration.shares_label(place):
-            continue
-        _, wording, held_out = wordings(random, "neighbor", training)[0]
-        question = wording.format(direction=word, origin=place)
-        gold = narration.crossings.get(frozenset((place, near)), ())
-        cue = {"from": place, "direction": word}
-        slices = route_slices(narration, place, [word])
-        if gold:
-            answer, chance = narration.label(near), 1 / (len(drawn.places) - 1)
-            yield MapQuestionDraft("neighbor", held_out, question, answer, gold, cue, len(gold), chance, slices=slices)
-
-
-def exits(random: Random, settings: SpatialSettings, narration: MapNarration, training: bool) -> Iterator[MapQuestionDraft]:
-    """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
-    for place in random.sample(narration.map.places, len(narration.map.places)):
-        near = narration.map.steps[place]
-        if narration.shares_label(place) or len(near) < 2:
-            continue
-        _, wording, held_out = wordings(random, "exits", training)[0]
-        answer, *others = words.in_any_order([word for word in MOVES if word in near])
-        changed = ("changed",) if any(place in link for link in narration.changed) else ()
-        question, gold, more = wording.format(origin=place), (narration.visits[place],), tuple(others)
-        cue = {"from": place}
-        yield MapQuestionDraft("exits", held_out, question, answer, gold, cue, 1, 1 / 11, more_answers=more, slices=changed)
-
-
-CANDIDATES: dict[str, Callable[[Random, SpatialSettings, MapNarration, bool], Iterator[MapQuestionDraft]]] = {
-    "grid_path": paths,
-    "graph_path": paths,
-    "recall": recalls,
-    "procedure": procedures,
-    "trajectory": trajectories,
-    "edge_label": edge_labels,
-    "step_count": step_counts,
-    "neighbor": neighbors,
-    "exits": exits,
-}
-
-
 def draw_items(random: Random, settings: SpatialSettings, spec: WorldSpec, narration: MapNarration) -> tuple[Item, ...] | None:
     """The world's questions in a random order; None where the map does not carry as many of a kind as the shares ask for."""
-    drafts: list[MapQuestionDraft] = []
-    training = spec.split == "train"
+    questions = MapQuestions(random, settings, narration, spec.split == "train")
+    items: list[Item] = []
     for kind, count in share_out(random, kind_shares(settings, narration.map.is_grid), settings.n_items).items():
-        candidates = CANDIDATES[kind](random, settings, narration, training)
-        chosen = list(islice((draft for draft in candidates if competitors(narration, draft) >= settings.n_competitors), count))
+        chosen = list(islice((item for item in questions.of_kind(kind) if competitors(narration, item) >= settings.n_competitors), count))
         if len(chosen) < count:
             return None
-        drafts += chosen
-    random.shuffle(drafts)
-    return tuple(make_item(spec, narration, draft, number) for number, draft in enumerate(drafts))
+        items += chosen
+    random.shuffle(items)
+    return tuple(replace(item, id=f"{spec.id}.q{number}", world=spec.id) for number, item in enumerate(items))
+
+
+def competitors(narration: MapNarration, item: Item) -> int:
+    """How many facts besides the gold ones share a slot's value with the cue."""
+    values = set(item.cue.values())
+    return sum(not values.isdisjoint(fact.slots.values()) for fact in narration.facts if fact.id not in item.gold_facts)
 
 
 def kind_shares(settings: SpatialSettings, is_grid: bool) -> dict[str, float]:
     """The share of each kind of question on this kind of map."""
     trajectory = settings.trajectory_share if is_grid and settings.n_walkers else 0.0
-    recall = settings.recall_share + settings.trajectory_share - trajectory
-    path = "grid_path" if is_grid else "graph_path"
     neighbor = settings.neighbor_share if is_grid else 0.0
     return {
-        path: settings.path_share + settings.neighbor_share - neighbor,
-        "recall": recall,
+        "grid_path" if is_grid else "graph_path": settings.path_share + settings.neighbor_share - neighbor,
+        "recall": settings.recall_share + settings.trajectory_share - trajectory,
         "procedure": settings.procedure_share,
         "trajectory": trajectory,
         "edge_label": settings.edge_label_share,
@@ -294,29 +283,3 @@ def share_out(random: Random, shares: dict[str, float], total: int) -> dict[str,
             counts[name] += 1
             mark += 1
     return counts
-
-
-def make_item(spec: WorldSpec, narration: MapNarration, draft: MapQuestionDraft, number: int) -> Item:
-    """The draft as an item. All facts of the world stand before it."""
-    index_of = {fact.id: number for number, fact in enumerate(narration.facts)}
-    new_name = narration.new_names and "who" in draft.cue
-    return Item(
-        id=f"{spec.id}.q{number}",
-        world=spec.id,
-        question=draft.question,
-        answers=(draft.answer, *draft.more_answers),
-        kind=draft.kind,
-        rung=draft.rung,
-        hops=draft.hops,
-        chance=draft.chance,
-        cue=draft.cue,
-        **after_all(narration.facts, [index_of[fact] for fact in draft.gold]),
-        slices=(*(("new_template",) if draft.held_out else ()), *(("new_name",) if new_name else ()), *draft.slices),
-        truth=draft.truth,
-    )
-
-
-def competitors(narration: MapNarration, draft: MapQuestionDraft) -> int:
-    """How many facts besides the gold ones share a slot's value with the cue."""
-    values = set(draft.cue.values())
-    return sum(not values.isdisjoint(fact.slots.values()) for fact in narration.facts if fact.id not in draft.gold)

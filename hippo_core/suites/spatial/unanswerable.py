@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf
 
-from hippo_core.suites.spatial.map import read_map
+from hippo_core.suites.spatial.map import ends_of, read_map
 from hippo_core.suites.spatial.words import FORMS
 from hippo_core.suites.types import Fact, Hide, Item, World
 from hippo_core.suites.unanswerable import once_right
@@ -45,12 +45,6 @@ def cut_off(world: World, start: str, goal: str) -> Hide:
         return None if ends and len(ends & island) == 1 else fact
 
     return hidden
-
-
-def ends_of(fact: Fact) -> set[str]:
-    """The two places of a link's fact; none of another fact."""
-    pairs = (("from", "to"), ("a", "b"))
-    return next(({fact.slots[start], fact.slots[end]} for start, end in pairs if {start, end} <= fact.slots.keys()), set())
 
 
 def without_label(fact: Fact, label: str) -> Fact:
