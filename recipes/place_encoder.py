@@ -14,9 +14,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from hippo_core.methods.relational.encoder import Marked, Marker
 from hippo_core.methods.spatial.encoder import SAYS, TELLS, PlaceEncoder, PlacesRead
 from hippo_core.models import minilm
-from hippo_core.suites.spatial.bank import digest
 from hippo_core.training.train import Log
 from recipes.path_encoder import EncoderTrainee, PathRecipe, adapted, fit_encoder
+from recipes.place_bank import digest
 from recipes.place_lessons import PlaceLessons, Text
 
 FIT = "python -m recipes.place_encoder"

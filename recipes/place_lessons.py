@@ -11,8 +11,8 @@ from hippo_core.files import home
 from hippo_core.methods.spatial.encoder import ASKS, ROLES, TELLS, TURNS
 from hippo_core.models.spec import read_mapping
 from hippo_core.spoken import MOVES, OPPOSITE
-from hippo_core.suites.spatial import bank
 from hippo_core.suites.types import Split
+from recipes import place_bank as bank
 
 READING = "data/reading"
 SIDES = ("left", "right", "above", "below", "behind it", "ahead")

@@ -31,10 +31,11 @@ from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.spoken import MOVES, NO_PATH, OPPOSITE
-from hippo_core.suites.spatial import bank, words
+from hippo_core.suites.spatial import words
 from hippo_core.suites.spatial.explore import ExploredCell, render_visit
 from hippo_core.suites.spatial.map import Map
 from hippo_core.suites.spatial.path import read_steps
+from recipes import place_bank as bank
 
 SIZES, QUESTIONS, NEAREST, SEEDS = (5, 7, 9, 11, 12), 5, 3, 300
 ALONE = 40  # labels that only one place has

@@ -25,8 +25,8 @@ from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.encoder import SAYS
 from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
 from hippo_core.spoken import NO_PATH
-from hippo_core.suites.spatial import bank
 from hippo_core.suites.types import Split
+from recipes import place_bank as bank
 from recipes.place_encoder import marked, says_of, stands_of
 from recipes.place_lessons import PEOPLE, SIDES, PlaceLessons
 

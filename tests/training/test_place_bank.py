@@ -8,8 +8,8 @@ from hippo_core.errors import LabError
 from hippo_core.files import home
 from hippo_core.models.spec import read_mapping
 from hippo_core.suites.reworded import wordings
-from hippo_core.suites.spatial import bank
 from hippo_core.suites.splits import SPLITS
+from recipes import place_bank as bank
 from recipes.place_lessons import PlaceLessons, reading_frames, reading_questions
 from tests.texts import texts_of
 
