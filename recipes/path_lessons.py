@@ -10,14 +10,27 @@ from random import Random
 from typing import Any
 
 from hippo_core.methods.relational.encoder import HOPS, KINDS, ROLES, Marked, Marker
+from hippo_core.models.spec import read_mapping
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.relations import RelationsSettings, make_world
-from hippo_core.suites.relations.bank import BankRelation, further_names, kinds, names
+from hippo_core.suites.relations.bank import FURTHER_NAMES, BankRelation, files, folder, names
 from hippo_core.suites.relations.draft import DraftEdge, DraftWords
 from hippo_core.suites.types import Fact, Item, Split, World, WorldSpec
 
 PATHS = 400  # of a question, at most
 ASSERTED = ("plain", "update", "high", "middle", "low", "guess")
+
+
+@cache
+def further_names() -> Mapping[str, tuple[str, ...]]:
+    """Names for training alone, by kind; also `common` nouns, and `statements`, `questions` and `corrections` of them."""
+    return {of: tuple(texts) for path in files(FURTHER_NAMES) for of, texts in read_mapping(path).items()}
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """The kinds of entities that have names."""
+    return tuple(kind for kind in read_mapping(folder() / "frames/names.yaml") if kind != "person")
 
 
 @dataclass(frozen=True)

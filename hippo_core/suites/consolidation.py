@@ -17,7 +17,7 @@ from hippo_core.errors import LabError
 from hippo_core.suites import episodic, lexicon, wording
 from hippo_core.suites.lexicon import Group, Verb
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec
+from hippo_core.suites.types import Settings, Split, Suite, World, WorldSpec
 from hippo_core.suites.wording import Event
 
 RUNGS = ("exact", "paraphrase")
@@ -56,15 +56,10 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
     first = spec.index * settings.n_facts
     if first + settings.n_facts > min(len(people), len(pairs)):
         raise LabError(f"suite consolidation has {most_facts()} facts that no other resembles; ask for fewer (n)")
-    events = [
-        _event(random, settings, spec, *cast_of_event)
-        for cast_of_event in zip(people[first:], pairs[first : first + settings.n_facts], strict=False)
-    ]
+    numbers = range(first, first + settings.n_facts)
+    events = [_event(random, settings, spec, people[number], pairs[number]) for number in numbers]
     words = [wording.choose_words(random, event) for event in events]
-    facts = tuple(
-        Fact(f"{spec.id}.f{number}", spec.id, wording.render_fact(random, chosen), chosen.slots(), number, provenance="told", asked=True)
-        for number, chosen in enumerate(words)
-    )
+    facts = tuple(spec.fact(number, wording.render_fact(random, own), own.slots(), asked=True) for number, own in enumerate(words))
     training = spec.split == "train" or not settings.held_out
     pools = {"who": people, "what": lexicon.OBJECTS, "where": lexicon.PLACES, "when": lexicon.TIMES}
     items = []
@@ -73,21 +68,11 @@ def make_world(random: Random, settings: ConsolidationSettings, spec: WorldSpec)
         kind = random.choice(wording.SLOTS)
         cue = ("what", "where") if kind == "who" else tuple(slot for slot in wording.SLOTS if slot != kind)
         question, _, slices = episodic.make_question(random, event, words[number], kind, cue, rung, training=training)
-        items.append(
-            Item(
-                id=f"{spec.id}.q{number}",
-                world=spec.id,
-                question=question,
-                answers=(words[number].slots()[kind],),
-                gold_facts=(facts[number].id,),
-                kind=kind,
-                rung=rung,
-                chance=1 / len(pools[kind]),
-                cue={slot: words[number].slots()[slot] for slot in (*cue, "action")},
-                taught=tuple(fact.id for fact in facts),
-                slices=(*slices, "new_name") if lexicon.is_held_out(event.who) else slices,
-            )
-        )
+        slots, taught = words[number].slots(), tuple(fact.id for fact in facts)
+        about = {"gold_facts": (facts[number].id,), "rung": rung, "chance": 1 / len(pools[kind]), "taught": taught}
+        about["cue"] = {slot: slots[slot] for slot in (*cue, "action")}
+        about["slices"] = (*slices, "new_name") if lexicon.is_held_out(event.who) else slices
+        items.append(spec.item(number, question, slots[kind], kind, **about))
     return World(spec.id, facts, tuple(items))
 
 

@@ -10,6 +10,7 @@ before the question, `episodic_cross` has journeys in earlier sessions, and the 
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from math import floor, sqrt
 from random import Random
 from typing import Annotated, NamedTuple
@@ -19,7 +20,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from hippo_core.suites import lexicon, wording
 from hippo_core.suites.lexicon import Group
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import RUNGS, Fact, Item, Settings, Suite, World, WorldSpec
+from hippo_core.suites.types import RUNGS, Fact, Settings, Suite, World, WorldSpec
 from hippo_core.suites.unanswerable import has_matching_fact, hide_named
 from hippo_core.suites.wording import Event, Words
 
@@ -93,10 +94,11 @@ def make_events(
 
 def invented_people(random: Random, size: int, held_out: bool) -> list[str]:
     """Different names that nobody bears."""
-    people: dict[str, None] = {}
+    people: list[str] = []
     while len(people) < size:
-        people[lexicon.invented_name(random, held_out)] = None
-    return list(people)
+        if (name := lexicon.invented_name(random, held_out)) not in people:
+            people.append(name)
+    return people
 
 
 def expected_overlap(n_facts: int, n_asked: int, invented: int, phi: float) -> float:
@@ -119,23 +121,14 @@ def draw_targets(random: Random, invented: Sequence[bool], n_items: int, phi: fl
     return random.sample(chosen, n_asked)
 
 
-def find_cue(
-    random: Random, events: list[Event], words: list[Words], gold: int, kind: str, rung: str, n_competitors: int
-) -> tuple[str, ...] | None:
-    """Slots besides the action that identify the gold event without naming `kind`; None where none do. `partial` takes the fewest."""
-    slots = [slot for slot in wording.SLOTS if slot != kind and getattr(events[gold], slot) is not None]
+def cues(random: Random, slots: list[str], rung: str) -> list[tuple[str, ...]]:
+    """The cues that a question may have, of these slots besides the action; `partial` begins with the fewest."""
     if rung != "partial":
-        candidates = [tuple(slots)]
-    else:
-        single = [(slot,) for slot in slots]
-        pairs = [(a, b) for i, a in enumerate(slots) for b in slots[i + 1 :]]
-        random.shuffle(single)
-        random.shuffle(pairs)
-        candidates = single + pairs + [tuple(slots)]
-    for cue in candidates:
-        if can_be_asked(events[gold], kind, cue) and fits(events, words, gold, kind, cue, n_competitors):
-            return cue
-    return None
+        return [tuple(slots)]
+    single, pairs = ([*combinations(slots, size)] for size in (1, 2))
+    random.shuffle(single)
+    random.shuffle(pairs)
+    return [*single, *pairs, tuple(slots)]
 
 
 def can_be_asked(event: Event, kind: str, cue: tuple[str, ...]) -> bool:
@@ -173,9 +166,8 @@ def make_question(
         slices += ["new_template"] if form in held_out else []
         named = {slot: value for slot, value in words.slots().items() if slot in cue or slot == "action"}
         used = wording.ask(form, kind, named, words)
-        slices += (
-            ["new_synonym"] if any(value in lexicon.HELD_OUT and value in used for value in (*named.values(), words.action.base)) else []
-        )
+        new = any(value in lexicon.HELD_OUT and value in used for value in (*named.values(), words.action.base))
+        slices += ["new_synonym"] if new else []
     cue_words = {slot: value for slot, value in words.slots().items() if slot in cue}
     text = wording.ask(form, kind, cue_words, words)
     if rung != "noisy":
@@ -203,10 +195,9 @@ def make_question_about(
     """A question about the gold event, or None where no kind can be asked on this rung."""
     kinds = [slot for slot in wording.SLOTS if getattr(events[gold], slot) is not None]
     for kind in random.sample(kinds, len(kinds)):
-        cue = find_cue(random, events, words, gold, kind, rung, settings.n_competitors)
-        if cue is None:
-            continue
-        for _ in range(8):
+        candidates = [cue for cue in cues(random, [slot for slot in kinds if slot != kind], rung) if can_be_asked(events[gold], kind, cue)]
+        cue = next((cue for cue in candidates if fits(events, words, gold, kind, cue, settings.n_competitors)), None)
+        for _ in range(8 if cue else 0):
             question, legible, slices = make_question(random, events[gold], words[gold], kind, cue, rung, training=training)
             if rung != "noisy" or fits(events, words, gold, kind, legible, settings.n_competitors):
                 named = {slot: words[gold].slots()[slot] for slot in named_slots(events[gold], kind, legible)}
@@ -235,25 +226,25 @@ def make_world(random: Random, settings: EpisodicSettings, spec: WorldSpec, moti
             break
     facts = make_facts(random, settings, spec, words, {question.gold for question in drawn})
     windows = [facts if full_window else draw_window(random, facts, question.gold, settings.window) for question in drawn]
-    items = tuple(
-        Item(
-            id=f"{spec.id}.q{number}",
-            world=spec.id,
-            question=question.question,
-            answers=(words[question.gold].slots()[question.kind],),
-            gold_facts=(facts[question.gold].id,),
-            kind=question.kind,
+    items = []
+    for number, (question, window) in enumerate(zip(drawn, windows, strict=True)):
+        gold, kind = question.gold, question.kind
+        item = spec.item(
+            number,
+            question.question,
+            words[gold].slots()[kind],
+            kind,
+            gold_facts=(facts[gold].id,),
             rung=question.rung,
-            distance=window[-1].time - question.gold,
-            chance=1 / len({getattr(event, question.kind) for event in events}),
+            distance=window[-1].time - gold,
+            chance=1 / len({getattr(event, kind) for event in events}),
             cue=question.cue,
             window=() if settings.sessions > 1 else tuple(fact.id for fact in window),
             taught=tuple(fact.id for fact in facts),
-            slices=(*question.slices, "new_name") if lexicon.is_held_out(words[question.gold].who) else question.slices,
+            slices=(*question.slices, "new_name") if lexicon.is_held_out(words[gold].who) else question.slices,
         )
-        for number, (question, window) in enumerate(zip(drawn, windows, strict=True))
-    )
-    return World(spec.id, facts, items)
+        items.append(item)
+    return World(spec.id, facts, tuple(items))
 
 
 def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -> tuple[Fact, ...]:
@@ -265,21 +256,12 @@ def draw_window(random: Random, facts: tuple[Fact, ...], gold: int, size: int) -
 def make_facts(random: Random, settings: EpisodicSettings, spec: WorldSpec, words: list[Words], asked: set[int]) -> tuple[Fact, ...]:
     """The facts in order, in sessions, some flagged as important."""
     flags = draw_flags(random, [number in asked for number in range(len(words))], settings.flag_correlation)
-    return tuple(
-        Fact(
-            id=f"{spec.id}.f{number}",
-            world=spec.id,
-            text=wording.render_fact(random, chosen),
-            slots=chosen.slots(),
-            time=number,
-            reward=reward,
-            pin=pin,
-            context_key=f"session {1 + number * settings.sessions // len(words)}",
-            provenance="told",
-            asked=number in asked,
-        )
-        for number, (chosen, (reward, pin)) in enumerate(zip(words, flags, strict=True))
-    )
+    facts = []
+    for number, (chosen, (reward, pin)) in enumerate(zip(words, flags, strict=True)):
+        text, session = wording.render_fact(random, chosen), f"session {1 + number * settings.sessions // len(words)}"
+        about = {"reward": reward, "pin": pin, "context_key": session, "asked": number in asked}
+        facts.append(spec.fact(number, text, chosen.slots(), **about))
+    return tuple(facts)
 
 
 def draw_flags(random: Random, asked: Sequence[bool], phi: float) -> list[tuple[bool, bool]]:

@@ -4,10 +4,11 @@
 the same way, by hash, and so are invented ones, which nobody bears.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 from faker.providers.person import en_GB, en_IE, en_NZ, en_US
@@ -15,6 +16,7 @@ from faker.providers.person import en_GB, en_IE, en_NZ, en_US
 from hippo_core.files import tables
 
 Group = tuple[str, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,9 @@ class Pools(NamedTuple):
 POOLS = Pools(ACTIONS, MOTIONS, OBJECTS, PLACES)
 
 
-def training_words(group: Group) -> Group:
-    """The words of a group that training may use."""
-    return tuple(word for word in group if word not in HELD_OUT)
-
-
-def training_verbs(group: tuple[Verb, ...]) -> tuple[Verb, ...]:
-    """The verbs of a group that training may use."""
-    return tuple(verb for verb in group if verb.past not in HELD_OUT)
+def training_words(group: Sequence[T]) -> tuple[T, ...]:
+    """The words or the verbs of a group that training may use."""
+    return tuple(word for word in group if getattr(word, "past", word) not in HELD_OUT)
 
 
 @cache

@@ -10,10 +10,11 @@ somewhere, and that is at a place of the map. A question about two parts ends wi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from random import Random
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -24,11 +25,10 @@ from hippo_core.suites.semantic import FRAMES, SemanticSettings
 from hippo_core.suites.semantic.words import FORMS, Rewording
 from hippo_core.suites.spatial.facts import SpatialSettings
 from hippo_core.suites.spatial.map import read_map, write_links
-from hippo_core.suites.splits import attempts, belongs
+from hippo_core.suites.splits import attempts, belongs, interleaved
 from hippo_core.suites.types import Fact, Item, PathScore, Settings, Suite, World, WorldSpec
 
 Kind = Literal["event", "relation", "way", "event_relation", "relation_way", "event_way"]
-Part = TypeVar("Part", bound=Settings)
 KINDS: tuple[Kind, ...] = ("event", "relation", "way", "event_relation", "relation_way", "event_way")
 PATHS = ("grid_path", "graph_path")
 JOBS = {"work": "employer", "study": "college"}  # of which people have one, by frame: what a question calls it
@@ -106,24 +106,19 @@ def draw_parts(random: Random, settings: MixedSettings, spec: WorldSpec, kinds: 
     """The three parts; None where a word stands in two of them."""
     count = Counter(kinds)
     n_routes = count["way"] + 4 * (count["relation_way"] + count["event_way"])
-    parts = (
-        episodic.make_world(random, with_items(settings.events, settings.events.n_facts), spec),
-        semantic.make_world(random, with_items(settings.relations, count["relation"]), spec),
-        spatial.make_world(random, with_items(settings.ways, n_routes), spec),
-    )
-    names = [spoken(part) for part in parts]
-    if any(words & other for number, words in enumerate(names) for other in names[:number]):
+    parts = []
+    for name, part, own, n_items in (
+        ("event", episodic, settings.events, settings.events.n_facts),
+        ("relation", semantic, settings.relations, count["relation"]),
+        ("way", spatial, settings.ways, n_routes),
+    ):
+        world = part.make_world(random, own.model_copy(update={"n_items": max(1, n_items)}), spec)
+        parts.append(labelled(world, name))
+    if any(spoken(part) & spoken(other) for part, other in combinations(parts, 2)):
         return None
-    events, relations, routes = parts
-    draft = MixedDraft(spec, labelled(events, "event"), labelled(relations, "relation"), labelled(routes, "way"))
-    draft.firms = uncontested(draft.relations)
+    draft = MixedDraft(spec, *parts, firms=uncontested(parts[1]))
     draft.rewording = Rewording(spec) if settings.relations.wording == "reworded" else None
     return draft
-
-
-def with_items(settings: Part, n_items: int) -> Part:
-    """The settings of a part with so many questions."""
-    return settings.model_copy(update={"n_items": max(1, n_items)})
 
 
 def spoken(part: World) -> set[str]:
@@ -164,11 +159,7 @@ def ask(random: Random, draft: MixedDraft, kinds: Sequence[Kind]) -> list[Item] 
     """The world's questions, in order; None where it does not carry one of them."""
     who = {item.answers[0]: item for item in draft.events.items if item.question.startswith("Who ")}  # what becomes a phrase
     draft.people = list(who.values())
-    left: dict[str, list[Item]] = {
-        "event": list(draft.events.items),
-        "relation": list(draft.relations.items),
-        "way": list(draft.routes.items),
-    }
+    left = {"event": draft.events.items, "relation": draft.relations.items, "way": draft.routes.items}
     asked: dict[int, Item] = {}
     for number, kind in sorted(enumerate(kinds), key=lambda entry: entry[1] in left):  # those that join first: they are harder to find
         if kind == "event_relation":
@@ -191,29 +182,28 @@ def has_competitor(item: Item, facts: Sequence[Fact]) -> bool:
     return any(fact.id not in item.gold_facts and named & {value.lower() for value in fact.slots.values()} for fact in facts)
 
 
-def employees(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Iterator[Employee]:
+def employee(random: Random, draft: MixedDraft, firm: MixedFirm, named: bool) -> Employee | None:
     """Who works or studies there: somebody by name (`named`), or a person of an event, who gets a job there."""
     frame = FRAMES[firm.frame]
     for fact in draft.relations.facts if named else ():
         if fact.slots.get("firm") == firm.name and fact.slots.get("relation") == frame.relation:
             who, about = fact.slots["who"], {"who": fact.slots["who"], "relation": frame.relation}
             if len({other.slots["firm"] for other in draft.relations.facts if about.items() <= other.slots.items()}) == 1:
-                yield Employee(who, (fact.id,), {"who": who})
-                return
+                return Employee(who, (fact.id,), {"who": who})
     for event in () if named else random.sample(draft.people, len(draft.people)):
         who = event.answers[0]
         if event.id not in draft.used and belongs(f"{who}|{firm.frame}||{firm.name}", draft.spec.split):
             slots = {"who": who, "relation": frame.relation, "firm": firm.name}
             link = draft.add_join(random.choice(frame.link), {"who": who, "name": firm.name}, slots)
             draft.used.add(event.id)
-            yield Employee(f"the one w{event.question[1:-1]}", (*event.gold_facts, link), event.cue, event.slices)
-            return
+            return Employee(f"the one w{event.question[1:-1]}", (*event.gold_facts, link), event.cue, event.slices)
+    return None
 
 
 def city_of_employer(random: Random, draft: MixedDraft) -> Item | None:
     """In which city a person of an event works."""
     for firm in random.sample(draft.firms, len(draft.firms)):
-        for who in employees(random, draft, firm, named=False):
+        if who := employee(random, draft, firm, named=False):
             question = f"Which city is home to the {JOBS[firm.frame]} of {who.phrase}?"
             gold, again = (*who.gold, firm.fact), dict.fromkeys(firm.again, firm.fact)
             chance = 1 / len({other.city for other in draft.firms})
@@ -230,7 +220,7 @@ def route_to_employer(random: Random, draft: MixedDraft, path: Item, kind: Kind)
     for firm in random.sample(draft.firms, len(draft.firms)):
         if firm.name in draft.used or not belongs(f"{firm.name}|{goal}", draft.spec.split):
             continue
-        for who in employees(random, draft, firm, named=kind == "relation_way"):
+        if who := employee(random, draft, firm, named=kind == "relation_way"):
             draft.used |= {firm.name, path.id}
             words = {"name": firm.name, "firm": FRAMES[firm.frame].firm, "place": goal}
             at = draft.add_join(random.choice(FORMS["at"]), words, {"firm": firm.name, "relation": "is at", "place": goal})
@@ -251,11 +241,7 @@ def route_to_employer(random: Random, draft: MixedDraft, path: Item, kind: Kind)
 def merge_parts(random: Random, draft: MixedDraft, items: Sequence[Item]) -> World:
     """The world: the parts' facts interleaved, each part in its order, with new ids."""
     world, gold = draft.spec.id, {fact for item in items for fact in item.gold_facts}
-    parts = [draft.events.facts, draft.relations.facts, draft.routes.facts, draft.joins]
-    turns = [number for number, part in enumerate(parts) for _ in part]
-    random.shuffle(turns)
-    waiting = [iter(part) for part in parts]
-    facts = [next(waiting[number]) for number in turns]
+    facts = interleaved(random, [draft.events.facts, draft.relations.facts, draft.routes.facts, draft.joins])
     ids = {fact.id: f"{world}.f{number}" for number, fact in enumerate(facts)}
     renamed = tuple(replace(fact, id=ids[fact.id], time=number, asked=fact.id in gold) for number, fact in enumerate(facts))
     taught = tuple(ids.values())

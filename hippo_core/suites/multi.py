@@ -14,7 +14,7 @@ from hippo_core.errors import LabError
 from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.splits import attempts, belongs
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World, WorldSpec, after_all
+from hippo_core.suites.types import Settings, Split, Suite, World, WorldSpec, after_all
 from hippo_core.suites.unanswerable import has_matching_fact, hide_named
 from hippo_core.suites.wording import add_noise
 
@@ -131,39 +131,23 @@ def make_world(random: Random, settings: MultiSettings, spec: WorldSpec) -> Worl
     random.shuffle(pairs)
     targets = sorted(pairs, key=lambda pair: mentions[pair] == 1)[: settings.n_items]
     random.shuffle(targets)
-    facts = _facts(random, statements, spec, {last[pair] for pair in targets})
-    items = []
+    facts, items = [], []
+    first: dict[tuple[str, str], int] = {}
+    asked = {last[pair] for pair in targets}
+    for number, (who, relation, value) in enumerate(statements):
+        corrects = first.setdefault((who, relation), number) < number
+        slots = {"who": who, "relation": RELATIONS[relation].words, "value": value}
+        text = render_statement(random, (who, relation, value), corrects)
+        facts.append(spec.fact(number, text, slots, asked=number in asked))
     for number, pair in enumerate(targets):
         rung = settings.rungs[(spec.index * settings.n_items + number) % len(settings.rungs)]
         gold = statements[last[pair]]
         question, slices = ask(random, gold, rung, training=spec.split == "train" or not settings.held_out)
-        items.append(
-            Item(
-                id=f"{spec.id}.q{number}",
-                world=spec.id,
-                question=question,
-                answers=(gold[2],),
-                kind="corrected" if mentions[pair] > 1 else "plain",
-                rung=rung,
-                chance=1 / len({value for _, relation, value in statements if relation == pair[1]}),
-                cue={"who": pair[0], "relation": RELATIONS[pair[1]].words},
-                **after_all(facts, [last[pair]]),
-                slices=(*slices, "new_name") if new else slices,
-            )
-        )
-    return World(spec.id, facts, tuple(items))
-
-
-def _facts(random: Random, statements: list[Statement], spec: WorldSpec, asked: set[int]) -> tuple[Fact, ...]:
-    seen: set[tuple[str, str]] = set()
-    facts = []
-    for number, statement in enumerate(statements):
-        who, name, value = statement
-        text = render_statement(random, statement, (who, name) in seen)
-        seen.add((who, name))
-        slots = {"who": who, "relation": RELATIONS[name].words, "value": value}
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, provenance="told", asked=number in asked))
-    return tuple(facts)
+        about = {"rung": rung, "cue": {"who": pair[0], "relation": RELATIONS[pair[1]].words}, **after_all(facts, [last[pair]])}
+        about["chance"] = 1 / len({value for _, relation, value in statements if relation == pair[1]})
+        about["slices"] = (*slices, "new_name") if new else slices
+        items.append(spec.item(number, question, gold[2], "corrected" if mentions[pair] > 1 else "plain", **about))
+    return World(spec.id, tuple(facts), tuple(items))
 
 
 EPISODIC_MULTI = Suite(

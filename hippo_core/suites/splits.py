@@ -6,11 +6,14 @@ A world that breaks a rule is thrown away and drawn again, and settings that no 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from random import Random
+from typing import TypeVar
 from zlib import crc32
 
 from hippo_core.errors import LabError
 from hippo_core.suites.types import Settings, Split
 
+T = TypeVar("T")
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 MOST = 20_000
 PER_PART = 40  # a split accepts a quarter of the draws, and many of these are there already
@@ -32,6 +35,14 @@ def attempts(settings: Settings, what: str, parts: int = 1) -> Iterator[int]:
     most = max(MOST, PER_PART * parts)
     yield from range(most)
     raise LabError(f"no {what} in {most} attempts that meets {settings!r}; raise n_facts, or lower n_items or n_competitors")
+
+
+def interleaved(random: Random, rows: Sequence[Sequence[T]]) -> list[T]:
+    """The elements of several rows in random turns, each row in its order."""
+    turns = [number for number, row in enumerate(rows) for _ in row]
+    random.shuffle(turns)
+    waiting = [iter(row) for row in rows]
+    return [next(waiting[number]) for number in turns]
 
 
 def part_of(key: str) -> Split:

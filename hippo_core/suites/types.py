@@ -110,6 +110,14 @@ class WorldSpec:
     def id(self) -> str:
         return f"{self.split}-{self.index:05d}"
 
+    def fact(self, number: int, text: str, slots: dict[str, str], **about) -> Fact:
+        """Fact number `number` of the world, told at that time."""
+        return Fact(f"{self.id}.f{number}", self.id, text, slots, number, **({"provenance": "told"} | about))
+
+    def item(self, number: int, question: str, answer: str, kind: str, **about) -> Item:
+        """Item number `number` of the world."""
+        return Item(f"{self.id}.q{number}", self.id, question, (answer,), kind=kind, **about)
+
 
 @dataclass(frozen=True, slots=True)
 class PathScore:

@@ -60,30 +60,23 @@ def choose_words(random: Random, event: Event, *, usual: bool = False) -> Words:
     """Words for an event among those that training may use; `usual`: the first of each group."""
 
     def pick(group: Sequence[T]) -> T:
-        return group[0] if usual else random.choice(group)
+        known = lexicon.training_words(group)
+        return known[0] if usual else random.choice(known)
 
-    return Words(
-        who=event.who,
-        action=pick(lexicon.training_verbs(event.action)),
-        what=None if event.what is None else pick(lexicon.training_words(event.what)),
-        where=pick(lexicon.training_words(event.where)),
-        when=event.when[1],
-        preposition=event.when[0],
-    )
+    preposition, when = event.when
+    return Words(event.who, pick(event.action), None if event.what is None else pick(event.what), pick(event.where), when, preposition)
 
 
 def synonyms(random: Random, event: Event, words: Words, *, training: bool) -> Words:
     """Other words for the same event, each slot different from `words` where the language has a second word."""
 
     def other(group: Sequence[T], used: T) -> T:
-        return random.choice([word for word in group if word != used] or [used])
+        known = lexicon.training_words(group) if training else group
+        return random.choice([word for word in known if word != used] or [used])
 
-    verbs = lexicon.training_verbs(event.action) if training else event.action
-    whats = () if event.what is None else lexicon.training_words(event.what) if training else event.what
-    wheres = lexicon.training_words(event.where) if training else event.where
-    action = other(verbs, words.action)
-    what = None if words.what is None else other(whats, words.what)
-    return replace(words, action=action, what=what, where=other(wheres, words.where))
+    action = other(event.action, words.action)
+    what = other(event.what, words.what) if event.what and words.what else None
+    return replace(words, action=action, what=what, where=other(event.where, words.where))
 
 
 def render_fact(random: Random, words: Words) -> str:

@@ -340,4 +340,4 @@ ALL = (  # what hippo-tiny's tokenizer is learnt from; the others are for a read
     *(movements, public_stories, maps, open_maps),
 )
 DRILLS: dict[str, Drill] = {drill.__name__: drill for drill in (*ALL, bank_of_relations)}
-FILES = {"needle": (STORIES,), "public_stories": tuple(babi.files(BABI))}  # what a drill reads, by name in params/data.yaml
+FILES = {"needle": (STORIES,), "public_stories": tuple(babi.public.files(BABI.tasks))}  # what a drill reads, by name in params/data.yaml

@@ -4,6 +4,7 @@ A count of independent draws may be as far from its mean as happens by chance on
 """
 
 from collections import Counter
+from itertools import product
 
 import pytest
 from scipy.stats import binom
@@ -33,16 +34,10 @@ def assert_even(counts: Counter, n_positions: int, draws: int, share: float, alp
     assert set(counts) <= set(range(n_positions))
 
 
-@pytest.mark.parametrize(
-    ("name", "profile", "part"),
-    [
-        ("episodic", "base", 1),
-        ("episodic", "default", 1),
-        ("episodic_cross", "base", 1),
-        ("episodic_cross", "default", 1),
-        ("episodic_capacity", "default", 4),
-    ],
-)
+SHORT = product(("episodic", "episodic_cross"), ("base", "default"), (1,))
+
+
+@pytest.mark.parametrize(("name", "profile", "part"), [*SHORT, ("episodic_capacity", "default", 4)])
 def test_any_fact_of_a_world_may_be_asked_and_of_a_long_story_any_of_its_first_quarter(name, profile, part):
     """Where no fact repeats another, facts of a world are exchangeable: each is asked with probability items / facts."""
     drawn = some(name, 1500, profile)

@@ -15,11 +15,8 @@ from hippo_core.suites.natural.passages import chunks, holding
 from hippo_core.suites.types import Fact
 from hippo_core.text_files import why_missing
 
-NEEDED = [
-    file
-    for name in ("squad", "hotpotqa", "twowiki", "factconsolidation")
-    for file in get_suite(name).files(settings_for(name, "default", {}))
-]
+NAMES = ("squad", "hotpotqa", "twowiki", "factconsolidation")
+NEEDED = [file for name in NAMES for file in get_suite(name).files(settings_for(name, "default", {}))]
 PUBLIC = pytest.mark.skipif(why_missing(NEEDED) is not None, reason=str(why_missing(NEEDED)))
 ARTICLES = [
     {"title": f"Article {number}", "context": f"Part {part} of {number} tells of the thing {number}x{part}. It goes on.",
@@ -128,13 +125,6 @@ def test_an_answer_is_matched_word_for_word():
     assert holding("art", facts) == ("a", "c")
 
 
-def test_hotpotqa_has_gold_where_an_answer_is_in_the_questions_paragraphs(written):
-    [world] = worlds("hotpotqa", "default", None, 1337, "test")
-    assert len(world.facts) == 2  # two questions share their paragraphs
-    assert [item.gold_facts for item in world.items] == [("hotpotqa.p0", "hotpotqa.p1"), ()]
-    assert list(worlds("hotpotqa", "default", None, 1337, "val")) == []
-
-
 def test_twowiki_names_gold_passages_and_scores_no_answer(written):
     [world] = worlds("twowiki", "default", None, 1337, "test")
     assert [item.gold_facts for item in world.items] == [("twowiki.p1", "twowiki.p0")]
@@ -167,12 +157,14 @@ def test_hotpotqa_has_no_gold_in_another_question_s_paragraphs(written):
     written["hotpotqa"].append(others)
     [world] = worlds("hotpotqa", "default", None, 1337, "test")
     texts = {fact.id: fact.text for fact in world.facts}
+    assert len(texts) == 4  # two questions share their paragraphs
     assert [fact for fact, text in texts.items() if "Ghent" in text] == ["hotpotqa.p0", "hotpotqa.p1", "hotpotqa.p2"]
+    assert list(worlds("hotpotqa", "default", None, 1337, "val")) == []
     assert [item.gold_facts for item in world.items] == [("hotpotqa.p0", "hotpotqa.p1"), (), ()]
     assert [item.slices for item in world.items] == [(), ("no_gold",), ("no_gold",)]
 
 
-@pytest.mark.parametrize("name", ["squad", "hotpotqa", "twowiki", "factconsolidation"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_question_is_asked_among_all_passages_of_its_world(written, name):
     """And not among its own few, of which the right one is easily found."""
     other = {"id": 2, "question": "What is a cup?", "answers": ["thing"], "document": "Cups. A cup is a thing."}
@@ -195,16 +187,11 @@ def test_passages_are_as_the_files_have_them(written):
 
 @PUBLIC
 @pytest.mark.parametrize(
-    ("suite", "profile", "facts", "items"),
-    [
-        ("squad", "every", 2067, 10570),
-        ("hotpotqa", "default", 2972, 300),
-        ("twowiki", "default", 6119, 101),
-        ("factconsolidation", "default", 455, 200),
-    ],
+    ("suite", "facts", "items"),
+    [("squad", 2067, 10570), ("hotpotqa", 2972, 300), ("twowiki", 6119, 101), ("factconsolidation", 455, 200)],
 )
-def test_the_public_files_are_read_completely(suite, profile, facts, items):
-    [world] = worlds(suite, profile, None, 1337, "test")
+def test_the_public_files_are_read_completely(suite, facts, items):
+    [world] = worlds(suite, "every" if suite == "squad" else "default", None, 1337, "test")
     assert (len(world.facts), len(world.items)) == (facts, items)
     assert len({fact.id for fact in world.facts}) == facts and len({item.id for item in world.items}) == items
     some = world.items[:: max(1, items // 100)]

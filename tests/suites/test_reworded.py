@@ -19,13 +19,9 @@ from hippo_core.suites.splits import split_of
 from tests.texts import texts_of
 
 PROFILES = [
-    ("semantic", "reworded"),
+    *((suite, "reworded") for suite in ("semantic", "spatial", "mixed")),
+    *(("spatial", f"reworded_{of}") for of in ("paths_5", "explore", "explore_hard")),
     ("semantic", "reworded_hard"),
-    ("spatial", "reworded"),
-    ("spatial", "reworded_paths_5"),
-    ("spatial", "reworded_explore"),
-    ("spatial", "reworded_explore_hard"),
-    ("mixed", "reworded"),
 ]
 
 

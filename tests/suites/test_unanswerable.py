@@ -10,24 +10,16 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.draw import worlds
 
-OF = {
-    ("semantic", "unanswerable"): "default",
-    ("spatial", "unanswerable"): "default",
-    ("spatial", "paths_5_unanswerable"): "paths_5",
-    ("spatial", "explore_unanswerable"): "explore",
-    ("relations", "unanswerable"): "default",
-    ("episodic", "unanswerable"): "default",
-    ("episodic_multi", "unanswerable"): "default",
-    ("episodic_cross", "unanswerable"): "default",
-    ("episodic_capacity", "unanswerable"): "default",
-}
+SUITES = ("semantic", "spatial", "relations", "episodic", "episodic_multi", "episodic_cross", "episodic_capacity")
+PROFILES = [*((suite, "default") for suite in SUITES), ("spatial", "paths_5"), ("spatial", "explore")]
 
 
-@pytest.fixture(scope="module", params=OF, ids=lambda param: " ".join(param))
+@pytest.fixture(scope="module", params=PROFILES, ids=" ".join)
 def both(request):
     """A suite, its unanswerable worlds, and the worlds that these are without what decides."""
-    suite, profile = request.param
-    return get_suite(suite), *(list(worlds(suite, name, 40, 1337, "val")) for name in (profile, OF[request.param]))
+    suite, of = request.param
+    without = "unanswerable" if of == "default" else f"{of}_unanswerable"
+    return get_suite(suite), *(list(worlds(suite, profile, 40, 1337, "val")) for profile in (without, of))
 
 
 def pairs(without, full):

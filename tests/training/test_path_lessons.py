@@ -7,7 +7,6 @@ import torch
 
 from hippo_core.methods.relational.encoder import KINDS, ROLES, Marker
 from hippo_core.models import minilm
-from hippo_core.suites.relations.bank import further_names
 from recipes import path_encoder, path_lessons
 from recipes.path_lessons import CutLessons, Lessons, TagLessons, contrast, plain
 from tests.methods.asking import needs_minilm as needs_reader
@@ -43,7 +42,7 @@ def test_a_lesson_repeats_itself(marker, lessons):
 
 def test_what_tells_a_tie_is_no_name(marker, tokenizer, monkeypatch):
     monkeypatch.setattr(path_lessons, "any_name", lambda random: random.choice(("the old mill", "Vera Holt")))
-    common = [tokenizer.decode(tokenizer(noun, add_special_tokens=False)["input_ids"]) for noun in further_names()["common"]]
+    common = [tokenizer.decode(tokenizer(noun, add_special_tokens=False)["input_ids"]) for noun in path_lessons.further_names()["common"]]
     for number in range(40):
         raw = plain(marker, Random(number))
         assert {*names_in(raw, tokenizer)} <= {"old mill", "vera holt"}

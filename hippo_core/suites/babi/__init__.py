@@ -63,11 +63,6 @@ class BabiSettings(Settings):
         return self
 
 
-def files(settings: BabiSettings) -> list[str]:
-    """The names of the files of params/data.yaml that these settings read."""
-    return public.files(settings.tasks) if settings.public else []
-
-
 def stream(settings: BabiSettings, split: Split, seed: int, n: int | None) -> Iterator[World]:
     """Drawn stories without end, or the public ones."""
     if settings.public:
@@ -92,7 +87,7 @@ def make_world(random: Random, settings: BabiSettings, spec: WorldSpec) -> World
         if len(questions) >= settings.n_items:
             chosen = sorted(random.sample(list(questions.values()), settings.n_items), key=lambda question: question.before)
             slices = ("new_name",) if story.new_names else ()
-            return story_world(spec.id, task, story.texts, story.slots, dict(enumerate(chosen)), slices)
+            return story_world(spec.id, task, story.statements, dict(enumerate(chosen)), *slices)
     raise AssertionError("attempts end with an error")
 
 
@@ -102,7 +97,7 @@ BABI = Suite(
     BabiSettings,
     make_world,
     stream=stream,
-    files=files,
+    files=lambda settings: public.files(settings.tasks) if settings.public else [],
     split_rule="test: the public test files; val: the last 80 stories of each train file; train: the stories before them",
     order=9,
 )

@@ -40,11 +40,6 @@ def files(tasks: Iterable[int]) -> list[str]:
     return [f"babi-{task}-{part}" for task in sorted(set(tasks)) for part in ("train", "test")]
 
 
-def read_stories(task: int, part: str) -> tuple[Story, ...]:
-    """All stories of a file; part is "train" or "test". LabError where the user's folder does not have it."""
-    return parse_stories(task, part, read_text(f"babi-{task}-{part}"))
-
-
 @cache
 def parse_stories(task: int, part: str, text: str) -> tuple[Story, ...]:
     """The stories of a file's text. Lines are numbered within a story, a 1 begins the next."""
@@ -77,7 +72,7 @@ def stories(tasks: tuple[int, ...], split: Split) -> tuple[Story, ...]:
     """The stories of a split: the test files; the end of the train files for validation; the rest of these for training."""
     part = "test" if split == "test" else "train"
     cut = {"test": slice(None), "val": slice(-VALIDATION, None), "train": slice(-VALIDATION)}[split]
-    return tuple(story for task in sorted(set(tasks)) for story in read_stories(task, part)[cut])
+    return tuple(story for task in sorted(set(tasks)) for story in parse_stories(task, part, read_text(f"babi-{task}-{part}"))[cut])
 
 
 def make_world(random: Random, tasks: tuple[int, ...], n_items: int, spec: WorldSpec) -> World:
@@ -106,27 +101,25 @@ def stream(tasks: tuple[int, ...], n_items: int, split: Split, seed: int, n: int
 def world_of_story(random: Random, story: Story, n_items: int) -> World:
     """The story with so many of its questions; it ends with the last statement before the last of these."""
     chosen = sorted(random.sample(range(len(story.questions)), len(story.questions))[:n_items])
-    slots = [statement_slots(text) for text in story.statements]
-    return story_world(story.id, story.task, story.statements, slots, {number: story.questions[number] for number in chosen})
+    statements = [(text, statement_slots(text)) for text in story.statements]
+    return story_world(story.id, story.task, statements, {number: story.questions[number] for number in chosen})
 
 
 def statement_slots(text: str) -> dict[str, str]:
     """Who, and where to or what: "John grabbed the apple there." -> {who: John, what: apple}."""
-    match = STATEMENT.match(text)
-    if match is None:
-        raise strange("statement", text)
+    match = matched(STATEMENT, "statement", text)
     return {"who": match[1], "where" if match[2] else "what": match[3]}
 
 
 def question_cue(text: str) -> dict[str, str]:
     """The words that a question names: a person or an object, for task 3 also the later room."""
-    match = QUESTION.match(text)
-    if match is None:
-        raise strange("question", text)
+    match = matched(QUESTION, "question", text)
     named = {"who" if match[1][0].isupper() else "what": match[1]}
     return named | ({"where": match[2]} if match[2] else {})
 
 
-def strange(what: str, text: str) -> LabError:
-    """The error for a line that none of the public files has."""
-    return LabError(f"this is no bAbI {what}: {text!r}; the files are those of data/README.md")
+def matched(pattern: re.Pattern[str], what: str, text: str) -> re.Match[str]:
+    """The parts of a line; LabError for one that none of the public files has."""
+    if match := pattern.match(text):
+        return match
+    raise LabError(f"this is no bAbI {what}: {text!r}; the files are those of data/README.md")

@@ -1,19 +1,16 @@
 """Tasks without change: places and shapes on a plane, sizes, kinds of animals. All statements come before the first question."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 from random import Random
 
+from hippo_core.files import tables
 from hippo_core.suites import lexicon
 from hippo_core.suites.babi.story import OBJECTS, ROOMS, DrawFailed, StoryBuilder
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 POSITIONS = {"above": (0, 1), "right of": (1, 0), "below": (0, -1), "left of": (-1, 0)}
-COLORS = ("red", "blue", "green", "yellow", "white", "black", "purple")
-SHAPES = ("square", "circle", "triangle", "star", "cross", "hexagon")
-ANIMALS = {
-    "mouse": "mice", "wolf": "wolves", "cat": "cats", "sheep": "sheep", "frog": "frogs", "swan": "swans", "lion": "lions", "goat": "goats",
-    "hawk": "hawks", "rabbit": "rabbits", "fox": "foxes", "owl": "owls", "duck": "ducks", "bear": "bears",
-}  # fmt: skip
+FORMS = tables(__file__)
+COLORS, SHAPES, ANIMALS = FORMS["colors"], FORMS["shapes"], FORMS["animals"]
 Point = tuple[int, int]
 Edge = tuple[str, str, str]  # the first lies in that direction of the second
 
@@ -43,16 +40,12 @@ def state_plane(story: StoryBuilder, edges: list[Edge], directions: dict[str, Po
     return lines
 
 
-PLACED = ("the {first} lies directly {side} of the {second}.", "the {first} is directly {side} of the {second}.",
-          "directly {side} of the {second} is the {first}.", "directly {side} of the {second} lies the {first}.")  # fmt: skip
-
-
 def two_argument_relations(story: StoryBuilder) -> None:
     """Task 4. Which place lies in a direction of another?"""
     names = story.random.sample(ROOMS, story.random.randint(3, 5))
     _, edges = draw_plane(story.random, names, STEPS)
-    lines = state_plane(story, edges, STEPS, PLACED)
-    for number, slots in enumerate(story.slots[: len(lines)]):
+    lines = state_plane(story, edges, STEPS, FORMS["lies"])
+    for number, (_, slots) in enumerate(story.statements[: len(lines)]):
         first, direction, second = slots["first"], slots["side"], slots["second"]
         story.ask("What is directly {side} of the {second}?", first, [number], set(names) - {second}, side=direction, second=second)
         story.ask("What is the {first} directly {side} of?", second, [number], set(names) - {first}, side=direction, first=first)
@@ -62,7 +55,7 @@ def path_finding(story: StoryBuilder) -> None:
     """Task 19. Which two steps lead from one place to another, along stated edges?"""
     names = story.random.sample(ROOMS, story.random.randint(4, 6))
     points, edges = draw_plane(story.random, names, STEPS)
-    lines = state_plane(story, edges, STEPS, PLACED)
+    lines = state_plane(story, edges, STEPS, FORMS["lies"])
     for start, middle, goal in two_steps(lines, names):
         moves = [tuple(b - a for a, b in zip(points[here], points[there], strict=True)) for here, there in pairwise((start, middle, goal))]
         steps = [next(name for name, step in STEPS.items() if step == move) for move in moves]
@@ -74,13 +67,8 @@ def path_finding(story: StoryBuilder) -> None:
 
 def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[str, str, str]]:
     """All (start, middle, goal) whose pairs were both stated, with start and goal different."""
-    return [
-        (start, middle, goal)
-        for start in names
-        for middle in names
-        for goal in names
-        if start != goal and {frozenset((start, middle)), frozenset((middle, goal))} <= set(lines)
-    ]
+    walks = product(names, repeat=3)
+    return [walk for walk in walks if walk[0] != walk[2] and {frozenset(walk[:2]), frozenset(walk[1:])} <= lines.keys()]
 
 
 def positional_reasoning(story: StoryBuilder) -> None:
@@ -88,9 +76,7 @@ def positional_reasoning(story: StoryBuilder) -> None:
     random = story.random
     names = [f"{random.choice(COLORS)} {shape}" for shape in random.sample(SHAPES, random.randint(3, 5))]
     points, edges = draw_plane(random, names, POSITIONS)
-    forms = ("the {first} is directly {side} the {second}.", "directly {side} the {second} is the {first}.",
-             "the {first} stands directly {side} the {second}.", "directly {side} the {second} stands the {first}.")  # fmt: skip
-    lines = state_plane(story, edges, POSITIONS, forms)
+    lines = state_plane(story, edges, POSITIONS, FORMS["stands"])
     for first, middle, second in two_steps(lines, names):
         direction = random.choice(list(POSITIONS))
         beyond = sum((a - b) * step for a, b, step in zip(points[first], points[second], POSITIONS[direction], strict=True)) > 0
@@ -103,34 +89,30 @@ def size_reasoning(story: StoryBuilder) -> None:
     """Task 18. Does an object fit into another? Statements compare neighbours in size."""
     random = story.random
     names = random.sample(OBJECTS, random.randint(4, 6))  # from the smallest
-    forms = ("the {small} fits inside the {large}.", "the {large} is larger than the {small}.", "the {small} is smaller than the {large}.",
-             "the {large} has room for the {small}.")  # fmt: skip
     lines = {}
     for rank in random.sample(range(len(names) - 1), len(names) - 1):
-        lines[rank] = story.add_statement(forms, small=names[rank], large=names[rank + 1])
+        lines[rank] = story.add_statement(FORMS["sizes"], small=names[rank], large=names[rank + 1])
     for rank in range(len(names) - 2):
         pair = names[rank], names[rank + 2]
         fits = random.random() < 0.5
         first, second = pair if fits else pair[::-1]
-        story.ask("Does the {first} fit inside the {second}?", "yes" if fits else "no", (lines[rank], lines[rank + 1]), 2,
-                    first=first, second=second)  # fmt: skip
+        support = lines[rank], lines[rank + 1]
+        story.ask("Does the {first} fit inside the {second}?", "yes" if fits else "no", support, 2, first=first, second=second)
 
 
 def basic_deduction(story: StoryBuilder) -> None:
     """Task 15. What is an animal afraid of? A rule says it of the animal's kind."""
     random = story.random
     kinds = random.sample(list(ANIMALS), 4)
-    forms = ("{kinds} are afraid of {others}.", "{kinds} fear {others}.", "all {kinds} are afraid of {others}.",
-             "all {kinds} fear {others}.", "any {kind} is afraid of {others}.", "every {kind} fears {others}.")  # fmt: skip
     feared = dict(zip(kinds, kinds[1:] + kinds[:1], strict=True))
     statements = [("rule", kind) for kind in kinds] + [("member", kind) for kind in kinds]
     names = dict(zip(kinds, story.people(4), strict=True))
     lines = {}
     for what, kind in random.sample(statements, len(statements)):
         if what == "rule":
-            lines[what, kind] = story.add_statement(forms, kind=kind, kinds=ANIMALS[kind], others=ANIMALS[feared[kind]])
+            lines[what, kind] = story.add_statement(FORMS["fears"], kind=kind, kinds=ANIMALS[kind], others=ANIMALS[feared[kind]])
         else:
-            lines[what, kind] = story.add_statement(("{who} is {a_kind}.",), who=names[kind], a_kind=lexicon.article(kind))
+            lines[what, kind] = story.add_statement(FORMS["kinds"], who=names[kind], a_kind=lexicon.article(kind))
     for kind in kinds:
         other = feared[kind]
         choices = {ANIMALS[other_kind] for other_kind in kinds if other_kind != kind}
@@ -149,11 +131,9 @@ def basic_induction(story: StoryBuilder) -> None:
     lines = {}
     for what, kind, who in random.sample(statements, len(statements)):
         if what == "kind":
-            lines[what, who] = story.add_statement(("{who} is {a_kind}.",), who=who, a_kind=lexicon.article(kind))
+            lines[what, who] = story.add_statement(FORMS["kinds"], who=who, a_kind=lexicon.article(kind))
         else:
-            lines[what, who] = story.add_statement(
-                ("{who} is {color}.", "{who} has the color {color}."), who=who, color=colors[kinds.index(kind)]
-            )
+            lines[what, who] = story.add_statement(FORMS["colored"], who=who, color=colors[kinds.index(kind)])
     for kind, color in zip(kinds, colors, strict=True):
         support = lines["kind", queried[kind]], lines["kind", known[kind]], lines["color", known[kind]]
         story.ask("What color is {who}, if animals of one kind share it?", color, support, set(colors), who=queried[kind])

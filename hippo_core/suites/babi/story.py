@@ -43,8 +43,7 @@ class StoryBuilder:
     random: Random
     split: Split
     new_names: bool
-    texts: list[str] = field(default_factory=list)
-    slots: list[dict[str, str]] = field(default_factory=list)
+    statements: list[tuple[str, dict[str, str]]] = field(default_factory=list)  # each with its slots
     questions: list[BabiQuestion] = field(default_factory=list)
 
     def people(self, n: int) -> list[str]:
@@ -59,9 +58,8 @@ class StoryBuilder:
         if not candidates:
             raise DrawFailed
         text = self.random.choice(candidates)
-        self.texts.append(text[0].upper() + text[1:])
-        self.slots.append(slots)
-        return len(self.texts) - 1
+        self.statements.append((text[0].upper() + text[1:], slots))
+        return len(self.statements) - 1
 
     def ask(
         self, text: str, answer: str, support: Collection[int], choices: Collection[str] | int, spellings: Sequence[str] = (), **cue: str
@@ -70,7 +68,7 @@ class StoryBuilder:
         count = choices if isinstance(choices, int) else len(set(choices))
         if count > 1:
             gold = tuple(sorted(set(support)))
-            self.questions.append(BabiQuestion(text.format(**cue), answer, len(self.texts), gold, count, cue, tuple(spellings)))
+            self.questions.append(BabiQuestion(text.format(**cue), answer, len(self.statements), gold, count, cue, tuple(spellings)))
 
 
 @cache
@@ -80,35 +78,21 @@ def people_of(split: Split, new_names: bool) -> tuple[str, ...]:
 
 
 def story_world(
-    name: str,
-    task: int,
-    texts: Sequence[str],
-    slots: Sequence[dict[str, str]],
-    questions: Mapping[int, BabiQuestion],
-    slices: tuple[str, ...] = (),
+    name: str, task: int, statements: Sequence[tuple[str, dict[str, str]]], questions: Mapping[int, BabiQuestion], *slices: str
 ) -> World:
     """The story up to the last of these questions, with the questions (by number) in its order."""
     needed = {number for question in questions.values() for number in question.support}
     facts = tuple(
-        Fact(f"{name}.f{number}", name, texts[number], slots[number], number, provenance="told", asked=number in needed)
-        for number in range(max(question.before for question in questions.values()))
+        Fact(f"{name}.f{number}", name, text, slots, number, provenance="told", asked=number in needed)
+        for number, (text, slots) in enumerate(statements[: max(question.before for question in questions.values())])
     )
-    items = tuple(
-        Item(
-            id=f"{name}.q{number}",
-            world=name,
-            question=question.text,
-            answers=tuple(dict.fromkeys((question.answer, *question.spellings))),
-            kind=f"qa{task}",
-            hops=len(question.support),
-            chance=1 / question.choices,
-            cue=question.cue,
-            slices=slices,
-            **after_all(facts[: question.before], question.support),
-        )
-        for number, question in questions.items()
-    )
-    return World(name, facts, items)
+    items = []
+    for number, question in questions.items():
+        answers = tuple(dict.fromkeys((question.answer, *question.spellings)))
+        about = {"kind": f"qa{task}", "hops": len(question.support), "chance": 1 / question.choices, "cue": question.cue}
+        known = after_all(facts[: question.before], question.support)
+        items.append(Item(f"{name}.q{number}", name, question.text, answers, slices=slices, **about, **known))
+    return World(name, facts, tuple(items))
 
 
 Task = Callable[[StoryBuilder], None]

@@ -15,7 +15,7 @@ from hippo_core.suites.datasets.build import load_dataset, write_dataset
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.folder import is_own
-from hippo_core.suites.types import Fact, Item, Split, World
+from hippo_core.suites.types import Split, World
 
 SHOWN = 200  # facts and questions of an example
 
@@ -69,15 +69,13 @@ def example(folder: Path, number: int = 0) -> str:
     world = load(folder, "test")[number]
     number_of = {fact.id: i for i, fact in enumerate(world.facts, 1)}
     fact_lines = [f"{number_of[fact.id]:3d}  {fact.text}" for fact in world.facts[:SHOWN]]
-    lines = [f"{card.read_card(folder)['suite']}, world {world.id}", "", *fact_lines, *_others(world.facts), ""]
+    item_lines = []
     for item in world.items[:SHOWN]:
         gold = ", ".join(str(number_of[fact]) for fact in item.gold_facts)
-        lines.append(f"  ?  {item.question}  ->  {item.answers[0]}   ({item.kind}, {item.rung}; from {gold})")
-    return "\n".join([*lines, *_others(world.items)])
-
-
-def _others(listed: Sequence[Fact] | Sequence[Item]) -> list[str]:
-    return [f"     and {len(listed) - SHOWN:,} more"] if len(listed) > SHOWN else []
+        item_lines.append(f"  ?  {item.question}  ->  {item.answers[0]}   ({item.kind}, {item.rung}; from {gold})")
+    for lines, count in ((fact_lines, len(world.facts)), (item_lines, len(world.items))):
+        lines += [f"     and {count - SHOWN:,} more"] if count > SHOWN else []
+    return "\n".join([f"{card.read_card(folder)['suite']}, world {world.id}", "", *fact_lines, "", *item_lines])
 
 
 def composition(folders: Sequence[Path]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from hippo_core.suites.lookup import Ids, TextLookup, cached_by_identity, positions
+from hippo_core.suites.lookup import TextLookup, cached_by_identity, positions
 from hippo_core.suites.types import Item, Suite, World
 from hippo_core.suites.unanswerable import UNANSWERABLE, answerable_items
 
@@ -40,12 +40,12 @@ class RuleViolation:
 class Known:
     """A world's look-up tables for the rules, each made once for all items."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world.id
+    def __init__(self, world: World, n_competitors: int) -> None:
+        self.n_competitors = n_competitors
         self.facts = {fact.id: fact for fact in world.facts}
         self.positions = cached_by_identity(positions)
         self.unknown = cached_by_identity(lambda ids: [fact for fact in ids if fact not in self.facts])
-        self.in_order = cached_by_identity(self._in_order)
+        self.in_order = cached_by_identity(lambda ids: all(self.facts[a].time <= self.facts[b].time for a, b in pairwise(ids)))
 
     @cached_property
     def texts(self) -> TextLookup:
@@ -61,23 +61,17 @@ class Known:
                 ids_by_value.setdefault(value.lower(), set()).add(name)
         return ids_by_value
 
-    def _in_order(self, ids: Ids) -> bool:
-        return all(self.facts[a].time <= self.facts[b].time for a, b in pairwise(ids))
-
 
 def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list[RuleViolation]:
     """All rules about the worlds themselves that the suite is not exempt from."""
     exempt = EXEMPT.get(suite.name, {})
     findings = list(unique_ids(worlds))
     for world in worlds:
-        known = Known(world)
+        known = Known(world, n_competitors)
         findings += one_gold(world)
         for item in world.items:
-            findings += [
-                RuleViolation(rule, world.id, item.id, message) for rule, check in ITEM_RULES.items() for message in check(item, known)
-            ]
-            if UNANSWERABLE not in item.slices:  # a fact left out for one may be near to another
-                findings += too_few_competitors(known, item, n_competitors)
+            for rule, check in ITEM_RULES.items():
+                findings += [RuleViolation(rule, world.id, item.id, message) for message in check(item, known)]
         wrong = answerable_items(suite, world)
         findings += [RuleViolation("never told", world.id, item.id, "what was told answers it, though it has no answer") for item in wrong]
     return [finding for finding in findings if finding.rule not in exempt]
@@ -85,17 +79,15 @@ def rules(worlds: Sequence[World], suite: Suite, n_competitors: int = 3) -> list
 
 def unique_ids(worlds: Sequence[World]) -> Iterator[RuleViolation]:
     """Worlds, facts and items have ids of their own; a fact and an item know their world."""
-    names = [("world", world.id, world.id) for world in worlds]
-    names += [("fact", fact.id, world.id) for world in worlds for fact in world.facts]
-    names += [("item", item.id, world.id) for world in worlds for item in world.items]
     seen: dict[tuple[str, str], str] = {}
-    for kind, name, world in names:
-        if (kind, name) in seen:
-            yield RuleViolation("ids", world, name if kind == "item" else "", f"a {kind} of world {seen[kind, name]} is called {name}")
-        seen[kind, name] = world
     for world in worlds:
-        for part in (*world.facts, *world.items):
-            if part.world != world.id:
+        named = [("world", world), *(("fact", fact) for fact in world.facts), *(("item", item) for item in world.items)]
+        for kind, part in named:
+            if (kind, part.id) in seen:
+                item, message = part.id if kind == "item" else "", f"a {kind} of world {seen[kind, part.id]} is called {part.id}"
+                yield RuleViolation("ids", world.id, item, message)
+            seen[kind, part.id] = world.id
+            if not isinstance(part, World) and part.world != world.id:
                 yield RuleViolation("ids", world.id, part.id, f"{part.id} says that its world is {part.world}")
 
 
@@ -153,6 +145,15 @@ def no_leak(item: Item, known: Known) -> Iterator[str]:
         yield f"the question holds the fact {fact}"
 
 
+def enough_competitors(item: Item, known: Known) -> Iterator[str]:
+    """So many facts besides the gold ones share a slot's value with the cue; not of unanswerable items, since a fact that was left out for
+    one may be near to another."""
+    sharing = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
+    count = len(sharing.difference(item.gold_facts))
+    if count < known.n_competitors and UNANSWERABLE not in item.slices:
+        yield f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {known.n_competitors}"
+
+
 def contains_words(text: str, words: str) -> bool:
     """Whether the words stand in the text, as whole words, in any case."""
     text, words = text.lower(), words.lower()
@@ -165,16 +166,8 @@ ITEM_RULES: dict[str, Callable[[Item, Known], Iterator[str]]] = {
     "answer told": answer_stated,
     "answer hidden": answer_hidden,
     "leak": no_leak,
+    "competitors": enough_competitors,
 }
-
-
-def too_few_competitors(known: Known, item: Item, least: int) -> Iterator[RuleViolation]:
-    """At least so many facts besides the gold ones share a slot's value with the cue."""
-    sharing = set[str]().union(*(known.by_value.get(value.lower(), ()) for value in item.cue.values()))
-    count = len(sharing.difference(item.gold_facts))
-    if count < least:
-        message = f"{count} facts besides the gold ones share a slot with the cue {item.cue}, expected {least}"
-        yield RuleViolation("competitors", known.world, item.id, message)
 
 
 def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[RuleViolation]:
@@ -184,10 +177,8 @@ def shared_facts(suite: Suite, **splits: Iterable[World]) -> list[RuleViolation]
     first_split: dict[str, str] = {}
     findings = []
     for split, worlds in splits.items():
-        for world in worlds:
-            for fact in world.facts:
-                if first_split.setdefault(fact.text, split) != split:
-                    findings.append(
-                        RuleViolation("no shared facts", world.id, "", f"{fact.text!r} is told in {first_split[fact.text]} and in {split}")
-                    )
+        for fact in (fact for world in worlds for fact in world.facts):
+            first = first_split.setdefault(fact.text, split)
+            if first != split:
+                findings.append(RuleViolation("no shared facts", fact.world, "", f"{fact.text!r} is told in {first} and in {split}"))
     return findings

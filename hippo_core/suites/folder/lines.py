@@ -2,8 +2,7 @@
 
 import codecs
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dic
     """Each line's position ("path:line") and its checked values; blank lines are skipped, ids must differ."""
     seen: dict[str, int] = {}
     number = 0
-    for number, raw in enumerate(with_progress(raw_lines(path), f"reading {path.name}"), 1):
+    for number, raw in enumerate(raw_lines(path), 1):
         where = f"{path}:{number}"
         if not raw.strip():
             continue
@@ -90,15 +89,6 @@ def raw_lines(path: Path) -> list[bytes]:
         return path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
     except OSError as error:
         raise LabError(f"{path} cannot be read ({error.strerror}); let this user read it") from None
-
-
-def with_progress(lines: list[bytes], label: str) -> Iterable[bytes]:
-    """The lines, with a progress bar where a person waits at a terminal."""
-    if not sys.stderr.isatty():
-        return lines
-    from tqdm import tqdm
-
-    return tqdm(lines, label, leave=False, delay=0.2, unit=" lines")
 
 
 def read_line(where: str, raw: bytes) -> dict[str, Any]:

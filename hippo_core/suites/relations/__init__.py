@@ -91,41 +91,30 @@ def make_world(random: Random, settings: RelationsSettings, spec: WorldSpec) -> 
     facts = []
     for number, row in enumerate(rows):
         about: dict[str, Any] = {"asked": row.about in asked_of, "confidence": row.confidence, "teller": row.teller}
-        text, slots = row.text, dict(row.slots)
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, text, slots, number, schema_fit=row.fit, provenance="told", **about))
+        facts.append(spec.fact(number, row.text, dict(row.slots), schema_fit=row.fit, **about))
     ids = tuple(fact.id for fact in facts)
     items = []
     for number, question in enumerate(asked):
-        gold = [deciding[step.edge] for step in question.steps]
+        steps, first, last = question.steps, question.steps[0], question.steps[-1]
+        gold, refuted = [deciding[step.edge] for step in steps], [] if last.back else draft.refuted.get(last.edge, [])
         if question.about == "before":
-            [edge] = (step.edge for step in question.steps)
-            gold = [next(index for index, row in enumerate(rows) if row.about == edge and row.slots["tail"] == question.answer)]
-        last = question.steps[-1]
-        same = {
-            ids[index]: ids[deciding[row.about]]
-            for index, row in enumerate(rows)
-            if row.is_true and not row.decides and row.about in {step.edge for step in question.steps}
-        }
-        wrong = [last.edge.tail] if question.about == "before" else draft.refuted.get(last.edge, []) if not last.back else []
-        items.append(
-            Item(
-                id=f"{spec.id}.q{number}",
-                world=spec.id,
-                question=question.text,
-                answers=(question.answer,),
-                kind=question.about if question.about != "chain" else f"hops_{len(question.steps)}",
-                hops=len(question.steps),
-                chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
-                cue={
-                    "tail" if question.steps[0].back else "head": question.steps[0].start,
-                    "path": " ".join(step.name for step in question.steps),
-                },
-                **after_all(facts, gold),
-                refuted=tuple(dict.fromkeys(wrong)),
-                retold=same,
-                truth={"within": " ".join(f"{start}-{end}" for start, end in question.within)},
-            )
+            refuted = [last.edge.tail]
+            gold = [next(index for index, row in enumerate(rows) if row.about == last.edge and row.slots["tail"] == question.answer)]
+        true = {index: row for index, row in enumerate(rows) if row.is_true and not row.decides}
+        item = spec.item(
+            number,
+            question.text,
+            question.answer,
+            question.about if question.about != "chain" else f"hops_{len(steps)}",
+            hops=len(steps),
+            chance=1 / len(draft.kinds[last.edge.relation.head if last.back else last.edge.relation.tail]),
+            cue={"tail" if first.back else "head": first.start, "path": " ".join(step.name for step in steps)},
+            **after_all(facts, gold),
+            refuted=tuple(dict.fromkeys(refuted)),
+            retold={ids[index]: ids[deciding[row.about]] for index, row in true.items() if row.about in {step.edge for step in steps}},
+            truth={"within": " ".join(f"{start}-{end}" for start, end in question.within)},
         )
+        items.append(item)
     return World(spec.id, tuple(facts), tuple(items))
 
 
@@ -167,11 +156,9 @@ def _steps(draft: RelationDraft, last: Sequence[DraftEdge], hops: int, reverse: 
             return ()
         for edge in random.sample(draft.edges, len(draft.edges)):
             for step in (RelationStep(edge), RelationStep(edge, back=True)):
-                if (
-                    step.end != name
-                    or step.start in before
-                    or (step.back and not (random.random() < reverse and _has_single_head(draft, edge)))
-                ):
+                if step.end != name or step.start in before:
+                    continue
+                if step.back and not (random.random() < reverse and _has_single_head(draft, edge)):
                     continue
                 if (earlier := into(step.start, before | {step.start}, left - 1)) is not None:
                     return (*earlier, step)

@@ -136,18 +136,6 @@ def _frames(path: str, kind: str) -> tuple[str, ...]:
 
 
 @cache
-def further_names() -> Mapping[str, tuple[str, ...]]:
-    """Names for training alone, by kind; also `common` nouns, and `statements`, `questions` and `corrections` of them."""
-    return {of: tuple(texts) for path in files(FURTHER_NAMES) for of, texts in read_mapping(path).items()}
-
-
-@cache
-def kinds() -> tuple[str, ...]:
-    """The kinds of entities that have names."""
-    return tuple(kind for kind in read_mapping(folder() / "frames/names.yaml") if kind != "person")
-
-
-@cache
 def names(kind: str, split: Split) -> tuple[str, ...]:
     """The names of a kind that belong to a split."""
     of = read_mapping(folder() / "frames/names.yaml")

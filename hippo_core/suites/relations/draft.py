@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hippo_core.suites.relations.bank import CLAUSES, BankRelation, frames, names, relations_of
 from hippo_core.suites.reworded import sentence
-from hippo_core.suites.semantic.conflict import disagree_with_confidence, last_words, most_confident
+from hippo_core.suites.semantic.conflict import deciding, disagree_with_confidence
 from hippo_core.suites.splits import worded
 from hippo_core.suites.types import Split
 
@@ -154,17 +154,10 @@ class RelationDraft:
         """Several witnesses disagree; the rules of `conflict` decide what is true."""
         wrong, level_of = self.other(edge), {value: name for name, value in CONFIDENCE.items()}
         testimonies = disagree_with_confidence(self.random, self.tellers, edge.tail, wrong, tuple(level_of))
-        true, confident, last = (
-            [index for index, testimony in enumerate(testimonies) if testimony.city == edge.tail],
-            most_confident(testimonies),
-            last_words(testimonies),
-        )
-        deciding = max(true, key=lambda index: (testimonies[index] in confident, testimonies[index] in last, index))
-        for index, testimony in enumerate(testimonies):
-            is_true = testimony.city == edge.tail
-            self.testify(
-                edge, testimony.teller, level_of[testimony.confidence or 0.0], testimony.city, is_true=is_true, decides=index == deciding
-            )
+        decides = deciding(testimonies, edge.tail)
+        for index, (teller, tail, confidence) in enumerate(testimonies):
+            certainty = level_of[confidence or 0.0]
+            self.testify(edge, teller, certainty, tail, is_true=tail == edge.tail, decides=index == decides)
         self.refuted.setdefault(edge, []).append(wrong)
 
     def distract(self, edge: DraftEdge, kind: str) -> None:

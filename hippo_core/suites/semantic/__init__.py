@@ -11,9 +11,9 @@ is one gold fact a hop: of several people who are right the last that decides; t
 in other words (`retellings`), some occur at two times (`timed`), and near misses have relations that sound like the right one.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import product, starmap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, product
 from math import floor
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple
@@ -21,9 +21,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from hippo_core.suites import lexicon
+from hippo_core.suites.altering import exchanged
 from hippo_core.suites.reworded import Wording, files_of
-from hippo_core.suites.semantic.altering import with_counterfactual_answers
-from hippo_core.suites.semantic.conflict import disagree, disagree_with_confidence, last_words, most_confident
+from hippo_core.suites.semantic.conflict import deciding, disagree, disagree_with_confidence
 from hippo_core.suites.semantic.words import AGAIN, FORMS, FRAMES, HEDGED, SITE_NEAR_MISSES, Rewording
 from hippo_core.suites.splits import attempts, belongs
 from hippo_core.suites.types import Fact, Hide, Item, Settings, Suite, World, WorldSpec, after_all
@@ -48,7 +48,8 @@ class SemanticSettings(Settings):
     wording: Wording = "own"  # of the facts; questions are in the lab's own words
 
 
-class RelationRow(NamedTuple):
+@dataclass(eq=False)
+class RelationRow:
     """A fact under construction: a form and its words, which are joined when a world is kept. `late`: it comes after all that are not;
     `position`: its rank among its like, drawn where None; `repeats`: the row that it repeats; `again`: other forms."""
 
@@ -60,7 +61,7 @@ class RelationRow(NamedTuple):
     late: int = 0
     position: float | None = None
     confidence: float | None = None
-    repeats: int | None = None
+    repeats: "RelationRow | None" = None
     again: tuple[str, ...] = ()
 
     @property
@@ -80,9 +81,9 @@ class SemanticDraft:
     spec: WorldSpec
     rows: list[RelationRow] = field(default_factory=list)
 
-    def add(self, form: str, words: dict[str, str], slots: dict[str, str], **about) -> int:
+    def add(self, form: str, words: dict[str, str], slots: dict[str, str], **about) -> RelationRow:
         self.rows.append(RelationRow(form, words, slots, **about))
-        return len(self.rows) - 1
+        return self.rows[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,24 @@ class Firm:
     name: str
     kind: str
     city: str  # the true one
-    fact: int  # the one that decides
-    contradicted: str  # "", "rumor", "move" or "plain"
+    fact: RelationRow  # the one that decides
+    contradicted: str = ""  # "rumor", "move" or "plain"
     refuted: tuple[str, ...] = ()  # stated cities that are wrong
-    statements: tuple[int, ...] = ()  # all statements, where people disagree
-    same: tuple[int, ...] = ()  # those of them that agree with the one that decides
+    statements: tuple[RelationRow, ...] = ()  # all statements, where people disagree
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A person's link to a firm, and perhaps a friend of that person."""
+
+    who: str
+    frame: str
+    obj: str
+    firm: Firm
+    link: RelationRow
+    friend: str
+    friendship: RelationRow | None
+    when: str = ""
 
 
 def firm_names(random: Random, count: int) -> list[str]:
@@ -137,50 +151,28 @@ def make_firms(draft: SemanticDraft, n_firms: int, tellers: list[str]) -> list[F
 
 
 def add_statements(draft: SemanticDraft, name: str, kind: str, city: str, other: str, tellers: list[str]) -> Firm:
-    """A firm on whose city people disagree, and their statements."""
+    """A firm on whose city people disagree, and their statements; no two of one teller are in the same words while there are any."""
     random = draft.random
-    testimonies = (
-        disagree_with_confidence(random, tellers, city, other, tuple(HEDGED))
-        if draft.settings.hedges
-        else disagree(random, tellers, city, other)
-    )
+    if draft.settings.hedges:
+        testimonies = disagree_with_confidence(random, tellers, city, other, tuple(HEDGED))
+    else:
+        testimonies = disagree(random, tellers, city, other)
     positions = sorted(random.random() for _ in testimonies)
-    rows: list[int] = []
-    used: set[tuple[str, str, str]] = set()
-    for testimony, position in zip(testimonies, positions, strict=True):
-        forms = FORMS["statement"] if testimony.confidence is None else HEDGED[testimony.confidence]
-        form = random.choice([candidate for candidate in forms if (candidate, testimony.city, testimony.teller) not in used] or forms)
-        used.add((form, testimony.city, testimony.teller))
-        words = {"name": name, "firm": kind, "city": testimony.city, "teller": testimony.teller}
-        slots = {"firm": name, "relation": "is in", "city": testimony.city, "teller": testimony.teller}
-        rows.append(draft.add(form, words, slots, teller=testimony.teller, position=position, confidence=testimony.confidence))
-    true, confident, last = (
-        {row: testimony for row, testimony in zip(rows, testimonies, strict=True) if testimony.city == city},
-        most_confident(testimonies),
-        last_words(testimonies),
-    )
-    deciding = max(true, key=lambda row: (true[row] in confident, true[row] in last, row))
-    return Firm(name, kind, city, deciding, "plain", (other,), tuple(rows), tuple(row for row in true if row != deciding))
+    rows: list[RelationRow] = []
+    for (teller, stated, confidence), position in zip(testimonies, positions, strict=True):
+        used = {row.form for row in rows if (row.slots["city"], row.teller) == (stated, teller)}
+        forms = FORMS["statement"] if confidence is None else HEDGED[confidence]
+        form = random.choice([candidate for candidate in forms if candidate not in used] or forms)
+        words = {"name": name, "firm": kind, "city": stated, "teller": teller}
+        slots = {"firm": name, "relation": "is in", "city": stated, "teller": teller}
+        rows.append(draft.add(form, words, slots, teller=teller, position=position, confidence=confidence))
+    return Firm(name, kind, city, rows[deciding(testimonies, city)], "plain", (other,), tuple(rows))
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """A person's link to a firm, and perhaps a friend of that person."""
-
-    who: str
-    frame: str
-    obj: str
-    firm: Firm
-    link: int
-    friend: str
-    friendship: int
-    when: str = ""
-
-
-def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str, int]]:
+def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str, RelationRow]]:
     """Two pairs of friends, nobody in both: who -> (friend, the fact that says so)."""
     pairs = [(a, b) for a in people for b in people if a != b and belongs(f"{min(a, b)}|friend|{max(a, b)}", draft.spec.split)]
-    friends: dict[str, tuple[str, int]] = {}
+    friends: dict[str, tuple[str, RelationRow]] = {}
     used: set[str] = set()
     for who, friend in draft.random.sample(pairs, len(pairs)):
         if len(friends) < 2 and not used & {who, friend}:
@@ -191,47 +183,47 @@ def make_friends(draft: SemanticDraft, people: list[str]) -> dict[str, tuple[str
 
 
 def make_chains(draft: SemanticDraft, firms: list[Firm], people: list[str], n_links: int) -> list[Chain]:
-    """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice, at two firms."""
-    random, friends = draft.random, make_friends(draft, people)
+    """Links between people and firms, every (person, frame, thing) once, the friends' first; those of `timed` twice: at two firms in
+    different cities, at two times."""
+    random, settings, friends = draft.random, draft.settings, make_friends(draft, people)
     objects = [lexicon.article(group[0]) for group in random.sample(lexicon.OBJECTS, 3)]
     options = [(who, frame, obj) for who in people for frame in FRAMES for obj in (objects if frame == "buy" else ("",))]
     random.shuffle(options)
     chains: list[Chain] = []
-    twice = 0
-    for who, name, obj in sorted(options, key=lambda option: option[0] not in friends):
+    for who, frame, obj in sorted(options, key=lambda option: option[0] not in friends):
         if len(chains) >= n_links:
             break
-        fitting = [f for f in firms if f.kind == FRAMES[name].firm and belongs(f"{who}|{name}|{obj}|{f.name}", draft.spec.split)]
-        friend = friends.get(who, ("", -1))
-        if twice < draft.settings.timed and obj and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
-            twice += 1
-            chains += add_timed(draft, who, name, obj, fitting, friend)
+        fitting = [f for f in firms if f.kind == FRAMES[frame].firm and belongs(f"{who}|{frame}|{obj}|{f.name}", draft.spec.split)]
+        friend = friends.get(who, ("", None))
+        twice = sum(bool(chain.when) for chain in chains) < 2 * settings.timed
+        if twice and obj and len({f.city for f in fitting}) > 1 and len(chains) + 2 <= n_links:
+            first = random.choice(fitting)
+            second = random.choice([firm for firm in fitting if firm.city != first.city])
+            times = random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
+            chains += [add_link(draft, who, frame, obj, firm, friend, when) for firm, when in zip((first, second), times, strict=True)]
         elif fitting:
-            if draft.settings.contested is not None:  # a contradicted one as often as questions are about these
-                wanted = random.random() < draft.settings.contested
+            if settings.contested is not None:  # a contradicted one as often as questions are about these
+                wanted = random.random() < settings.contested
                 fitting = [firm for firm in fitting if bool(firm.contradicted) == wanted] or fitting
-            chains.append(add_link(draft, who, name, obj, random.choice(fitting), friend))
+            chains.append(add_link(draft, who, frame, obj, random.choice(fitting), friend))
     return chains
 
 
-def add_timed(draft: SemanticDraft, who: str, name: str, obj: str, fitting: list[Firm], friend: tuple[str, int]) -> Iterator[Chain]:
-    """The same link to two firms in different cities, at two times."""
-    first = draft.random.choice(fitting)
-    second = draft.random.choice([firm for firm in fitting if firm.city != first.city])
-    times = draft.random.sample([" ".join(time) for time in lexicon.TIMES if time[0] == "in"], 2)
-    for firm, when in zip((first, second), times, strict=True):
-        yield add_link(draft, who, name, obj, firm, friend, when)
-
-
-def add_link(draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, friend: tuple[str, int], when: str = "") -> Chain:
+def add_link(
+    draft: SemanticDraft, who: str, name: str, obj: str, firm: Firm, friend: tuple[str, RelationRow | None], when: str = ""
+) -> Chain:
     """A link as a fact."""
     frame = FRAMES[name]
     form = draft.random.choice(frame.link)
     words = {"who": who, "thing": obj, "Thing": obj[:1].upper() + obj[1:], "name": firm.name, "when": when}
-    slots = {"who": who, "relation": frame.relation, "firm": firm.name} | ({"what": obj.split(" ", 1)[1]} if obj else {})
-    slots |= {"when": when.split(" ", 1)[1]} if when else {}
+    slots = {"who": who, "relation": frame.relation, "firm": firm.name, **noun_slots(obj, when)}
     row = draft.add(form, words, slots, again=() if when else others(form, frame.link, frame.again))
     return Chain(who, name, obj, firm, row, *friend, when)
+
+
+def noun_slots(obj: str, when: str) -> dict[str, str]:
+    """The slots of a thing and a time, without the article and the preposition."""
+    return {slot: words.split(" ", 1)[1] for slot, words in (("what", obj), ("when", when)) if words}
 
 
 def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[str, ...]:
@@ -242,14 +234,11 @@ def others(form: str, usual: tuple[str, ...], again: tuple[str, ...]) -> tuple[s
 def add_retellings(draft: SemanticDraft, count: int) -> bool:
     """Repeat so many facts, once or twice, each time in other words; whether there were enough."""
     random = draft.random
-    tellable = [row for row, candidate in enumerate(draft.rows) if candidate.again]
-    wordings = [(row, wording) for row in tellable for wording in random.sample(draft.rows[row].again, 2)]
-    firsts = random.sample(wordings[::2], len(wordings) // 2)
-    again = dict(wordings[1::2])
-    for row, wording in firsts:
-        for form in (wording, again[row])[: random.choice((1, 1, 2))]:
+    forms_of = [(row, random.sample(row.again, 2)) for row in draft.rows if row.again]
+    for row, forms in random.sample(forms_of, len(forms_of)):
+        for form in forms[: random.choice((1, 1, 2))]:
             if count:
-                draft.add(form, draft.rows[row].words, draft.rows[row].slots, repeats=row)
+                draft.add(form, row.words, row.slots, repeats=row)
                 count -= 1
     return count == 0
 
@@ -270,6 +259,14 @@ def add_near_misses(draft: SemanticDraft, firms: list[Firm], people: list[str]) 
         draft.add(form, words, {"firm": firm.name, **slots}, fit=False)
 
 
+class SemanticQuestion(NamedTuple):
+    """A question about a chain, before its facts have ids."""
+
+    chain: Chain
+    gold: list[RelationRow]
+    about: dict[str, Any]  # the other fields of the item
+
+
 def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> World:
     """One world; drawn again until it carries its questions."""
     for _ in attempts(settings, "world of chains"):
@@ -286,83 +283,70 @@ def make_world(random: Random, settings: SemanticSettings, spec: WorldSpec) -> W
         add_near_misses(draft, firms, people)
         if not add_retellings(draft, n_retellings):
             continue
-        plan = choose_questions(draft, chains)
-        if plan and len(draft.rows) == settings.n_facts:
+        questions = choose_questions(draft, chains)
+        if questions and len(draft.rows) == settings.n_facts:
             break
-    positions = [random.random() if row.position is None else row.position for row in draft.rows]
-    order = sorted(range(len(draft.rows)), key=lambda row: (draft.rows[row].late, positions[row]))
-    asked = {row for chain, gold, *_ in plan for row in (*gold, *chain.firm.statements)}
-    number_of = {row: number for number, row in enumerate(order)}
-    texts = [row.text for row in draft.rows]
+    texts = {row: row.text for row in draft.rows}
     if settings.wording == "reworded":
-        texts = list(starmap(Rewording(spec), ((row.form, row.words) for row in draft.rows)))
+        rewording = Rewording(spec)
+        texts = {row: rewording(row.form, row.words) for row in draft.rows}
+    positions = {row: random.random() if row.position is None else row.position for row in draft.rows}
+    order = sorted(draft.rows, key=lambda row: (row.late, positions[row]))
+    asked = {row for question in questions for row in (*question.gold, *question.chain.firm.statements)}
     facts = []
     for number, row in enumerate(order):
-        draft_row = draft.rows[row]
-        about: dict[str, Any] = {
-            "schema_fit": draft_row.fit,
-            "asked": row in asked,
-            "confidence": draft_row.confidence,
-            "teller": draft_row.teller,
-        }
-        facts.append(Fact(f"{spec.id}.f{number}", spec.id, texts[row], draft_row.slots, number, provenance="told", **about))
-    repeats = {row: draft_row.repeats for row, draft_row in enumerate(draft.rows) if draft_row.repeats is not None}
-    repeats |= {row: firm.fact for firm in firms for row in firm.same}
-    retold = {facts[number_of[row]].id: facts[number_of[first]].id for row, first in repeats.items()}
-    items = tuple(
-        Item(
-            id=f"{spec.id}.q{number}",
-            world=spec.id,
-            question=question,
-            answers=(chain.firm.city,),
-            kind="contradiction" if chain.firm.contradicted else f"hops_{hops}",
-            rung="paraphrase" if paraphrase else "exact",
-            hops=hops,
+        about: dict[str, Any] = {"schema_fit": row.fit, "asked": row in asked, "confidence": row.confidence, "teller": row.teller}
+        facts.append(spec.fact(number, texts[row], row.slots, **about))
+    fact_of = dict(zip(order, facts, strict=True))
+    repeats = {row: row.repeats for row in draft.rows if row.repeats}
+    for firm in firms:
+        repeats |= {row: firm.fact for row in firm.statements if row is not firm.fact and row.slots["city"] == firm.city}
+    items = []
+    for number, (chain, gold, about) in enumerate(questions):
+        item = spec.item(
+            number,
+            answer=chain.firm.city,
             chance=1 / len({firm.city for firm in firms}),
-            cue=cue,
-            **after_all(facts, [number_of[row] for row in gold]),
-            slices=(*slices, "new_name") if new else slices,
             refuted=chain.firm.refuted,
-            retold={again: first for again, first in retold.items() if first in {facts[number_of[row]].id for row in gold}},
+            retold={fact_of[row].id: fact_of[first].id for row, first in repeats.items() if first in gold},
+            **after_all(facts, [order.index(row) for row in gold]),
+            **about,
         )
-        for number, (chain, gold, hops, question, cue, paraphrase, slices) in enumerate(plan)
-    )
-    return World(spec.id, tuple(facts), items)
+        items.append(replace(item, slices=(*item.slices, "new_name")) if new else item)
+    return World(spec.id, tuple(facts), tuple(items))
 
 
-def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list:
-    """`n_items` questions over different chains: (chain, gold rows, hops, question, cue, paraphrase, slices); empty where it cannot be."""
+def choose_questions(draft: SemanticDraft, chains: list[Chain]) -> list[SemanticQuestion]:
+    """`n_items` questions over different chains; empty where it cannot be."""
     random, settings, spec = draft.random, draft.settings, draft.spec
     pool = random.sample(chains, len(chains))
-    plan = []
+    questions = []
     for number in range(settings.n_items):
         turn = spec.index * settings.n_items + number
         hops = settings.hops[turn % len(settings.hops)]
-        about = None if settings.contested is None else floor((turn + 1) * settings.contested) > floor(turn * settings.contested)
-        fitting = (candidate for candidate in pool if about is None or bool(candidate.firm.contradicted) == about)
-        chain = next((chain for chain in fitting if (chain.friend or hops == 2) and answerable(chain, chains, hops)), None)
+        contested = None if settings.contested is None else floor((turn + 1) * settings.contested) > floor(turn * settings.contested)
+        fitting = (candidate for candidate in pool if contested is None or bool(candidate.firm.contradicted) == contested)
+        chain = next((chain for chain in fitting if hops == 2 or (chain.friend and is_unique(chain, chains))), None)
         if chain is None:
             return []
         pool.remove(chain)
         cue = {"who": chain.who} if hops == 2 else {"friend": chain.friend}
-        cue["relation"] = FRAMES[chain.frame].relation
-        if chain.obj:
-            cue["what"] = chain.obj.split(" ", 1)[1]
-        if chain.when:
-            cue["when"] = chain.when.split(" ", 1)[1]
-        gold = [chain.firm.fact, chain.link] if hops == 2 else [chain.firm.fact, chain.link, chain.friendship]
-        others = [row.slots for number, row in enumerate(draft.rows) if number not in gold and row.repeats not in gold]
+        cue |= {"relation": FRAMES[chain.frame].relation, **noun_slots(chain.obj, chain.when)}
+        gold = [chain.link, chain.firm.fact]
+        if hops == 3 and chain.friendship:
+            gold.insert(0, chain.friendship)
+        others = [row.slots for row in draft.rows if row not in gold and row.repeats not in gold]
         if sum(any(slots.get(slot) == value for slot, value in cue.items()) for slots in others) < settings.n_competitors:
             return []
-        question, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
-        plan.append((chain, gold[::-1], hops, question, cue, paraphrase, slices))
-    return plan
+        text, paraphrase, slices = ask(random, chain, hops, turn % 2 == 1, training=spec.split == "train")
+        kind, rung = "contradiction" if chain.firm.contradicted else f"hops_{hops}", "paraphrase" if paraphrase else "exact"
+        about = {"question": text, "kind": kind, "rung": rung, "hops": hops, "cue": cue, "slices": slices}
+        questions.append(SemanticQuestion(chain, gold, about))
+    return questions
 
 
-def answerable(chain: Chain, chains: list[Chain], hops: int) -> bool:
-    """Whether the question about a chain has one answer: for three hops, the friend must have one such link."""
-    if hops == 2:
-        return True
+def is_unique(chain: Chain, chains: list[Chain]) -> bool:
+    """Whether the friend of a chain has one such link, so that a question of three hops has one answer."""
     same = [c for c in chains if (c.friend, c.frame, c.obj, c.when) == (chain.friend, chain.frame, chain.obj, chain.when)]
     return len(same) == 1
 
@@ -409,6 +393,29 @@ def is_answerable(facts: Sequence[Fact], item: Item) -> bool:
     named = {slot: cue[slot] for slot in ("relation", "what", "when") if slot in cue}
     firms = {fact.slots.get("firm") for fact in links if fact.slots.get("who") in people and named.items() <= fact.slots.items()}
     return any(_is_site(fact, firm) for fact in links for firm in firms if firm)
+
+
+def with_counterfactual_answers(world: World, others: Sequence[World]) -> World:
+    """The world with each city replaced, by one unknown here while there are enough, and the items about cities."""
+    old = sorted({fact.slots["city"] for fact in world.facts if "city" in fact.slots})
+    items = [item for item in world.items if item.answers[0] in old]
+    apart = {(city, item.answers[0]) for item in items for city in (*item.answers, *item.refuted)}
+    cities = _exchange(Random(f"altered/{world.id}"), old, apart)
+    other = [
+        replace(item, answers=(cities[item.answers[0]],), refuted=tuple(cities.get(city, city) for city in item.refuted)) for item in items
+    ]
+    return replace(world, facts=tuple(exchanged(fact, cities) for fact in world.facts) if cities else world.facts, items=tuple(other))
+
+
+def _exchange(random: Random, old: Sequence[str], apart: set[tuple[str, str]]) -> Mapping[str, str]:
+    """For each city another one, none twice. `apart`: pairs (city, true one) of which the first may not become the second."""
+    new = [city for city in lexicon.CITIES if city not in old]
+    for _ in count():
+        drawn = random.sample(new if len(new) >= len(old) else lexicon.CITIES, len(old))
+        pairs = set(zip(old, drawn, strict=True))
+        if all(was != now for was, now in pairs) and not pairs & apart:
+            return dict(zip(old, drawn, strict=True))
+    raise AssertionError("unreachable")
 
 
 SEMANTIC = Suite(

@@ -42,6 +42,13 @@ def most_confident(testimonies: Sequence[Testimony]) -> list[Testimony]:
     return [testimony for testimony in testimonies if (testimony.confidence or 0.0) == most]
 
 
+def deciding(testimonies: Sequence[Testimony], true: str) -> int:
+    """The index of the statement that decides: the latest true one, a most confident one if there is one, of these a last statement."""
+    confident, last = most_confident(testimonies), last_words(testimonies)
+    right = [index for index, testimony in enumerate(testimonies) if testimony.city == true]
+    return max(right, key=lambda index: (testimonies[index] in confident, testimonies[index] in last, index))
+
+
 def settled_by_confidence(testimonies: Sequence[Testimony]) -> str | None:
     """The most confident city, among equals the `settled` one; None where corrected statements make a difference."""
     city = settled(most_confident(testimonies))

@@ -18,7 +18,7 @@ from hippo_core.spoken import MOVES, OPPOSITE
 from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import sentence
 from hippo_core.suites.spatial import words as words
-from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_edge_labels, fact_of
+from hippo_core.suites.spatial.facts import MapNarration, Sentence, SpatialSettings, draw_edge_labels
 from hippo_core.suites.spatial.map import Link, Map
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import Split, WorldSpec
@@ -53,7 +53,8 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     sentences = [render_visit(random, number, visit, who, spec.split) for number, visit in enumerate(reported, 1)]
     if None in sentences:
         return None
-    facts = tuple(fact_of(spec, number, sentence, "the walk", "observed") for number, sentence in enumerate(sentences) if sentence)
+    about = {"context_key": "the walk", "provenance": "observed"}
+    facts = tuple(spec.fact(number, step.text, step.slots, **about) for number, step in enumerate(sentences) if step)
     right = [visit.label == labels[visit.place] for visit in reported]
     by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda entry: (entry[1].round == len(maps) - 1, entry[0]))
     last = {visit.place: fact.id for _, visit, fact in by_trust}

@@ -13,7 +13,7 @@ from hippo_core.suites import lexicon
 from hippo_core.suites.reworded import Wording
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import Link, Map
-from hippo_core.suites.splits import belongs
+from hippo_core.suites.splits import belongs, interleaved
 from hippo_core.suites.types import Fact, Settings, Split, WorldSpec
 
 
@@ -124,10 +124,8 @@ def narrate_map(random: Random, settings: SpatialSettings, spec: WorldSpec, draw
     """All facts of a world: first the map and what belongs to it, in any order, then the walkers' steps. None where words run out."""
     edge_labels = draw_edge_labels(random, drawn) if settings.edge_labels else {}
     map_sentences = [*link_sentences(random, drawn, edge_labels), *obstacle_sentences(random, bars, spec.split)]
-    map_sentences += [
-        *object_sentences(random, drawn, settings.n_objects, spec.split),
-        *procedure_sentences(random, drawn, settings, spec.split),
-    ]
+    map_sentences += object_sentences(random, drawn, settings.n_objects, spec.split)
+    map_sentences += procedure_sentences(random, drawn, settings, spec.split)
     random.shuffle(map_sentences)
     new = spec.split != "train" and random.random() < settings.new_names
     walks = walk_sentences(random, drawn, settings, spec.split, lexicon.names(held_out=new)) if drawn.is_grid else []
@@ -135,19 +133,13 @@ def narrate_map(random: Random, settings: SpatialSettings, spec: WorldSpec, draw
         return None
     sentences = map_sentences + walks
     facts = tuple(
-        fact_of(spec, number, sentence, "the map" if number < len(map_sentences) else "the walks", "told")
+        spec.fact(number, sentence.text, sentence.slots, context_key="the map" if number < len(map_sentences) else "the walks")
         for number, sentence in enumerate(sentences)
     )
     forms = {fact.id: sentence.form for fact, sentence in zip(facts, sentences, strict=True)}
     a, b = ("from", "to") if drawn.is_grid else ("a", "b")
     links = {frozenset((fact.slots[a], fact.slots[b])): fact.id for fact in facts if a in fact.slots and b in fact.slots}
     return MapNarration(drawn, facts, links, forms, new and bool(walks), edge_labels, {link: (fact,) for link, fact in links.items()})
-
-
-def fact_of(spec: WorldSpec, number: int, sentence: Sentence, context_key: str, provenance: str) -> Fact:
-    """The sentence as fact number `number` of a world."""
-    name = f"{spec.id}.f{number}"
-    return Fact(name, spec.id, sentence.text, sentence.slots, number, context_key=context_key, provenance=provenance)
 
 
 def draw_edge_labels(random: Random, drawn: Map) -> dict[Link, str]:
@@ -167,15 +159,12 @@ def link_sentences(random: Random, drawn: Map, edge_labels: Mapping[Link, str]) 
             if a < b:
                 back = next(step for step, place in drawn.steps[b].items() if place == a)
                 ends = (a, word, b) if random.random() < 0.5 else (b, back, a)
-                yield link_sentence(random, drawn, *ends, edge_labels.get(frozenset((a, b))))
-
-
-def link_sentence(random: Random, drawn: Map, a: str, word: str, b: str, label: str | None) -> Sentence:
-    slots = {"from": a, "direction": word, "to": b} if drawn.is_grid else {"a": a, "b": b}
-    slots |= {"by": label} if label else {}
-    kind = ("grid" if drawn.is_grid else "graph") + ("_way" if label else "")
-    text = random.choice(words.FORMS[kind]).format(origin=a, direction=word, to=b, a=a, b=b, way=label and words.edge_phrase(label))
-    return Sentence(text, slots)
+                start, word, end = ends
+                slots = {"from": start, "direction": word, "to": end} if drawn.is_grid else {"a": start, "b": end}
+                label = edge_labels.get(frozenset((a, b)))
+                slots |= {"by": label} if label else {}
+                form = random.choice(words.FORMS[("grid" if drawn.is_grid else "graph") + ("_way" if label else "")])
+                yield Sentence(form.format(**slots, origin=start, way=label and words.edge_phrase(label)), slots)
 
 
 def obstacle_sentences(random: Random, bars: list[tuple[str, str]], split: Split) -> Iterator[Sentence]:
@@ -241,7 +230,4 @@ def walk_sentences(random: Random, drawn: Map, settings: SpatialSettings, split:
             return None
         start = Sentence(random.choice(words.FORMS["start"]).format(who=who, origin=origin), {"who": who, "from": origin})
         walks[who] = [start, *moves]
-    turns = [who for who, walk in walks.items() for _ in walk]
-    random.shuffle(turns)
-    waiting = {who: iter(walk) for who, walk in walks.items()}
-    return [next(waiting[who]) for who in turns]
+    return interleaved(random, list(walks.values()))
