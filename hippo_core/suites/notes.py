@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hippo_core.files import root
 from hippo_core.models.spec import read_mapping, validated
 from hippo_core.suites.natural.passages import asked, some
-from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
+from hippo_core.suites.types import Fact, Item, ReadSettings, Split, Suite, World
 
 FOLDER = "data/notes"
 VALIDATION = ("b2-flatshare", "b3-engineering-standup", "c5-grandmothers-book", "c7-bird-count", "d2-payroll-errors")
@@ -66,12 +66,9 @@ class Notes(_Part):
     unanswerable: list[Unanswerable] = []
 
 
-class NotesSettings(Settings):
+class NotesSettings(ReadSettings):
     """`together`: all notes of a split are one world; `answerable`: questions that no note answers are left out."""
 
-    n_facts: Literal[0] = 0
-    n_items: Literal[0] = 0
-    n_competitors: Literal[0] = 0
     together: bool = False
     answerable: bool = False
 

@@ -98,6 +98,14 @@ class Settings(BaseModel):
     unanswerable: bool = False  # whether deciding facts are left out, so that "unknown" is right (unanswerable.py)
 
 
+class ReadSettings(Settings):
+    """Settings of a suite whose worlds are read: files say how many facts and questions there are."""
+
+    n_facts: Literal[0] = 0
+    n_items: Literal[0] = 0
+    n_competitors: Literal[0] = 0
+
+
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
     """Which world of a data set: the split, the seed of the set, its number. Its id is made of split and number."""

@@ -339,24 +339,6 @@ def test_a_memory_is_asked_without_validation_worlds(example):
     assert "warnings" in read_meta(asked["cell"].record)
 
 
-def with_reader(lab_root):
-    """Where the reader's files are looked for, its weights an empty file."""
-    there = lab_root / "data/models/smollm2-135m"
-    there.mkdir(parents=True)
-    return there
-
-
-def test_a_folder_is_asked_with_the_model_that_reads_it_where_it_is_there(example, monkeypatch):
-    own, lab_root = f"folder:{example}", example.parent
-    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.with_model({"suite": own})[1]
-    there = with_reader(lab_root)
-    try:
-        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.with_model({"suite": own})[1]
-        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.with_model({"suite": "episodic"})[1]
-    finally:
-        there.rmdir()
-
-
 def test_a_grid_and_a_command_choose_the_model_of_a_folder(example, monkeypatch):
     own = f"folder:{example}"
     answer = load_experiment("answer")
@@ -365,8 +347,12 @@ def test_a_grid_and_a_command_choose_the_model_of_a_folder(example, monkeypatch)
         settings = [{"suite": suite, "preset": "baselines/rag_bm25", **axes} for suite in ("episodic", own)]
         return {variant.suite: variant.model for row in settings for variant in answer.variants(answer, row, "here")}
 
-    there = with_reader(example.parent)
+    assert parameters.usual_model(own) == "hippo-tiny" and "`make models` brings one that can" in parameters.with_model({"suite": own})[1]
+    there = example.parent / "data/models/smollm2-135m"  # where the reader's files are looked for
+    there.mkdir(parents=True)
     try:
+        assert parameters.usual_model(own) == "smollm2-135m-reader" and "everyday sentences" in parameters.with_model({"suite": own})[1]
+        assert parameters.usual_model("episodic") == "hippo-tiny" and not parameters.with_model({"suite": "episodic"})[1]
         assert models() == {"episodic": "hippo-tiny", own: "smollm2-135m-reader"}
         assert models(model="hippo-tiny") == {"episodic": "hippo-tiny", own: "hippo-tiny"}
         seen = []

@@ -113,28 +113,20 @@ def read_items(path: Path, by_world: Mapping[str, Mapping[str, Fact]]) -> Iterat
         world = values["world"]
         if world not in by_world:
             raise mistake(where, "a world that facts.jsonl has", repr(world), f"add its facts, or use one of {some(by_world)}")
-        check_known(where, values, by_world[world])
+        for field in ("gold_facts", "window", "taught", "retold"):
+            for fact in values.get(field, ()):
+                if fact not in by_world[world]:
+                    expected = f"{field} with ids of facts of world {world!r}"
+                    raise mistake(where, expected, repr(fact), f"its facts are {some(by_world[world])}")
         order = positions_of(everything[world])
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         lists |= {name: tuple(sorted(lists[name], key=order.__getitem__)) for name in ("window", "taught") if name in lists}
         taught = lists.get("taught", everything[world])
         item = Item(**{"kind": "own", "taught": taught, "window": taught, **values, **lists})
         check_taught(where, item, positions_of(taught))
-        yield item if "distance" in values else replace(item, distance=distance(item, positions_of(item.window)))
-
-
-def distance(item: Item, window: Mapping[str, int]) -> int:
-    """How many facts of the window (id: position) come after the last gold one; 0 where no gold fact is in it."""
-    gold = [window[fact] for fact in item.gold_facts if fact in window]
-    return len(window) - 1 - max(gold) if gold else 0
-
-
-def check_known(where: str, values: Mapping[str, list[str]], facts: Mapping[str, Fact]) -> None:
-    """Refuse ids that the item's world does not have."""
-    for field in ("gold_facts", "window", "taught", "retold"):
-        for fact in values.get(field, ()):
-            if fact not in facts:
-                raise mistake(where, f"{field} with ids of facts of world {values['world']!r}", repr(fact), f"its facts are {some(facts)}")
+        window = positions_of(item.window)
+        gold = [window[fact] for fact in item.gold_facts if fact in window]
+        yield item if "distance" in values or not gold else replace(item, distance=len(window) - 1 - max(gold))
 
 
 def check_taught(where: str, item: Item, taught: Mapping[str, int]) -> None:
@@ -147,15 +139,8 @@ def check_taught(where: str, item: Item, taught: Mapping[str, int]) -> None:
 
 
 def require_folder(suite_name: str, split: Split, n: int, calibrates: bool = False, shuffles: bool = False) -> None:
-    """LabError for the first mistake in the folder, and where it lacks what a run needs.
-
-    Args:
-        suite_name: `folder:PATH`.
-        split: the split that is asked.
-        n: how many of its questions are asked.
-        calibrates: whether there is a gate that is calibrated on validation worlds.
-        shuffles: whether a world is shown what another one says.
-    """
+    """LabError for the first mistake in the folder, and where it lacks what a run of n questions of a split needs. `calibrates`: it has a
+    gate that is calibrated on validation worlds; `shuffles`: a world is shown what another one says."""
     folder = own_folder(suite_name)
     if calibrates and not has_split(folder, "val"):
         remedy = f"put facts.jsonl and items.jsonl into {folder / 'val'}, or say overrides='[episodic.use_gate=false]'"

@@ -2,12 +2,14 @@
 
 import codecs
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import once_each
+from hippo_core.suites.types import Fact, Item
 from hippo_core.text import normal_values
 
 LONGEST = 20_000  # characters of a fact or a question, some 4,000 words: more than any model of the lab reads at once
@@ -21,6 +23,14 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _has_strings(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
+
+
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
@@ -30,39 +40,27 @@ def _are_different(value: Any) -> bool:
 
 
 SHORT = f"a string of at most {LONGEST:,} characters that is not empty"
-CHECKS = {
-    "a string": lambda value: isinstance(value, str),
-    "a string that is not empty": _is_text,
-    SHORT: lambda value: _is_text(value) and len(value) <= LONGEST,
-    "true or false": lambda value: isinstance(value, bool),
-    "a whole number of 64 bits": _is_integer,
-    "a whole number, 0 or more": lambda value: _is_integer(value, 0),
-    "a whole number, 1 or more": lambda value: _is_integer(value, 1),
-    "a number from 0 to 1": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
-    "an object of strings": lambda value: isinstance(value, dict) and all(isinstance(part, str) for part in value.values()),
-    "a list of strings, none twice": _are_different,
-    "a list of strings without ';', none twice": lambda value: _are_different(value) and not any(";" in part for part in value),
-    "a list of at least one string, none empty": lambda value: _are_texts(value) and bool(value),
-    "a list of at least one string, none twice": lambda value: _are_different(value) and bool(value),
-}
-FACT_FIELDS = {
-    "id": "a string that is not empty", "world": "a string that is not empty", "text": SHORT, "slots": "an object of strings",
-    "time": "a whole number of 64 bits", "schema_fit": "true or false", "reward": "true or false", "pin": "true or false",
-    "context_key": "a string", "provenance": "a string", "asked": "true or false", "confidence": "a number from 0 to 1",
-    "teller": "a string",
-}  # fmt: skip
-ITEM_FIELDS = {
-    "id": "a string that is not empty", "world": "a string that is not empty", "question": SHORT,
-    "answers": "a list of at least one string, none empty", "gold_facts": "a list of at least one string, none twice",
-    "kind": "a string that is not empty", "rung": "a string that is not empty", "hops": "a whole number, 1 or more",
-    "distance": "a whole number, 0 or more", "chance": "a number from 0 to 1", "cue": "an object of strings",
-    "window": "a list of strings, none twice", "taught": "a list of strings, none twice",
-    "slices": "a list of strings without ';', none twice", "refuted": "a list of strings, none twice", "retold": "an object of strings",
-}  # fmt: skip
+CHECKS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (  # what a value must be, the fields of which that is true, the check
+    ("a string", "context_key provenance teller", lambda value: isinstance(value, str)),
+    ("a string that is not empty", "id world kind rung", _is_text),
+    (SHORT, "text question", lambda value: _is_text(value) and len(value) <= LONGEST),
+    ("true or false", "schema_fit reward pin asked", lambda value: isinstance(value, bool)),
+    ("a whole number of 64 bits", "time", _is_integer),
+    ("a whole number, 0 or more", "distance", lambda value: _is_integer(value, 0)),
+    ("a whole number, 1 or more", "hops", lambda value: _is_integer(value, 1)),
+    ("a number from 0 to 1", "confidence chance", _is_share),
+    ("an object of strings", "slots cue retold", _has_strings),
+    ("a list of strings, none twice", "window taught refuted", _are_different),
+    ("a list of strings without ';', none twice", "slices", lambda value: _are_different(value) and ";" not in "".join(value)),
+    ("a list of at least one string, none empty", "answers", lambda value: _are_texts(value) and bool(value)),
+    ("a list of at least one string, none twice", "gold_facts", lambda value: _are_different(value) and bool(value)),
+)
+CHECK_OF = {name: (kind, check) for kind, names, check in CHECKS for name in names.split()}
+FACT_FIELDS, ITEM_FIELDS = (tuple(field.name for field in fields(line) if field.name in CHECK_OF) for line in (Fact, Item))
 REQUIRED = ("id", "world", "text", "question", "answers", "gold_facts")  # where a line may have them at all
 
 
-def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line's position ("path:line") and its checked values; blank lines are skipped, ids must differ."""
     seen: dict[str, int] = {}
     number = 0
@@ -71,13 +69,13 @@ def read_lines(path: Path, fields: Mapping[str, str]) -> Iterator[tuple[str, dic
         if not raw.strip():
             continue
         values = read_line(where, raw)
-        check_fields(where, values, fields)
+        check_fields(where, values, names)
         if values["id"] in seen:
             raise mistake(where, "an id of its own", repr(values["id"]), f"line {seen[values['id']]} has it already")
         seen[values["id"]] = number
         yield where, values
     if not seen:
-        raise mistake(f"{path}:{max(number, 1)}", "at least one line", "none", f"required fields: {_required(fields)}")
+        raise mistake(f"{path}:{max(number, 1)}", "at least one line", "none", f"required fields: {_required(names)}")
 
 
 def raw_lines(path: Path) -> list[bytes]:
@@ -115,16 +113,17 @@ def read_line(where: str, raw: bytes) -> dict[str, Any]:
     return normal_values(values, where)
 
 
-def check_fields(where: str, values: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+def check_fields(where: str, values: Mapping[str, Any], names: Sequence[str]) -> None:
     """Refuse fields that are missing, unknown or of the wrong type."""
-    for name in fields:
+    for name in names:
         if name in REQUIRED and name not in values:
-            raise mistake(where, f"a field {name!r}", f"only {some(values) or 'nothing'}", f"required fields: {_required(fields)}")
+            raise mistake(where, f"a field {name!r}", f"only {some(values) or 'nothing'}", f"required fields: {_required(names)}")
     for name, value in values.items():
-        if name not in fields:
-            raise mistake(where, "known fields", repr(name), f"legal: {', '.join(fields)}")
-        if not CHECKS[fields[name]](value):
-            raise mistake(where, f"{name} to be {fields[name]}", _shown(value), "mend this line")
+        if name not in names:
+            raise mistake(where, "known fields", repr(name), f"legal: {', '.join(names)}")
+        kind, check = CHECK_OF[name]
+        if not check(value):
+            raise mistake(where, f"{name} to be {kind}", _shown(value), "mend this line")
 
 
 def _shown(value: Any) -> str:
@@ -138,8 +137,8 @@ def mistake(where: str, expected: str, got: str, remedy: str) -> LabError:
     return LabError(f"{where}: expected {expected}, got {got}; {remedy}")
 
 
-def _required(fields: Mapping[str, str]) -> str:
-    return ", ".join(name for name in fields if name in REQUIRED)
+def _required(names: Sequence[str]) -> str:
+    return ", ".join(name for name in names if name in REQUIRED)
 
 
 def some(names: Any) -> str:

@@ -12,8 +12,8 @@ import json
 import re
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, ReadSettings, holding, single_world
-from hippo_core.suites.types import ALL_TEST, Fact, Item, Suite
+from hippo_core.suites.natural.passages import RUNG, holding, single_world
+from hippo_core.suites.types import ALL_TEST, Fact, Item, ReadSettings, Suite
 from hippo_core.text_files import read_text
 
 POOL = "factconsolidation-facts"

@@ -4,23 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from hippo_core.errors import LabError
-from hippo_core.suites.types import Fact, Item, Settings, Split, World
+from hippo_core.suites.types import Fact, Item, ReadSettings, Settings, Split, World
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
 RUNG = "natural"  # of all questions: how people asked
-
-
-class ReadSettings(Settings):
-    """Set by the files."""
-
-    n_facts: Literal[0] = 0
-    n_items: Literal[0] = 0
-    n_competitors: Literal[0] = 0
 
 
 class PassageSettings(ReadSettings):

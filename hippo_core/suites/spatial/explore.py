@@ -59,21 +59,16 @@ def explore(random: Random, settings: SpatialSettings, spec: WorldSpec, drawn: M
     by_trust = sorted(zip(right, visits, facts, strict=True), key=lambda entry: (entry[1].round == len(maps) - 1, entry[0]))
     last = {visit.place: fact.id for _, visit, fact in by_trust}
     order = {fact.id: fact.time for fact in facts}
-    links = {link: max((last[place] for place in link), key=order.__getitem__) for link in links_of(maps[-1])}
+    links = {link: max((last[place] for place in link), key=order.__getitem__) for link in maps[-1].links}
     crossings = {
         frozenset((visits[number - 1].place, visits[number].place)): (facts[number - 1].id, facts[number].id)
         for number in range(1, len(visits))
         if right[number - 1] and right[number] and reported[number].move == visits[number].move
     }
     crossings = {link: crossings[link] for link in crossings.keys() & links}
-    changed = frozenset(links_of(maps[0]) ^ links_of(maps[-1]))
-    explored = {"labels": labels, "visits": last, "first": maps[0], "changed": changed}
-    return MapNarration(maps[-1], facts, links, edge_labels=edge_labels, crossings=crossings, **explored)
-
-
-def links_of(drawn: Map) -> set[Link]:
-    """The pairs of linked places."""
-    return {frozenset((a, b)) for a, near in drawn.steps.items() for b in near.values()}
+    changed = maps[0].links ^ maps[-1].links
+    about = {"edge_labels": edge_labels, "crossings": crossings, "labels": labels, "visits": last}
+    return MapNarration(maps[-1], facts, links, **about, first=maps[0], changed=changed)
 
 
 def union(maps: list[Map]) -> Map:
@@ -217,13 +212,7 @@ def word_visit(
     marker: str = "Step {step}: ",
     sights_first: bool = False,
 ) -> str:
-    """A step in words, with the directions in which something was seen.
-
-    Args:
-        slots: of the step.
-        forms: of its parts, by kind.
-        marker: how the step is marked, in front.
-    """
+    """A step in words, from its slots and the directions in which something was seen. `forms`: of its parts, by kind."""
     step, who = int(slots["step"]), slots.get("who")
     speaker = {"who": who, "whom": who, "whose": f"{who}'s"} if who else {"who": "I", "whom": "me", "whose": "my"}
     place = f"the {slots['place']}" if "place" in slots else random.choice(forms["unlabeled"])

@@ -31,6 +31,11 @@ class Map:
         return sorted(self.steps)
 
     @cached_property
+    def links(self) -> frozenset[Link]:
+        """The pairs of linked places."""
+        return frozenset(frozenset((a, b)) for a, near in self.steps.items() for b in near.values())
+
+    @cached_property
     def distances(self) -> dict[str, dict[str, float]]:
         """Steps of a shortest route between any two places; infinite where there is none."""
         number = {place: i for i, place in enumerate(self.places)}

@@ -56,10 +56,15 @@ class MapQuestions:
 
     def of_kind(self, kind: str) -> Iterator[Item]:
         """The questions of a kind."""
-        if kind in ("grid_path", "graph_path", "step_count"):
-            return self.routes(kind)
-        by_kind = {"recall": self.recalls, "procedure": self.procedures, "trajectory": self.trajectories}
-        return {**by_kind, "edge_label": self.edge_labels, "neighbor": self.neighbors, "exits": self.exits}[kind]()
+        by_kind = {
+            "recall": self.recalls,
+            "procedure": self.procedures,
+            "trajectory": self.trajectories,
+            "edge_label": self.edge_labels,
+            "neighbor": self.neighbors,
+            "exits": self.exits,
+        }
+        return by_kind[kind]() if kind in by_kind else self.routes(kind)
 
     def wordings(self, kind: str) -> list[MapWording]:
         """The wordings that this split may ask in, shuffled."""
