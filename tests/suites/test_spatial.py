@@ -161,16 +161,13 @@ def edge_labels_of(world):
     return {frozenset(fact.slots[end] for end in ends): fact.slots["by"] for fact in world.facts if "by" in fact.slots}
 
 
-def test_every_link_has_a_label_and_those_that_meet_have_different_ones():
-    for world in drawn("labeled", 100):
-        labels, true_map = edge_labels_of(world), read_map(world.facts)
-        for place, near in true_map.steps.items():
-            here = [labels[frozenset((place, other))] for other in near.values()]
-            assert len(set(here)) == len(here)
-
-
-def test_the_label_of_a_link_is_asked_and_follows_the_fact():
-    asked = of_kind(drawn("labeled", 100), "edge_label")
+def test_labels_of_links_that_meet_differ_and_are_asked_for():
+    chosen = drawn("labeled", 100)
+    for world in chosen:
+        labels = edge_labels_of(world)
+        for place, near in read_map(world.facts).steps.items():
+            assert len({labels[frozenset((place, other))] for other in near.values()}) == len(near)
+    asked = of_kind(chosen, "edge_label")
     for world, item in asked:
         labels = edge_labels_of(world)
         assert item.answers == (labels[frozenset(item.cue.values())], words.edge_phrase(item.answers[0]))

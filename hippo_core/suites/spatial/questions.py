@@ -34,8 +34,9 @@ class MapCue(NamedTuple):
 
 
 class MapWording(NamedTuple):
-    """A form of a question: its number, its words, and whether no training sees it."""
+    """A form of a question: of which kind, its number, its words, and whether no training sees it."""
 
+    kind: str
     number: int
     form: str
     held_out: bool
@@ -68,26 +69,19 @@ class MapQuestions:
 
     def wordings(self, kind: str) -> list[MapWording]:
         """The wordings that this split may ask in, shuffled."""
-        known = [MapWording(number, form, False) for number, form in enumerate(words.QUESTIONS[kind])]
-        new = [] if self.training else [MapWording(len(known), words.HELD_OUT_QUESTIONS[kind], True)]
+        known = [MapWording(kind, number, form, False) for number, form in enumerate(words.QUESTIONS[kind])]
+        new = [] if self.training else [MapWording(kind, len(known), words.HELD_OUT_QUESTIONS[kind], True)]
         return self.random.sample(known + new, len(known + new))
 
     def item(
-        self,
-        kind: str,
-        wording: MapWording,
-        spoken: dict[str, str],
-        cue: dict[str, str],
-        answers: Sequence[str],
-        gold: Sequence[str],
-        **about,
+        self, wording: MapWording, spoken: dict[str, str], cue: dict[str, str], answers: Sequence[str], gold: Sequence[str], **about
     ) -> Item:
         """An item; `spoken`: what its wording names. It takes as many hops as it has gold facts, unless `about` says so."""
         marks = {"new_template": wording.held_out, "new_name": self.narration.new_names and "who" in cue}
         slices = (*(mark for mark, applies in marks.items() if applies), *about.pop("slices", ()))
         known = after_all(self.narration.facts, [self.index_of[fact] for fact in gold])
         question = wording.form.format(**spoken)
-        return Item("", "", question, tuple(answers), kind=kind, cue=cue, slices=slices, **({"hops": len(gold)} | known | about))
+        return Item("", "", question, tuple(answers), kind=wording.kind, cue=cue, slices=slices, **({"hops": len(gold)} | known | about))
 
     def routes(self, kind: str) -> Iterator[Item]:
         """Shortest routes between two places, or (`step_count`) how many steps they take, one of each pair.
@@ -116,7 +110,7 @@ class MapQuestions:
                 chance = drawn.count_walks(a, b, len(steps)) / guesses
             spoken, cue = {"origin": start.spoken, "goal": goal.spoken}, {**start.slots("from"), **goal.slots("to")}
             gold, slices = link_facts(narration, a, steps), route_slices(narration, a, steps)
-            yield self.item(kind, wording, spoken, cue, answers, gold, chance=chance, hops=len(steps), slices=slices, truth=truth)
+            yield self.item(wording, spoken, cue, answers, gold, chance=chance, hops=len(steps), slices=slices, truth=truth)
 
     def recalls(self) -> Iterator[Item]:
         """What is at a place: first each object once, then again in other words. chance: one of the world's objects."""
@@ -126,7 +120,7 @@ class MapQuestions:
         for turn in range(len(words.QUESTIONS["recall"])):
             for fact, wordings in zip(facts, wordings_of, strict=True):
                 cue, rung = {"place": fact.slots["place"]}, self.rung(fact.id, wordings[turn])
-                yield self.item("recall", wordings[turn], cue, cue, [fact.slots["object"]], [fact.id], chance=1 / len(facts), rung=rung)
+                yield self.item(wordings[turn], cue, cue, [fact.slots["object"]], [fact.id], chance=1 / len(facts), rung=rung)
 
     def procedures(self) -> Iterator[Item]:
         """The steps of a procedure: the same one again and again in other words, then the next. chance: each step drawn at random."""
@@ -138,7 +132,7 @@ class MapQuestions:
             spoken, chance = {"name": cue["name"], "origin": cue["from"]}, 1 / choices ** len(steps.split(", "))
             for wording in self.wordings("procedure"):
                 rung = self.rung(fact.id, wording)
-                yield self.item("procedure", wording, spoken, cue, [steps], [fact.id], chance=chance, rung=rung)
+                yield self.item(wording, spoken, cue, [steps], [fact.id], chance=chance, rung=rung)
 
     def rung(self, fact: str, wording: MapWording) -> str:
         """`exact`: the question repeats the words of its fact."""
@@ -157,7 +151,7 @@ class MapQuestions:
                 end = (narration.map.walk(origin, steps) or [origin])[-1]
                 gold = (*(fact.id for fact in walk), *link_facts(narration, origin, steps))
                 spoken, cue = {"who": who, "origin": origin}, {"who": who, "from": origin}
-                yield self.item("trajectory", wordings[turn], spoken, cue, [end], gold, chance=self.any_other_place, hops=len(steps))
+                yield self.item(wordings[turn], spoken, cue, [end], gold, chance=self.any_other_place, hops=len(steps))
 
     @property
     def any_other_place(self) -> float:
@@ -174,7 +168,7 @@ class MapQuestions:
             if start and goal and not start.words & goal.words:
                 wording, label = self.wordings("edge_label")[0], narration.edge_labels[frozenset(ends)]
                 spoken, cue = {"origin": start.spoken, "goal": goal.spoken}, {**start.slots("from"), **goal.slots("to")}
-                yield self.item("edge_label", wording, spoken, cue, [label, words.edge_phrase(label)], gold, chance=chance)
+                yield self.item(wording, spoken, cue, [label, words.edge_phrase(label)], gold, chance=chance)
 
     def neighbors(self) -> Iterator[Item]:
         """The neighbour of a place in a direction. chance: any other place."""
@@ -187,7 +181,7 @@ class MapQuestions:
             if gold:
                 spoken, cue, answers = {"direction": word, "origin": place}, {"from": place, "direction": word}, [narration.label(near)]
                 slices = route_slices(narration, place, [word])
-                yield self.item("neighbor", wording, spoken, cue, answers, gold, chance=self.any_other_place, slices=slices)
+                yield self.item(wording, spoken, cue, answers, gold, chance=self.any_other_place, slices=slices)
 
     def exits(self) -> Iterator[Item]:
         """On which sides a place is open, where these are several; any order will do. chance: any set of two or more directions."""
@@ -199,7 +193,7 @@ class MapQuestions:
             wording, answers = self.wordings("exits")[0], words.in_any_order([word for word in MOVES if word in near])
             slices = ["changed"] if any(place in link for link in narration.changed) else []
             gold = [narration.visits[place]]
-            yield self.item("exits", wording, {"origin": place}, {"from": place}, answers, gold, chance=1 / 11, slices=slices)
+            yield self.item(wording, {"origin": place}, {"from": place}, answers, gold, chance=1 / 11, slices=slices)
 
 
 def link_facts(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
