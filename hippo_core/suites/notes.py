@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.files import root
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.suites.natural.passages import asked, some
+from hippo_core.suites.natural.passages import asked_worlds
 from hippo_core.suites.types import Fact, Item, ReadSettings, Split, Suite, World
 
 FOLDER = "data/notes"
@@ -127,9 +127,7 @@ def stream(settings: NotesSettings, split: Split, seed: int, n: int | None) -> I
     worlds = [world_of(name, settings) for name in Random(f"notes/order/{seed}/{split}").sample(chosen, len(chosen))]
     if settings.together:
         worlds = [merged(worlds, f"notes-{split}")]
-    for world, items in zip(worlds, some([world.items for world in worlds], n, "notes", seed, split), strict=True):
-        if items:
-            yield replace(world, facts=asked(world.facts, items), items=tuple(items))
+    yield from asked_worlds(worlds, n, "notes", seed, split)
 
 
 NOTES = Suite(

@@ -83,10 +83,16 @@ def single_world(name: str, read: Callable[[Any], tuple[Sequence[Fact], Sequence
     def stream(settings: Settings, split: Split, seed: int, n: int | None) -> Iterator[World]:
         if split == "test":
             facts, items = read(settings)
-            [chosen] = some([items], n, name, seed, split)
-            yield World(name, asked(facts, chosen), tuple(chosen))
+            yield from asked_worlds([World(name, tuple(facts), tuple(items))], n, name, seed, split)
 
     return stream
+
+
+def asked_worlds(worlds: Sequence[World], n: int | None, what: str, seed: int, split: Split) -> Iterator[World]:
+    """The worlds with n of all their questions, as `some` draws them; those without any are left out."""
+    for world, items in zip(worlds, some([world.items for world in worlds], n, what, seed, split), strict=True):
+        if items:
+            yield replace(world, facts=asked(world.facts, items), items=tuple(items))
 
 
 def asked(facts: Sequence[Fact], items: Iterable[Item]) -> tuple[Fact, ...]:

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from random import Random
 
 from hippo_core.errors import LabError
-from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, by_passage, facts_of, holding, some
+from hippo_core.suites.natural.passages import RUNG, PassageSettings, asked, asked_worlds, by_passage, facts_of, holding
 from hippo_core.suites.types import Item, Split, Suite, World
 from hippo_core.text_files import read_text
 
@@ -93,10 +93,7 @@ def stream(settings: SquadSettings, split: Split, seed: int, n: int | None) -> I
         worlds = [world_of(articles, asking, settings, "squad")]
     else:
         worlds = [world_of((article,), (article,), settings, article.id) for article in asking]
-    drawn = some([world.items for world in worlds], n, "squad", seed, split)
-    for world, items in zip(worlds, drawn, strict=True):
-        if items:
-            yield replace(world, facts=asked(world.facts, items), items=tuple(items))
+    yield from asked_worlds(worlds, n, "squad", seed, split)
 
 
 def single_passages(random: Random, articles: tuple[Article, ...], settings: SquadSettings, n: int | None) -> Iterator[World]:
