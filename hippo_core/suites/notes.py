@@ -99,10 +99,8 @@ def world_of(name: str, settings: NotesSettings) -> World:
     for time, note in enumerate(content.notes):
         slices = tuple(what for what, other in (("correction", note.corrects), ("near_duplicate", note.like)) if other)
         about = {**of_all, "gold_facts": (ids[note.id],), "distance": len(facts) - 1 - time, "slices": slices}
-        for number, question in enumerate(note.asked):
-            items.append(
-                Item(f"{ids[note.id]}.{number}", question=question.question, answers=tuple(question.answers), rung=question.rung, **about)
-            )
+        for number, asked in enumerate(note.asked):
+            items.append(Item(f"{ids[note.id]}.{number}", question=asked.question, answers=tuple(asked.answers), rung=asked.rung, **about))
     about = {**of_all, "answers": (UNKNOWN,), "gold_facts": (), "slices": ("unanswerable",)}
     for number, question in enumerate([] if settings.answerable else content.unanswerable):
         items.append(Item(f"{name}.unanswerable.{number}", question=question.question, rung=question.rung, **about))

@@ -104,20 +104,13 @@ def single_passages(random: Random, articles: tuple[Article, ...], settings: Squ
     article_worlds = [world_of((article,), (article,), settings, article.id) for article in articles]
     drawn = [random.sample(range(len(article.passages)), len(article.passages)) for article in articles]
     for indices in zip_longest(*drawn):
-        for article_world, index in zip(article_worlds, indices, strict=True):
+        for article, index in zip(article_worlds, indices, strict=True):
             if index is not None:
-                yield _passage(article_world, index)
-
-
-def _passage(article_world: World, index: int) -> World:
-    """One passage of an article's world, as a world."""
-    name = f"{article_world.id}.p{index}"
-    facts = [replace(fact, world=name) for fact in article_world.facts if fact.id == name or fact.id.startswith(f"{name}.")]
-    taught = tuple(fact.id for fact in facts)
-    items = [
-        replace(item, world=name, taught=taught) for item in article_world.items if item.id.startswith(f"{article_world.id}.q{index}.")
-    ]
-    return World(name, asked(facts, items), tuple(items))
+                name = f"{article.id}.p{index}"
+                facts = [replace(fact, world=name) for fact in by_passage(article.facts)[name]]
+                taught, own = tuple(fact.id for fact in facts), f"{article.id}.q{index}."
+                items = [replace(item, world=name, taught=taught) for item in article.items if item.id.startswith(own)]
+                yield World(name, asked(facts, items), tuple(items))
 
 
 SQUAD = Suite(
