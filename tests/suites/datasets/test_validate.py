@@ -4,10 +4,13 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hippo_core.suites import PROFILES, drawn_suites, get_suite, settings_for
 from hippo_core.suites.datasets.validate import rules, shared_facts
 from hippo_core.suites.draw import worlds
+from hippo_core.suites.lookup import TextLookup, cached_by_identity, positions
 from hippo_core.suites.types import Fact, Item, World
 
 OWN = get_suite("episodic")
@@ -105,3 +108,28 @@ def test_shared_facts_are_reported_by_text():
     assert [finding.rule for finding in shared_facts(OWN, val=[GOOD], test=[GOOD])] == ["no shared facts"] * len(FACTS)
     assert shared_facts(OWN, val=[GOOD]) == []
     assert shared_facts(get_suite("babi"), val=[GOOD], test=[GOOD]) == []
+
+
+# Look-ups in large worlds
+
+
+WORDS = st.text(st.sampled_from("ab "), max_size=20)
+
+
+@given(st.lists(WORDS, max_size=8), WORDS)
+def test_texts_inside_another_text_are_detected(texts, text):
+    named = {str(number): known_text for number, known_text in enumerate(texts)}
+    assert TextLookup(named).inside(text) == [name for name, known_text in named.items() if known_text in text]
+
+
+@given(st.lists(st.sampled_from("abcdef")))
+def test_positions_are_those_of_a_search(ids):
+    assert positions(tuple(ids)) == {name: ids.index(name) for name in ids}
+
+
+def test_a_shared_list_is_worked_out_once():
+    seen = []
+    work = cached_by_identity(lambda ids: seen.append(ids) or len(ids))
+    shared, equal = tuple("abc"), tuple("abc")
+    assert [work(ids) for ids in (shared, shared, equal, shared)] == [3, 3, 3, 3]
+    assert [id(ids) for ids in seen] == [id(shared), id(equal)]
