@@ -76,8 +76,8 @@ class Ground:
     @cached_property
     def truth(self) -> dict[str, str]:
         """What items keep of the map."""
-        ways = {"ways": write_links(self.map.labelled(self.edge_labels))} if any(self.edge_labels.values()) else {}
-        return {"links": write_links(self.map), **ways}
+        labels = {"ways": write_links(self.map.labelled(self.edge_labels))} if any(self.edge_labels.values()) else {}
+        return {"links": write_links(self.map), **labels}
 
 
 def _drawn(random: Random, world: World, true: Ground) -> Ground:

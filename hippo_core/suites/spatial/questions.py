@@ -206,8 +206,8 @@ def route_truth(narration: MapNarration, start: str, goal: str) -> dict[str, str
     """What scores a path, where link facts do not: all links, and their labels."""
     if not narration.labels and not narration.edge_labels:
         return {}
-    ways = {"ways": write_links(narration.map.labelled(narration.edge_labels))} if narration.edge_labels else {}
-    return {"links": write_links(narration.map), "from": start, "to": goal, **ways}
+    labels = {"ways": write_links(narration.map.labelled(narration.edge_labels))} if narration.edge_labels else {}
+    return {"links": write_links(narration.map), "from": start, "to": goal, **labels}
 
 
 def route_slices(narration: MapNarration, start: str, steps: list[str]) -> tuple[str, ...]:
