@@ -66,7 +66,7 @@ class Dashboard:
 
         panel = AblatePanel(self._runs, self._open)
         if self._run:
-            panel.choices.fill(wanted={"run": self._run})
+            panel.fill(wanted={"run": self._run})
         self._fill_tab("Ablate", panel.widget)
         return panel
 
