@@ -26,10 +26,6 @@ def panel(runs):
     return shown
 
 
-def values(shown):
-    return {name: shown[name] for name in ("run", "model", "suite", "regime", "a", "b")}
-
-
 def head(shown):
     return shown._head.value
 
@@ -87,14 +83,8 @@ def test_a_question_shows_both_sides_and_links_to_their_notebooks(panel, runs):
     row = panel.table.rows[0]
     panel.table.selected = row["id"]
     text = panel._item.value
-    for part in (
-        "Where did",
-        "&lt;b&gt;nobody&lt;/b&gt;",
-        row["gold"],
-        "memory/hei_nw said &lt;i&gt;so&lt;/i&gt;",
-        "(0.5)",
-        "met a friend at",
-    ):
+    said = "memory/hei_nw said &lt;i&gt;so&lt;/i&gt;"
+    for part in ("Where did", "&lt;b&gt;nobody&lt;/b&gt;", row["gold"], said, "(0.5)", "met a friend at"):
         assert part in text, part
     links = re.findall(r'href="(.*?)"', text)
     assert len(links) == 2 and all(link.startswith("../executed/whole/") for link in links)
@@ -112,7 +102,8 @@ def test_what_is_chosen_before_decides_what_is_offered(panel):
     panel.fields["suite"].value = "episodic"
     panel.fields["a"].value = SPARSE
     panel.fields["b"].value = RAG
-    assert values(panel) == {"run": "whole", "model": "hippo-tiny", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": RAG}
+    due = {"run": "whole", "model": "hippo-tiny", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": RAG}
+    assert {name: panel[name] for name in due} == due
     assert panel.result.mean_a == 0.6
 
 

@@ -180,15 +180,13 @@ def by_category(rows: Frame, half: Half | None = None) -> Frame:
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
-    grouped: Frame = pd.concat([kept, every]).groupby(keys, sort=False)
-    means: Frame = grouped[list(MEASURES)].mean()
-    low_high = {name: {key: cluster_interval(group[name], group["dialogue"]) for key, group in grouped} for name in INTERVALS}
-    bounds = {
-        f"{name}_{end}": [getattr(intervals[key], end) for key in means.index]
-        for name, intervals in low_high.items()
-        for end in ("low", "high")
-    }
-    return means.assign(n=grouped.size(), **bounds).reset_index()
+    grouped = pd.concat([kept, every]).groupby(keys, sort=False)
+    means: Frame = grouped[list(MEASURES)].mean().assign(n=grouped.size())
+    for name in INTERVALS:
+        intervals = [cluster_interval(group[name], group["dialogue"]) for _, group in grouped]
+        means[f"{name}_low"] = [one.low for one in intervals]
+        means[f"{name}_high"] = [one.high for one in intervals]
+    return means.reset_index()
 
 
 def as_markdown(table: Frame) -> str:
