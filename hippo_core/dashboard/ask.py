@@ -89,13 +89,13 @@ class AskPanel:
         self.status, self.answer, self.gate, self.all, self.lines = (w.HTML() for _ in range(5))
         self.switches = w.VBox()
         self.file.layout.flex = self.teach.layout.flex = "1 1 0"
-        told = [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
-        asked = [w.HBox([self.question, self.ask]), w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.gains]
-        asked += [w.HBox([self.ask_all, self.count, self.reproduce]), self.all, self.lines, self.gate]
+        left = [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
+        middle = [w.HBox([self.question, self.ask]), w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.gains]
+        middle += [w.HBox([self.ask_all, self.count, self.reproduce]), self.all, self.lines, self.gate]
         heading = w.HBox([w.HTML("<b>Switches</b>"), self.reset], layout={"justify_content": "space-between"})
         columns = [
-            w.VBox(told, layout={"width": "330px", "flex": "0 0 auto"}),
-            w.VBox(asked, layout={"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}),
+            w.VBox(left, layout={"width": "330px", "flex": "0 0 auto"}),
+            w.VBox(middle, layout={"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}),
             w.VBox([heading, self.switches], layout={"width": "350px", "flex": "0 0 auto"}),
         ]
         self.widget = w.HBox(columns, layout={"flex_flow": "row wrap", "align_items": "flex-start"})

@@ -32,8 +32,8 @@ class AdapterDelivery(KVDelivery):
 
         asks = [Ask(row.tail, (prefix,), tokens_of(prefix), penalty=row.penalty) for row in rows]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, batch_context)
-        seen = [0 if masked else sum(map(tokens_of, row.traces)) for row in rows]
-        return [replace(answer, prompt_tokens=answer.prompt_tokens + tokens) for answer, tokens in zip(answers, seen, strict=True)]
+        visible = [0 if masked else sum(map(tokens_of, row.traces)) for row in rows]
+        return [replace(answer, prompt_tokens=answer.prompt_tokens + tokens) for answer, tokens in zip(answers, visible, strict=True)]
 
 
 def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> AdapterDelivery:

@@ -222,7 +222,7 @@ class LiveMemory:
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
-            observed = [_observation(number, told.statement.text, told.told) for number, told in enumerate(block, first)]
+            observed = [_observation(number, one.statement.text, one.told) for number, one in enumerate(block, first)]
             begun = {"tell": [{"text": observation.statement.text, **observation.told} for observation in observed], "first": first}
             with self._all_stores(begun if len(self.stores) > 1 else None):
                 decided = self._teach(observed, self.stores)
