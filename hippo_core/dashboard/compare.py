@@ -151,8 +151,8 @@ class ComparePanel(RunPanel):
     def _described(self, key: str) -> dict[str, Any]:
         assert self._tables is not None
         first, second = (table.loc[key] for table in self._tables)
-        sides = [self._answer_view("A", self["a"], first), self._answer_view("B", self["b"], second)]
-        return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": sides}
+        answers = [self._answer_view("A", self["a"], first), self._answer_view("B", self["b"], second)]
+        return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": answers}
 
     def _answer_view(self, letter: str, condition: str, row: Mapping[str, Any]) -> dict[str, Any]:
         verdict = verdict_of(row["score"])

@@ -77,9 +77,9 @@ def observations(value: object) -> list[Observation]:
 
 def observation(observed: Observation, what: str) -> Observation:
     """One of `observations`; `what` it is called."""
-    text, sure = sentence(observed.statement.text, what, "a sentence"), observed.confidence
-    legal = sure is None or (type(sure) in (int, float) and 0 <= sure <= 1)
-    require(legal, f"{what}: confidence is a number from 0 to 1, or None", sure)
+    text, confidence = sentence(observed.statement.text, what, "a sentence"), observed.confidence
+    legal = confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)
+    require(legal, f"{what}: confidence is a number from 0 to 1, or None", confidence)
     named = {"teller": "who", "provenance": "provenance", "context_key": "when"}
     texts = {field: words(getattr(observed, field), f"{what}: {name}") for field, name in named.items()}
     flags = {field: flag(getattr(observed, field), f"{what}: {field}") for field in ("pin", "reward")}

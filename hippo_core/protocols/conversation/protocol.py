@@ -3,20 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from hippo_core.errors import LabError
 from hippo_core.files import sha256
 from hippo_core.methods.presets import load_preset
 from hippo_core.models import checksums
-from hippo_core.protocols.base.experiment import Experiment, checked, planned
-from hippo_core.protocols.base.parameters import Parameters, Positive
+from hippo_core.protocols.base.experiment import Experiment, planned
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.conversation.budget import budget_name
-from hippo_core.protocols.conversation.generator import LENGTHS
 from hippo_core.protocols.conversation.located import files
+from hippo_core.protocols.conversation.parameters import ConversationParameters, check
 from hippo_core.protocols.conversation.table import ROWS
 from hippo_core.protocols.conversation.techniques import technique_members
 
@@ -25,38 +20,6 @@ if TYPE_CHECKING:
 
     from hippo_core.results.criteria import TableRows
     from hippo_core.results.report.sections import Section
-
-
-DRY = 2  # dialogues of a dry run
-TECHNIQUES = ["none", "full", "oracle", "random", "recency", "summary", "bm25", "actr"]
-
-
-class ConversationParameters(Parameters):
-    """The parameters of `07_conversation`."""
-
-    n: Positive = 12
-    techniques: list[str] = Field(default=TECHNIQUES, min_length=1)
-    budgets: list[int | Literal["turns", "full"]] = Field(default=["turns", 128], min_length=1)
-    lengths: list[int] = Field(default=list(LENGTHS), min_length=1)
-    dialogues: str = ""
-    split: Literal["test", "val"] = "test"
-
-    @property
-    def count(self) -> int:
-        """How many dialogues are drawn."""
-        return min(self.n, DRY) if self.dry_run else self.n
-
-
-def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
-    """The parameters, if every technique and budget exists and none is named twice; LabError with what is legal otherwise."""
-    parameters = checked(experiment, values, where)
-    technique_members(parameters.techniques)
-    budgets = [budget_name(budget) for budget in parameters.budgets]
-    if len(set(budgets)) < len(budgets):
-        raise LabError(f"{where}: budgets names one of {parameters.budgets} twice")
-    if min(parameters.lengths) < min(LENGTHS):
-        raise LabError(f"{where}: lengths: expected {min(LENGTHS)} turns or more, got {min(parameters.lengths)}")
-    return parameters
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:

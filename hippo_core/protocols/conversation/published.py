@@ -88,9 +88,9 @@ def _history(_: int, sample: Mapping[str, Any]) -> dict[str, Any]:
     absent, sessions = name.endswith("_abs"), sample["haystack_sessions"]
     names = sample.get("haystack_session_ids") or [str(index) for index in range(len(sessions))]
     dates = sample.get("haystack_dates") or [""] * len(sessions)
-    for index, (session_name, date, said) in enumerate(zip(names, dates, sessions, strict=True)):
+    for index, (session_name, date, messages) in enumerate(zip(names, dates, sessions, strict=True)):
         session = f"{index}.{session_name}"  # a history may hold a session twice
-        for number, turn in enumerate(turn for turn in said if str(turn["content"]).strip()):
+        for number, turn in enumerate(turn for turn in messages if str(turn["content"]).strip()):
             known = {"session": session, "date": str(date), "speaker": turn.get("role", ""), "text": turn["content"]}
             turns.append({"id": f"{session}:{number}", **known})
             if turn.get("has_answer"):

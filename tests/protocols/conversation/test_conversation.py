@@ -14,8 +14,8 @@ from hippo_core.protocols.conversation import protocol, run
 from hippo_core.protocols.conversation.commands import app
 from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
+from hippo_core.protocols.conversation.parameters import ConversationParameters
 from hippo_core.protocols.conversation.phases import KEY, RAW, SCORED
-from hippo_core.protocols.conversation.protocol import ConversationParameters
 from hippo_core.protocols.conversation.report import comparisons, in_words, sections
 from hippo_core.protocols.conversation.run import DIALOGUES
 from hippo_core.protocols.conversation.table import COLUMNS, by_technique
