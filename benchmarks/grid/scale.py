@@ -189,7 +189,7 @@ def panels(run: str) -> None:
     compare = ComparePanel(root() / "executed")
     compare.select(run)
     opened = time.perf_counter()
-    AblatePanel(root() / "executed").choices.fill(wanted={"run": run})
+    AblatePanel(root() / "executed").fill(wanted={"run": run})
     ablated = time.perf_counter()
     compare.select(run, a="baselines/rag_bm25", b="baselines/rag_dense")
     times = {"Compare opens": opened - begin, "Ablate opens": ablated - opened, "other conditions": time.perf_counter() - ablated}

@@ -12,10 +12,7 @@ from hippo_core.dashboard.index import RunPanel
 from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError
-from hippo_core.lab import widgets
-from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
-from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
 from hippo_core.results.conditions import INVALID, base, is_control
@@ -37,90 +34,54 @@ RECALLS = {"found": "the right fact found", "recall_1": "the right fact first"} 
 
 class AblatePanel(RunPanel):
     """Every ablation of a memory against it. `runs`: the folder of all runs, `executed` of the lab unless it is said; `on_choose` is called
-    with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen; `start` starts a grid and returns its view.
-    `widget` is the panel, `results` what the statistics say of each ablation: of its answers, and of its recall."""
+    with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen. `widget` is the panel, `results` what the
+    statistics say of each ablation: of its answers, and of its recall."""
 
-    def __init__(
-        self,
-        runs: Path | None = None,
-        on_choose: Callable[..., object] | None = None,
-        start: Callable[..., ipywidgets.Widget] = widgets.start,
-    ) -> None:
-        super().__init__(LABELS, runs, "choose a grid below and run it")
-        self._on_choose, self._start = on_choose, start
+    def __init__(self, runs: Path | None = None, on_choose: Callable[..., object] | None = None) -> None:
+        super().__init__(LABELS, runs, "`make grid` makes one")
+        self._on_choose = on_choose
         self.results: dict[str, tuple[Comparison, Comparison | None]] = {}
         self._sweeps: list[Sweep] = []
         self.table = ItemTable(columns=COLUMNS, label="ablations")
         self.table.observe(self._choose, "selected")
         self._picture, self._error = ipywidgets.HTML(), ipywidgets.HTML()
-        self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[])
+        self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[], layout={"width": "auto"})
+        self.sweep.style.description_width = "initial"
         self.sweep.observe(lambda _: self._draw(), "value")
-        self.grid = ipywidgets.Dropdown(description="Grid", options=grid_names())
-        self.missing = ipywidgets.Button(description="Run what is missing", icon="play", layout={"width": "180px"})
-        self.missing.tooltip = "Run the cells of this grid that the run has no finished record of; what is finished is kept"
-        self.missing.on_click(lambda _: self.run_missing())
-        for dropdown in (self.sweep, self.grid):
-            dropdown.style.description_width, dropdown.layout.width = "initial", "auto"
-        self._work = ipywidgets.VBox([])
-        row = ipywidgets.HBox([self.grid, self.missing], layout={"flex_flow": "row wrap"})
-        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self.sweep, self._picture, row, self._error, self._work]
+        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self._error, self.sweep, self._picture]
         self.widget = ipywidgets.VBox(shown)
-        self.choices.fill()
-
-    def run_missing(self) -> None:
-        """Start the chosen grid on the run, and show how it comes along; when it ends the panel reads the records anew."""
-        try:
-            view = self._start(self.grid.value, run_id=self.choices["run"] or self.grid.value)
-        except LabError as error:
-            self._error.value = piece("note", error)
-            return
-        self._error.value = ""
-        self._work.children = (view,)
-        following = getattr(view, "following", None)
-        if following is not None:
-            following.add_done_callback(lambda _: self.refresh())
+        self.fill()
 
     def html(self) -> str:
         """What the panel shows, for a page without a kernel."""
         return style() + self._head.value + (self.table.html() if self.results else "") + self._picture.value
 
     def _conditions(self, name: str) -> list[str]:
-        memories = _memories(self._index.conditions(self.choices["suite"], self.choices["regime"]))
+        memories = _memories(self._index.conditions(self["suite"], self["regime"]))
         if not memories:
-            missing = f"Run {self.choices['run']} has no memory with an ablation here: a grid with both makes them."
+            missing = f"Run {self['run']} has no memory with an ablation here: a grid with both makes them."
             raise LabError(f"{missing}{self._index.but}")
         return memories
 
     def _default(self, name: str, values: Sequence[str]) -> str:
+        index = self._index
         if name == "suite":  # the first that has ablations
-            index = self._index
-            return next(
-                (value for value in values if any(_memories(index.conditions(value, regime)) for regime in index.regimes(value))), values[0]
-            )
+            with_ablations = (value for value in values for regime in index.regimes(value) if _memories(index.conditions(value, regime)))
+            return next(with_ablations, values[0])
         if name == "full":
             return self._memory(values) or values[0]
         return super()._default(name, values)
 
     def _show(self) -> None:
-        """Compare every ablation with the full memory; a line where there are none."""
-        self.results, self._sweeps, rows, problem = {}, [], [], self.choices.problem
-        if not problem:
-            try:
-                rows = self._compared()
-            except LabError as error:
-                problem = str(error)
-        if problem:
-            self._head.value, self.results = piece("note", problem), {}
-        self.table.rows = rows if self.results else []
+        if self.problem:
+            self.results, self.table.rows = {}, []
         self.table.layout.display = "" if self.results else "none"
-        if self.choices["run"] in self.grid.options:
-            self.grid.value = self.choices["run"]
-        self.missing.disabled = not self.grid.options
         self._find_sweeps()
 
-    def _compared(self) -> list[dict[str, Any]]:
-        index = self._index
-        setting, asked, full = (self.choices[name] for name in ("suite", "regime", "full"))
+    def _compared(self) -> str:
+        """Compare every ablation with the full memory."""
+        self.results, index = {}, self._index
+        setting, asked, full = (self[name] for name in ("suite", "regime", "full"))
         names = ablations_of(full, index.conditions(setting, asked))
         conditions = {name: (name, index.regime(setting, name, asked)) for name in (full, *names)}
         cells = index.of(setting)
@@ -134,10 +95,8 @@ class AblatePanel(RunPanel):
         if not self.results:
             raise LabError(f"No ablation of {style_of(full).label} was asked the questions that it was asked.")
         broken = index.broken(setting, (full, *names), asked)
-        self._head.value = piece("forest", _full(rows[rows["condition"] == full], full, measure))
-        self._head.value += "".join(piece("note", one) for one in (*index.left_out, *violation_messages(broken)))
         invalid = {one.condition for one in broken}
-        return [
+        self.table.rows = [
             {
                 "id": name,
                 "name": style_of(name).label + (f" ({INVALID})" if name in invalid else ""),
@@ -148,6 +107,7 @@ class AblatePanel(RunPanel):
             }
             for name, (answers, recall) in self.results.items()
         ]
+        return piece("forest", _full(rows[rows["condition"] == full], full, measure)) + self._notes(broken)
 
     def _choose(self, _: object) -> None:
         chosen = self.table.selected
@@ -155,38 +115,35 @@ class AblatePanel(RunPanel):
             return
         self.table.selected = ""  # a row opens, as a button does: the same one may be chosen again
         if self._on_choose:
-            chosen_run = {name: self.choices[name] for name in ("run", "suite", "regime")}
+            chosen_run = {name: self[name] for name in ("run", "suite", "regime")}
             try:
-                self._on_choose(**chosen_run, a=chosen, b=self.choices["full"])
+                self._on_choose(**chosen_run, a=chosen, b=self["full"])
             except LabError as error:
                 self._error.value = piece("note", error)
 
     def _find_sweeps(self) -> None:
-        """The axes along which the cells of this model and suite stand."""
-        if self.choices["suite"]:
+        self._sweeps = []
+        if self["suite"]:
             cells = self._index.cells
-            suite = self._index.of(self.choices["suite"])["suite"].iloc[0]
-            self._sweeps = sweeps(cells[(cells["model"] == self.choices["model"]) & (cells["suite"] == suite)])
+            suite = self._index.of(self["suite"])["suite"].iloc[0]
+            self._sweeps = sweeps(cells[(cells["model"] == self["model"]) & (cells["suite"] == suite)])
         self.sweep.options = [(_axis(sweep), index) for index, sweep in enumerate(self._sweeps)]
         self.sweep.value = 0 if self._sweeps else None
         self.sweep.layout.display = "" if self._sweeps else "none"
         self._draw()
 
     def _draw(self) -> None:
-        """The chosen sweep as a picture."""
         from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
         from hippo_core.results.figures.drawing import png
 
-        if self.sweep.value is None or self.sweep.value >= len(self._sweeps):
-            self._picture.value = ""
-            return
-        sweep = self._sweeps[self.sweep.value]
-        try:
-            drawn = png(sweep_figure(replace(sweep, rows=self._index.rows(sweep.rows))))
-        except LabError as error:
-            self._picture.value = piece("note", error)
-            return
-        self._picture.value = piece("sweep", base64.b64encode(drawn).decode(), f"Along {_axis(sweep)}")
+        self._picture.value = ""
+        if self.sweep.value is not None and self.sweep.value < len(self._sweeps):
+            sweep = self._sweeps[self.sweep.value]
+            try:
+                drawn = png(sweep_figure(replace(sweep, rows=self._index.rows(sweep.rows))))
+                self._picture.value = piece("sweep", base64.b64encode(drawn).decode(), f"Along {_axis(sweep)}")
+            except LabError as error:
+                self._picture.value = piece("note", error)
 
 
 def ablations_of(full: str, conditions: Sequence[str]) -> list[str]:

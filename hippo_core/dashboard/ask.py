@@ -64,61 +64,65 @@ class AskPanel:
 
     def _make_widgets(self, model: str, preset: str) -> None:
         w = ipywidgets
-        self.model = w.Dropdown(options=model_names(), value=model, description="model")
-        presets = live_presets()
-        self.preset = w.Dropdown(options=[*presets, *([preset] if preset not in presets else [])], value=preset, description="memory")
-        self.source = w.Dropdown(options=[OWN, *suite_names()], value=OWN, description="told")
-        self.world = w.Dropdown(options=[], description="world", layout={"display": "none"})
-        self.sentences = w.Textarea(value=EXAMPLE, placeholder="a sentence a line", layout={"width": "auto", "height": "150px"})
+        presets, auto = live_presets(), {"width": "auto"}
+        self.model = w.Dropdown(options=model_names(), value=model, description="model", layout=auto)
+        offered = [*presets, *([preset] if preset not in presets else [])]
+        self.preset = w.Dropdown(options=offered, value=preset, description="memory", layout=auto)
+        self.source = w.Dropdown(options=[OWN, *suite_names()], value=OWN, description="told", layout=auto)
+        self.world = w.Dropdown(options=[], description="world", layout={**auto, "display": "none"})
+        self.sentences = w.Textarea(value=EXAMPLE, placeholder="a sentence a line", layout={**auto, "height": "150px"})
         self.file = w.FileUpload(accept=".txt,.md", description="a file", tooltip="a text file, a sentence a line")
-        self.teach = w.Button(description="Teach", icon="book", tooltip="Tell the memory these sentences")
+        self.teach = self._button("Teach", "book", "Tell the memory these sentences", self._teaching)
         self.cancel = w.Button(description="Cancel", icon="stop", layout={"display": "none"})
         self.progress = w.IntProgress(layout={"display": "none", "width": "180px"})
         self.question = w.Combobox(
-            value="Where did Anna leave the bicycle?", placeholder="a question", ensure_option=False, continuous_update=False
-        )
-        self.question.layout = {"width": "auto", "flex": "1 1 auto"}
-        self.ask = w.Button(description="Ask", icon="question", button_style="primary")
-        self.ask_all = w.Button(
-            description="Ask all", icon="list", tooltip="The last change over all questions of some worlds of the suite"
-        )
+            value="Where did Anna leave the bicycle?", placeholder="a question", ensure_option=False, continuous_update=False,
+            layout={**auto, "flex": "1 1 auto"},
+        )  # fmt: skip
+        self.ask = self._button("Ask", "question", "", self._answering)
+        self.ask.button_style = "primary"
+        all_questions = "The last change over all questions of some worlds of the suite"
+        self.ask_all = self._button("Ask all", "list", all_questions, self._asking_all)
         self.count = w.BoundedIntText(value=30, min=1, max=1000, description="questions", layout={"width": "170px"})
         self.reproduce = w.Button(description="Reproduce", icon="copy", tooltip="The command and the lines of Python that do the same")
         self.reset = w.Button(description="As preset", icon="undo", tooltip="All settings as the preset has them")
         self.status, self.answer, self.gate, self.all, self.lines = (w.HTML() for _ in range(5))
         self.switches = w.VBox()
-        heading = w.HTML("<b>Switches</b>")
-        left = w.VBox(
-            [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
-        )
-        left.layout = {"width": "330px", "flex": "0 0 auto"}
-        for widget in (self.model, self.preset, self.source, self.world):
-            widget.layout.width = "auto"
-        for widget in (self.file, self.teach):
-            widget.layout.flex = "1 1 0"
-        row = w.HBox([self.question, self.ask])
-        more = w.HBox([self.ask_all, self.count, self.reproduce])
-        middle = w.VBox(
-            [row, w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.gains, more, self.all, self.lines, self.gate]
-        )
-        middle.layout = {"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}
-        right = w.VBox([w.HBox([heading, self.reset], layout={"justify_content": "space-between"}), self.switches])
-        right.layout = {"width": "350px", "flex": "0 0 auto"}
-        self.widget = w.HBox([left, middle, right], layout={"flex_flow": "row wrap", "align_items": "flex-start"})
-        self.model.observe(lambda change: self._switch_model(change["new"]), names="value")
-        self.preset.observe(lambda change: self._switch_preset(change["new"]), names="value")
-        self.source.observe(lambda change: self._safely(self._load_suite, change["new"]), names="value")
-        self.world.observe(lambda change: self._safely(self._load_world, change["new"]), names="value")
-        self.file.observe(lambda change: self._safely(self._take_file), names="value")
-        self.question.observe(lambda change: self.turns.start(self._answering()), names="value")
-        self.teach.on_click(lambda _: self.turns.start(self._teaching()))
-        self.ask.on_click(lambda _: self.turns.start(self._answering()))
-        self.ask_all.on_click(lambda _: self.turns.start(self._asking_all()))
+        self.file.layout.flex = self.teach.layout.flex = "1 1 0"
+        left = [self.model, self.preset, self.source, self.world, self.sentences, w.HBox([self.file, self.teach]), self.sleep.widget]
+        middle = [w.HBox([self.question, self.ask]), w.HBox([self.status, self.progress, self.cancel]), self.answer, self.sleep.gains]
+        middle += [w.HBox([self.ask_all, self.count, self.reproduce]), self.all, self.lines, self.gate]
+        heading = w.HBox([w.HTML("<b>Switches</b>"), self.reset], layout={"justify_content": "space-between"})
+        columns = [
+            w.VBox(left, layout={"width": "330px", "flex": "0 0 auto"}),
+            w.VBox(middle, layout={"flex": "1 1 420px", "min_width": "380px", "padding": "0 18px"}),
+            w.VBox([heading, self.switches], layout={"width": "350px", "flex": "0 0 auto"}),
+        ]
+        self.widget = w.HBox(columns, layout={"flex_flow": "row wrap", "align_items": "flex-start"})
+        self._wire()
+
+    def _button(self, text: str, icon: str, tooltip: str, work: Callable[[], Iterator[str]]) -> ipywidgets.Button:
+        button = ipywidgets.Button(description=text, icon=icon, tooltip=tooltip)
+        button.on_click(lambda _: self.turns.start(work()))
+        return button
+
+    def _wire(self) -> None:
+        """What a change of each widget does; a mistake is a line of the status."""
+        changes: list[tuple[Any, Callable[[Any], None]]] = [
+            (self.source, self._load_suite),
+            (self.world, self._load_world),
+            (self.file, lambda _: self._take_file()),
+            (self.sentences, lambda _: self._show_sleep()),
+            (self.model, self._switch_model),
+            (self.preset, self._switch_preset),
+            (self.question, lambda _: self.turns.start(self._answering())),
+            (self.sleep.off, lambda off: self._switch(replace(self.setup, recall=not off))),
+        ]
+        for widget, do in changes:
+            widget.observe(lambda change, do=do: self._safely(do, change["new"]), names="value")
         self.cancel.on_click(lambda _: self.turns.cancel())
         self.sleep.sleep.on_click(lambda _: self.turns.start(self._sleeping()))
         self.sleep.wake.on_click(lambda _: self._safely(self._wake))
-        self.sleep.off.observe(lambda change: self._switch(replace(self.setup, recall=not change["new"])), names="value")
-        self.sentences.observe(lambda _: self._safely(self._show_sleep), names="value")
         self.reset.on_click(lambda _: self._switch(replace(self.setup, settings={})))
         self.reproduce.on_click(lambda _: self._safely(self._show_lines))
 
@@ -131,14 +135,8 @@ class AskPanel:
         state = "; ".join(f"{name} {value}" for name, value in self._state().items())
         texts = "".join(page.Markup("<li>{}</li>").format(observation.statement.text) for observation in self.scene.observations[:50])
         head = page.framed(f"<h4>{page.escape(state)}</h4><ol>{texts}</ol><h4>{page.escape(self.question.value)}</h4>")
-        return "".join(
-            [
-                head,
-                *(box.value for box in (self.status, self.answer) if box.value),
-                self.sleep.html(),
-                *(box.value for box in (self.all, self.lines, self.gate)),
-            ]
-        )
+        below = self.all.value + self.lines.value + self.gate.value
+        return head + self.status.value + self.answer.value + self.sleep.html() + below
 
     def _state(self) -> dict[str, str]:
         settings = ", ".join(f"{key}={value}" for key, value in sorted(self.setup.settings.items())) or "as the preset has them"

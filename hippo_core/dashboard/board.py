@@ -53,26 +53,22 @@ class Dashboard:
         """The panel Compare, made when it is first asked for."""
         from hippo_core.dashboard.compare import ComparePanel
 
-        panel = ComparePanel(self._runs)
-        if self._run:
-            panel.select(self._run)
-        self._fill_tab("Compare", panel.widget)
-        return panel
+        return self._in_tab("Compare", ComparePanel(self._runs))
 
     @cached_property
     def ablate(self) -> "AblatePanel":
         """The panel Ablate, made when it is first asked for."""
         from hippo_core.dashboard.ablate import AblatePanel
 
-        panel = AblatePanel(self._runs, self._open)
-        if self._run:
-            panel.choices.fill(wanted={"run": self._run})
-        self._fill_tab("Ablate", panel.widget)
-        return panel
+        return self._in_tab("Ablate", AblatePanel(self._runs, self._open))
 
-    def _fill_tab(self, title: str, widget: ipywidgets.Widget) -> None:
+    def _in_tab(self, title: str, panel: Any) -> Any:
+        """A panel in its tab, on the run that the dashboard was made for."""
+        if self._run:
+            panel.fill(wanted={"run": self._run})
         index = TITLES.index(title)
-        self.widget.children = (*self.widget.children[:index], widget, *self.widget.children[index + 1 :])
+        self.widget.children = (*self.widget.children[:index], panel.widget, *self.widget.children[index + 1 :])
+        return panel
 
     def _turn(self) -> None:
         if self.widget.selected_index is not None:

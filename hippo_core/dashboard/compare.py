@@ -13,7 +13,6 @@ from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.questions.report.comparisons import numbers
-from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.report.items import CSS_CLASSES, MARKS, RECALLED, recalled, shown_text, verdict_of
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
@@ -62,7 +61,7 @@ class ComparePanel(RunPanel):
             [ipywidgets.HBox(list(self.filters.values()), layout={"flex_flow": "row wrap"}), self.table, self._item]
         )
         self.widget = ipywidgets.VBox([ipywidgets.HTML(style()), self._top, self._head, self._below])
-        self.choices.fill()
+        self.fill()
 
     def select(self, run: str, suite: str = "", a: str = "", b: str = "", model: str = "", regime: str = "", item: str = "") -> None:
         """Show a comparison. `suite` is a suite or a setting of the report, `a` and `b` are conditions, `item` is the key of a question;
@@ -71,7 +70,7 @@ class ComparePanel(RunPanel):
         if index is None:
             raise unknown("run", run, run_names(self._runs))
         setting, model = _setting(index, suite, model)
-        self.choices.fill(wanted={"run": run, "model": model, "suite": setting, "regime": regime, "a": a, "b": b})
+        self.fill(wanted={"run": run, "model": model, "suite": setting, "regime": regime, "a": a, "b": b})
         if item:
             if item not in {row["id"] for row in self.table.rows}:
                 self.filters["who"].value = ALL
@@ -84,10 +83,10 @@ class ComparePanel(RunPanel):
         return style() + self._head.value + self.table.html() + self._item.value
 
     def _conditions(self, name: str) -> list[str]:
-        conditions = self._index.conditions(self.choices["suite"], self.choices["regime"])
-        offered = [condition for condition in conditions if name == "a" or condition != self.choices["a"]]
+        conditions = self._index.conditions(self["suite"], self["regime"])
+        offered = [condition for condition in conditions if name == "a" or condition != self["a"]]
         if not offered:
-            alone = f"{style_of(self.choices['a']).label} is the only condition here; there is nothing to compare it with."
+            alone = f"{style_of(self['a']).label} is the only condition here; there is nothing to compare it with."
             raise LabError(f"{alone}{self._index.but}")
         return offered
 
@@ -100,47 +99,33 @@ class ComparePanel(RunPanel):
         return super()._default(name, values)
 
     def _show(self) -> None:
-        """Read the rows of both cells and compare them; a line where that cannot be."""
-        self.result, self._tables, self._items = None, None, []
-        problem = self.choices.problem
-        if not problem:
-            try:
-                self._head.value = self._compared()
-            except LabError as error:
-                problem = str(error)
-        if problem:
-            self.result = None
-            self._head.value = piece("note", problem)
-        self._below.layout.display = "none" if problem else ""
+        if self.problem:
+            self.result, self._tables, self._items = None, None, []
+        self._below.layout.display = "none" if self.problem else ""
         self._refill_filters()
         self._filter()
 
     def _compared(self) -> str:
         index = self._index
-        setting, asked, a, b = (self.choices[name] for name in ("suite", "regime", "a", "b"))
+        setting, asked, a, b = (self[name] for name in ("suite", "regime", "a", "b"))
         conditions = [(name, index.regime(setting, name, asked)) for name in (a, b)]
         if asked not in {regime for _, regime in conditions}:
             raise LabError(f"Neither has answers of its own in the regime {asked}; choose another.")
         cells = index.of(setting)
         here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in conditions]
         rows = index.rows(cells[here[0] | here[1]])
-        self.result = summaries.pair(rows, conditions[0], conditions[1])
+        self.result = summaries.pair(rows, *conditions)
         if self.result is None or not self.result.n:
             raise LabError("A and B were not asked the same questions, or none of them was scored; there is nothing to compare.")
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in conditions)
         self._tables = first, second.reindex(first.index.intersection(second.index))
         self._items = _items(*self._tables)
-        return self._pair(conditions) + "".join(
-            piece("note", one) for one in (*index.left_out, *violation_messages(index.broken(setting, (a, b), asked)))
-        )
-
-    def _pair(self, conditions: Sequence[tuple[str, str]]) -> str:
-        assert self.result is not None
-        words, asked = numbers(self.result), self.choices["regime"]
+        words = numbers(self.result)
         names = [style_of(name).label + ("" if regime == asked else f", {regime}") for name, regime in conditions]
-        where = ", ".join(self.choices[name] for name in ("run", "model", "suite", "regime"))
+        where = ", ".join(self[name] for name in ("run", "model", "suite", "regime"))
         facts = [(label, words[name]) for label, name in FACTS.items()]
-        return piece("pair", {**words, "name_a": names[0], "name_b": names[1], "where": where, "facts": facts})
+        pair = {**words, "name_a": names[0], "name_b": names[1], "where": where, "facts": facts}
+        return piece("pair", pair) + self._notes(index.broken(setting, (a, b), asked))
 
     def _refill_filters(self) -> None:
         for name in ("rung", "kind"):
@@ -151,7 +136,6 @@ class ComparePanel(RunPanel):
             self.filters[name].value = before if before in known else ""
 
     def _filter(self) -> None:
-        """The questions that the filters leave."""
         rung, kind, who = (str(self.filters[name].value) for name in ("rung", "kind", "who"))
         kept = [entry for entry in self._items if rung in ("", entry["rung"]) and kind in ("", entry["kind"]) and _is(entry["better"], who)]
         columns = _columns(self._items)
@@ -166,18 +150,16 @@ class ComparePanel(RunPanel):
 
     def _described(self, key: str) -> dict[str, Any]:
         assert self._tables is not None
-        rows = [table.loc[key] for table in self._tables]
-        names = [style_of(self.choices[name]).label for name in ("a", "b")]
-        answers = [self._answer_view(letter, name, row) for letter, name, row in zip("AB", names, rows, strict=True)]
-        first = rows[0]
+        first, second = (table.loc[key] for table in self._tables)
+        answers = [self._answer_view("A", self["a"], first), self._answer_view("B", self["b"], second)]
         return {"id": key, "gold": first["answer"], **{name: first[name] for name in ("question", "rung", "kind")}, "sides": answers}
 
-    def _answer_view(self, letter: str, name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer_view(self, letter: str, condition: str, row: Mapping[str, Any]) -> dict[str, Any]:
         verdict = verdict_of(row["score"])
-        path = Path(os.path.relpath(self._runs / self.choices["run"] / row["record"] / "notebook.ipynb", self._here)).as_posix()
+        path = Path(os.path.relpath(self._runs / self["run"] / row["record"] / "notebook.ipynb", self._here)).as_posix()
         return {
             "letter": letter,
-            "name": name,
+            "name": style_of(condition).label,
             "mark": MARKS[verdict],
             "look": CSS_CLASSES[verdict],
             "answer": shown_text(row["pred"]),
@@ -206,14 +188,13 @@ def _items(first: Frame, second: Frame) -> list[dict[str, Any]]:
     items = []
     several = first["seed"].nunique() > 1
     columns = ["item_id", "rung", "kind", "question", "answer", "score", "pred"]
-    for key, row, other in zip(
-        second.index, first.loc[second.index, columns].to_dict("records"), second[columns].to_dict("records"), strict=True
-    ):
-        scores = [None if missing(answer["score"]) else float(answer["score"]) for answer in (row, other)]
-        better = None if None in scores else (scores[0] > scores[1]) - (scores[0] < scores[1])  # type: ignore[operator]
-        cells = {"item": key if several else row["item_id"], "gold": row["answer"], "a": scores[0], "b": scores[1]}
-        shown = {"pred_a": shown_text(row["pred"]), "pred_b": shown_text(other["pred"])}
-        items.append({"id": key, **cells, **shown, **{name: row[name] for name in ("rung", "kind", "question")}, "better": better})
+    rows, others = (table.loc[second.index, columns].to_dict("records") for table in (first, second))
+    for key, row, other in zip(second.index, rows, others, strict=True):
+        a, b = (None if missing(answer["score"]) else float(answer["score"]) for answer in (row, other))
+        item = {"id": key, "item": key if several else row["item_id"], "gold": row["answer"], "a": a, "b": b}
+        item |= {"pred_a": shown_text(row["pred"]), "pred_b": shown_text(other["pred"])}
+        item |= {name: row[name] for name in ("rung", "kind", "question")}
+        items.append(item | {"better": None if a is None or b is None else (a > b) - (a < b)})
     return items
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import ipywidgets
 import pandas as pd
 
-from hippo_core.dashboard.choices import Choices, Options
-from hippo_core.errors import LabError
+from hippo_core.dashboard.page import piece
+from hippo_core.errors import LabError, unknown
 from hippo_core.files import COMMAND, in_a_line, root
-from hippo_core.protocols.questions.report.contract import Violation, beside, violations
+from hippo_core.protocols.questions.report.contract import Violation, beside, violation_messages, violations
 from hippo_core.protocols.questions.report.findings import memory_of
 from hippo_core.protocols.questions.report.runs import natural, with_conditions, with_keys, with_settings
 from hippo_core.results.conditions import ordered, suite_position
@@ -120,46 +120,89 @@ def damaged(folder: Path, error: BaseException) -> LabError:
 
 
 class RunPanel:
-    """What the panels that read runs share: dropdowns that narrow down a run, a button that reads its records anew, a line at the head.
+    """What the panels that read runs share: dropdowns of which each offers what those before it leave, a button that reads the records
+    anew, and what is said at the head. `panel["run"]` is what a dropdown stands at, `problem` why one could not be filled.
 
     Args:
-        labels: of the dropdowns, by name.
+        labels: of the dropdowns, by name: run, model, suite, regime, and those of conditions.
         runs: the folder of all runs; `executed` of the lab where it is None.
         remedy: what a reader can do where there is no run.
     """
 
     def __init__(self, labels: Mapping[str, str], runs: Path | None, remedy: str) -> None:
-        self._runs, self._remedy = runs or root() / RUNS, remedy
-        self.choices = Choices(labels, self._options, self._default, self._show)
+        self._runs, self._remedy, self._filling, self.problem = runs or root() / RUNS, remedy, False, ""
+        self.fields = {name: ipywidgets.Dropdown(description=label, options=[]) for name, label in labels.items()}
+        for name, field in self.fields.items():
+            field.style.description_width = "initial"
+            field.layout = ipywidgets.Layout(width="auto", max_width="340px", min_width="130px", margin="2px 14px 2px 2px")
+            field.observe(lambda _, name=name: self._filling or self.fill(after=name), "value")
         self._head = ipywidgets.HTML()
         again = ipywidgets.Button(description="Read again", icon="refresh", tooltip="Read the records of this run anew")
         again.layout.width = "110px"
         again.on_click(lambda _: self.refresh())
-        self._top = ipywidgets.HBox([self.choices.widget, again])
+        self._top = ipywidgets.HBox([ipywidgets.HBox(list(self.fields.values()), layout={"flex_flow": "row wrap"}), again])
         self._top.layout = {"justify_content": "space-between", "align_items": "flex-start"}
+
+    def __getitem__(self, name: str) -> str:
+        return self.fields[name].value or ""
 
     def refresh(self) -> None:
         """Read the records of the run anew."""
         read_index.cache_clear()
-        self.choices.fill()
+        self.fill()
+
+    def fill(self, after: str = "", wanted: Mapping[str, str] | None = None) -> None:
+        """Fill the dropdowns behind one, or all; each keeps its value where that is offered. LabError for a wanted value that is not."""
+        names = list(self.fields)
+        self._filling, self.problem = True, ""
+        try:
+            for name in names[names.index(after) + 1 if after else 0 :]:
+                self._fill_field(name, (wanted or {}).get(name, ""))
+        finally:
+            self._filling = False
+        if not self.problem:
+            try:
+                self._head.value = self._compared()
+            except LabError as error:
+                self.problem = str(error)
+        if self.problem:
+            self._head.value = piece("note", self.problem)
+        self._show()
+
+    def _fill_field(self, name: str, wanted: str) -> None:
+        """A problem empties this dropdown and those behind."""
+        field, offered = self.fields[name], []
+        if not self.problem:
+            try:
+                offered = self._options(name)
+            except LabError as error:
+                self.problem = str(error)
+        values, before = [value for _, value in offered], field.value
+        if wanted and not self.problem and wanted not in values:
+            raise unknown(name, wanted, values)
+        if list(field.options) != offered:
+            field.options = offered
+        if values:
+            field.value = wanted or (before if before in values else self._default(name, values))
+        field.disabled = not values
 
     @property
     def _index(self) -> RunIndex:
-        return read_index(self._runs / self.choices["run"])
+        return read_index(self._runs / self["run"])
 
-    def _options(self, name: str) -> Options:
-        """What a dropdown offers. LabError without a run, which ends in the way out."""
+    def _options(self, name: str) -> list[tuple[str, str]]:
+        """What a dropdown offers: what is shown, and what it stands for. LabError without a run, which ends in the way out."""
         if name == "run":
             if not (names := run_names(self._runs)):
                 raise LabError(f"No run yet in {self._runs.name}: {self._remedy}.")
             return [(value, value) for value in names]
-        model, setting = self.choices["model"], self.choices["suite"]
+        model = self["model"]
         if name == "model":
             return [(value, value) for value in self._index.models]
         if name == "suite":
             return [(value.removeprefix(f"{model} · "), value) for value in self._index.settings(model)]
         if name == "regime":
-            return [(value, value) for value in self._index.regimes(setting)]
+            return [(value, value) for value in self._index.regimes(self["suite"])]
         return [(style_of(value).label, value) for value in self._conditions(name)]
 
     def _default(self, name: str, values: Sequence[str]) -> str:
@@ -167,13 +210,21 @@ class RunPanel:
 
     def _memory(self, values: Sequence[str]) -> str | None:
         """The memory of the chosen setting, where it is among the values."""
-        memory = memory_of(self._index.of(self.choices["suite"]))
+        memory = memory_of(self._index.of(self["suite"]))
         return memory if memory in values else None
+
+    def _notes(self, broken: Sequence[Violation]) -> str:
+        """What must be known of the run beside its numbers."""
+        return "".join(piece("note", one) for one in (*self._index.left_out, *violation_messages(broken)))
 
     def _conditions(self, name: str) -> list[str]:
         """The conditions that a dropdown offers; LabError where there is none."""
         raise NotImplementedError
 
+    def _compared(self) -> str:
+        """Compare what is chosen; what the head says of it. LabError where that cannot be."""
+        raise NotImplementedError
+
     def _show(self) -> None:
-        """Show what is chosen."""
+        """Show what was compared; nothing where there is a problem."""
         raise NotImplementedError

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from hippo_core.dashboard.session import AnswerUplift, SettingChange
@@ -30,13 +30,16 @@ LISTED = 200  # decisions, or items where two answers differ, that are shown
 
 
 @cache
-def _environment() -> Environment:
-    return Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def template(name: str) -> Template:
+    """A template of this folder; what it is given is text in it."""
+    return Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    ).get_template(name)
 
 
 def piece(name: str, *values: object) -> str:
     """A piece of the panels Compare and Ablate: a note, a pair, an item, a sweep or a forest."""
-    return str(getattr(_environment().get_template("panels.html.j2").module, name)(*values)).strip()
+    return str(getattr(template("panels.html.j2").module, name)(*values)).strip()
 
 
 def style() -> str:
@@ -62,7 +65,7 @@ def answer(flip: SettingChange, gold: str | None, right: bool | None, pictures: 
     traces = [*flip.now.recall.traces, *(trace for trace in dropped if trace.id not in {now.id for now in flip.now.recall.traces})]
     words = {"flip": flip, "gold": gold, "right": right, "pictures": pictures, "traces": traces, "marked": marked, "origins": ORIGINS}
     words["told"] = any(trace.who or trace.when for trace in traces)
-    return framed(_environment().get_template("ask.html.j2").render(**words))
+    return framed(template("ask.html.j2").render(**words))
 
 
 def slept(consolidated: "Consolidated | None", facts: Sequence[str]) -> str:
@@ -72,12 +75,12 @@ def slept(consolidated: "Consolidated | None", facts: Sequence[str]) -> str:
     words = {"slept": consolidated, "told": facts[:LISTED], "rehearsed": set(consolidated.sentences.values())}
     words["gone"] = [text for text in consolidated.sentences.values() if text not in facts]
     words["held"] = sum(text in words["rehearsed"] for text in facts)
-    return framed(_environment().get_template("slept.html.j2").render(**words, of=len(facts), at=consolidated.at.astimezone()))
+    return framed(template("slept.html.j2").render(**words, of=len(facts), at=consolidated.at.astimezone()))
 
 
 def uplift_table(uplifts: Sequence[AnswerUplift]) -> str:
     """What sleep brought: the last questions' answers with the memory, and without it before and after sleep."""
-    return framed(_environment().get_template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
+    return framed(template("brought.html.j2").render(uplifts=uplifts)) if uplifts else ""
 
 
 def marked(trace: "RecalledTrace") -> Markup:
@@ -91,21 +94,13 @@ def decided(taught: "Sequence[TeachResult]") -> str:
     """What a gate decided about each sentence; nothing without a gate."""
     if not any(result.terms for result in taught):
         return ""
-    head = "<tr><th></th><th>sentence</th><th>decision</th><th>S</th><th>terms</th></tr>"
-    row = Markup('<tr><td class="number">#{}</td><td>{}</td><td>{}</td><td class="number">{:+.2f}</td><td class="quiet">{}</td></tr>')
-    rows = [row.format(result.id, result.text, DECISIONS[result.action], result.salience, _terms(result)) for result in taught[:LISTED]]
-    more = f"<div class='quiet'>{len(taught) - LISTED} more</div>" if len(taught) > LISTED else ""
-    return framed(f"<h4>What the gate decided</h4><table>{head}{''.join(rows)}</table>{more}")
-
-
-def _terms(result: "TeachResult") -> str:
-    return ", ".join(f"{name} {value:+.2f}" for name, value in result.terms.items())
+    return framed(template("decided.html.j2").render(taught=taught, decisions=DECISIONS, most=LISTED))
 
 
 def compared(result: "Comparison", differing: Sequence[Mapping[str, Any]]) -> str:
     """All questions before and after a change: the paired difference with its interval, and the items where the answers differ."""
     words = {"result": result, "differing": differing[:LISTED], "share": share, "span": span, "probability": probability}
-    return framed(_environment().get_template("compared.html.j2").render(**words))
+    return framed(template("compared.html.j2").render(**words))
 
 
 def code(*blocks: tuple[str, str]) -> str:

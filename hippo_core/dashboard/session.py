@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hippo_core.live.answer import Answer, TeachResult
-    from hippo_core.live.asking import OpenWorld
-    from hippo_core.live.memory import LiveMemory
+    from hippo_core.live.memory import LiveMemory, OpenWorld
     from hippo_core.results.statistics.paired import Comparison
     from hippo_core.training.consolidation.lineage import Consolidated, Consolidation
 
@@ -106,16 +105,16 @@ class SettingChange:
     before: "Answer | None" = None
 
     @property
-    def entered(self) -> frozenset[int]:
-        return _shown(self.now) - _shown(self.before) if self.before else frozenset()
+    def entered(self) -> set[int]:
+        return _shown(self.now) - _shown(self.before) if self.before else set()
 
     @property
-    def left(self) -> frozenset[int]:
-        return _shown(self.before) - _shown(self.now) if self.before else frozenset()
+    def left(self) -> set[int]:
+        return _shown(self.before) - _shown(self.now)
 
 
-def _shown(answer: "Answer | None") -> frozenset[int]:
-    return frozenset(trace.id for trace in answer.traces) if answer else frozenset()
+def _shown(answer: "Answer | None") -> set[int]:
+    return {trace.id for trace in answer.traces} if answer else set()
 
 
 @dataclass(frozen=True)
@@ -144,10 +143,13 @@ class Session:
     def teach(self, scene: Scene, setup: Setup) -> Iterator[int]:
         """Teach a scene to the store that a setup asks, unless it was before: yields how many sentences are taught. Left halfway, nothing
         of it stays."""
-        key = (_digest(scene), setup.stored)
+        from hippo_core.live.memory import LiveMemory
+
+        key = _stored(scene, setup)
         if key in self._memories:
             return
-        memory = self._memory(setup)
+        memory = LiveMemory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
+        self._models[setup.model] = memory.language_model
         decisions: list[TeachResult] = []
         try:
             for block in memory.tell(scene.observations):
@@ -158,23 +160,21 @@ class Session:
             raise
         self._memories[key], self.decisions = memory, decisions
 
+    def _taught(self, scene: Scene, setup: Setup) -> "LiveMemory":
+        """The memory of a scene, which is taught first where it is not yet."""
+        for _ in self.teach(scene, setup):
+            pass
+        return self._memories[_stored(scene, setup)]
+
     def loads(self, model: str) -> bool:
         """Whether a model is still to be loaded, which takes some seconds."""
         return getattr(self._models.get(model), "present", None) is None
-
-    def _memory(self, setup: Setup) -> "LiveMemory":
-        from hippo_core.live.memory import LiveMemory
-
-        memory = LiveMemory(self._models.get(setup.model, setup.model), setup.preset, setup.settings)
-        self._models[setup.model] = memory.language_model
-        return memory
 
     def ask(self, scene: Scene, setup: Setup, question: str, item: Item | None = None, asleep: bool = True) -> "Answer":
         """Answer a question about a scene, which is told first where it is not yet. `asleep` False: by the model as it was before sleep."""
         if not question.strip():
             raise LabError("type a question")
-        for _ in self.teach(scene, setup):
-            pass
+        self._taught(scene, setup)
         consolidation = self._consolidations.get(setup.model) if asleep else None
         consolidation = consolidation if consolidation and consolidation.fits(question) else None
         with consolidation.on() if consolidation else nullcontext():
@@ -183,39 +183,36 @@ class Session:
         return replace(answer, consolidated=consolidation is not None)
 
     def _world(self, scene: Scene, setup: Setup, version: tuple[int, ...] | None = None) -> "OpenWorld":
-        """A scene that is told, opened by the method. `version`: of what sleep has put into the model, which reads traces otherwise."""
-        from hippo_core.live.asking import OpenWorld
+        """A scene that is told, opened by the method. `version`: of what sleep has put into the model, which reads traces otherwise.
+        LabError for a control that needs a suite's world."""
+        from hippo_core.live.memory import OpenWorld
 
-        stored, preset = (_digest(scene), setup.stored), setup.loaded
-        _require_known(scene, preset.settings.control)
+        preset, stored = setup.loaded, _stored(scene, setup)
+        control = preset.settings.control
+        if scene.world is None and control in ("oracle", "random"):
+            raise LabError(f"control {control} needs to know the right facts: choose a suite's world, or control none or empty")
+        if scene.other is None and control == "shuffled":
+            raise LabError("control shuffled needs a second world: choose a suite's world")
         key = (*stored, json.dumps(preset.of_step("test"), sort_keys=True, default=str), version)
         if key not in self._opened:
-            memory = self._memories[stored]
+            memory, others, decisions = self._memories[stored], list[Trace](), self.decisions
             method = preset.method(memory.language_model, preset.settings)
             method.warm_up()
-            others = self._elsewhere(scene.other, setup) if scene.other and preset.settings.control == "shuffled" else ()
+            if scene.other and control == "shuffled":
+                others = [replace(trace, world=scene.other.name) for trace in self._taught(scene.other, setup).traces()]
+                self.decisions = decisions  # about the scene that is asked
             self._opened[key] = OpenWorld(method, memory.traces(), others)
         return self._opened[key]
-
-    def _elsewhere(self, scene: Scene, setup: Setup) -> list[Trace]:
-        """What another scene's store holds; the scene is taught first where it is not yet."""
-        asked_about = self.decisions
-        for _ in self.teach(scene, setup):
-            pass
-        self.decisions = asked_about
-        return [replace(trace, world=scene.name) for trace in self._memories[_digest(scene), setup.stored].traces()]
 
     def sleep(self, scene: Scene, setup: Setup, update_rule: str, steps: int) -> Iterator[int]:
         """Rehearse a scene, told first where it is not yet, into the model; yields how many steps are done, from 0. Left before its end,
         the model is as it was."""
         from hippo_core.training.consolidation.lineage import Consolidation
 
-        for _ in self.teach(scene, setup):
-            pass
-        memory = self._memories[_digest(scene), setup.stored]
-        consolidation = self._consolidations.get(setup.model) or Consolidation(memory.language_model, Path(self._folder.name) / setup.model)
-        self._consolidations[setup.model] = consolidation
-        yield from consolidation.learn(memory.traces(), update_rule, steps)
+        memory = self._taught(scene, setup)
+        if setup.model not in self._consolidations:
+            self._consolidations[setup.model] = Consolidation(memory.language_model, Path(self._folder.name) / setup.model)
+        yield from self._consolidations[setup.model].learn(memory.traces(), update_rule, steps)
         self._drop_consolidated()
 
     def wake(self, model: str) -> None:
@@ -324,12 +321,6 @@ def upload(name: str, content: bytes, most: int = 2_000_000) -> str:
         raise LabError(f"{Path(name).name} is no UTF-8 text; save it as plain text, a sentence a line") from None
 
 
-def _digest(scene: Scene) -> str:
-    return f"{scene.name} {hash(scene.observations)}"
-
-
-def _require_known(scene: Scene, control: str) -> None:
-    if scene.world is None and control in ("oracle", "random"):
-        raise LabError(f"control {control} needs to know the right facts: choose a suite's world, or control none or empty")
-    if control == "shuffled" and scene.other is None:
-        raise LabError("control shuffled needs a second world: choose a suite's world")
+def _stored(scene: Scene, setup: Setup) -> tuple[str, str]:
+    """What tells the store of a scene from others."""
+    return f"{scene.name} {hash(scene.observations)}", setup.stored

@@ -12,11 +12,12 @@ import anywidget
 from markupsafe import Markup
 from traitlets import Bool, Float, List, Unicode, observe, validate
 
+from hippo_core.dashboard.page import template
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.report.svg import dot_and_bar
 
 HERE = Path(__file__).parent
-MARKS = {True: "✓", False: "✗", None: NONE}
+MARKS = {True: ("✓", "right"), False: ("✗", "wrong"), None: (NONE, "not measured")}
 STATIC = 200  # rows of a page without a kernel
 ASIDE = 0.05  # of the axis, free at either end
 
@@ -65,47 +66,26 @@ class ItemTable(anywidget.AnyWidget):
         column = next((candidate for candidate in self.columns if candidate["name"] == self.sort), None)
         if column is None:
             return rows
-        known = [row for row in rows if _key(row, column) is not None]
-        known.sort(key=lambda row: _key(row, column), reverse=self.descending)  # type: ignore[arg-type, return-value]
-        return known + [row for row in rows if _key(row, column) is None]
+        keyed = [(_key(row, column), row) for row in rows]
+        known = sorted((pair for pair in keyed if pair[0] is not None), key=lambda pair: pair[0], reverse=self.descending)
+        return [row for _, row in known] + [row for key, row in keyed if key is None]
 
     def html(self) -> str:
         """The first STATIC rows that are seen, as a page without a kernel shows them."""
-        rows = self.seen()
-        head = Markup("").join(Markup('<th class="{}">{}</th>').format(column["kind"], column["label"]) for column in self.columns)
-        body = Markup("").join(self._line(row) for row in rows[:STATIC])
-        some = f"The first {STATIC} of {len(rows):,} rows." if len(rows) > STATIC else f"{len(rows):,} of {len(self.rows):,} rows."
-        table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, body)
-        page = Markup('<style>{}</style><div class="hippo-table static"><p class="quiet">{}</p>{}</div>')
-        return str(page.format(Markup((HERE / "table.css").read_text(encoding="utf-8")), some, table))
+        shown = {"columns": self.columns, "rows": self.seen(), "of": len(self.rows), "most": STATIC, "selected": self.selected}
+        style = Markup((HERE / "table.css").read_text(encoding="utf-8"))
+        return template("table.html.j2").render(**shown, marks=MARKS, interval=self._interval, style=style)
 
-    def _line(self, row: Mapping[str, Any]) -> Markup:
-        cells = (
-            Markup('<td class="{}">{}</td>').format(column["kind"], self._cell(row[column["name"]], column["kind"]))
-            for column in self.columns
-        )
-        chosen = Markup(' class="selected"') if row["id"] == self.selected else ""
-        return Markup("<tr{}>{}</tr>").format(chosen, Markup("").join(cells))
-
-    def _cell(self, value: Any, kind: str) -> Any:
-        if kind == "mark":
-            return _mark(value)
-        if kind == "interval":
-            return interval_svg(value, self.axis) + Markup("<span>{}</span>").format(value["text"])
-        return value["text"] if kind == "number" else value
+    def _interval(self, value: Mapping[str, Any]) -> Markup:
+        """A dot and a bar on the axis, with a line at zero; in full ink where the interval leaves zero out."""
+        low, high = value["low"], value["high"]
+        colour = "var(--ink)" if None not in (low, high) and (low > 0 or high < 0) else "var(--quiet)"
+        return dot_and_bar(value["value"], low, high, (self.axis[0], self.axis[1]), colour, value["text"], guide=0.0)
 
     def _text(self, row: Mapping[str, Any]) -> str:
         """What a query is looked for in: all that the row shows in words, in small letters."""
         values = ((row[column["name"]], column["kind"]) for column in self.columns)
         return "\n".join(value if kind == "text" else value["text"] for value, kind in values if kind != "mark").lower()
-
-
-def interval_svg(value: Mapping[str, Any], axis: Sequence[float]) -> Markup:
-    """A dot and a bar on the axis, with a line at zero; in full ink where the interval leaves zero out."""
-    ends: list[Any] = [value["low"], value["high"]]
-    clear = None not in ends and (ends[0] > 0 or ends[1] < 0)
-    colour = "var(--ink)" if clear else "var(--quiet)"
-    return dot_and_bar(value["value"], ends[0], ends[1], (axis[0], axis[1]), colour, value["text"], guide=0.0)
 
 
 def _value(value: Any, column: Mapping[str, Any]) -> Any:
@@ -141,8 +121,3 @@ def _key(row: Mapping[str, Any], column: Mapping[str, Any]) -> Any:
     if column["kind"] in ("number", "interval"):
         return value["value"]
     return value.lower() if column["kind"] == "text" else value
-
-
-def _mark(value: bool | None) -> Markup:
-    word = {True: "right", False: "wrong", None: "not measured"}[value]
-    return Markup('<span class="{}" role="img" aria-label="{}">{}</span>').format(word.split()[0], word, MARKS[value])

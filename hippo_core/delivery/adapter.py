@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hippo_core.delivery.kv import KVDelivery, prepare
+from hippo_core.delivery.kv import KVDelivery, Row
 from hippo_core.delivery.trace_adapter import TraceAdapter, lay_traces, load_adapter
-from hippo_core.delivery.types import Delivered, Question
 from hippo_core.models.ask import Ask, ask
+from hippo_core.models.generate import Generation
 from hippo_core.models.kv import tokens_of
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.language_model import LanguageModel
@@ -22,20 +22,18 @@ class AdapterDelivery(KVDelivery):
         super().__init__(lm, passage_kv, decoding, adapter.settings.blocks)
         self.adapter = adapter
 
-    def _ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int, masked: bool) -> list[Delivered]:
+    def _run(self, rows: Sequence[Row], max_new_tokens: int, batch_size: int, masked: bool) -> list[Generation]:
         """`prompt_tokens` count the traces' tokens, which the adapter sees."""
-        ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
         prefix = self.passage_kv.prefix
         like = prefix[list(self.adapter.settings.blocks)]
 
         def batch_context(batch: list[int]):
-            return self.adapter.attached(self.lm, lay_traces([ready.traces[row] for row in batch], like, masked))
+            return self.adapter.attached(self.lm, lay_traces([rows[row].traces for row in batch], like, masked))
 
-        begin = tokens_of(prefix)
-        asks = [Ask(tail, (prefix,), begin, penalty=question.penalty) for tail, question in zip(ready.tails, questions, strict=True)]
+        asks = [Ask(row.tail, (prefix,), tokens_of(prefix), penalty=row.penalty) for row in rows]
         answers = ask(self.lm, asks, max_new_tokens, stops(self.lm, self.decoding), batch_size, batch_context)
-        delivered = ready.delivered(answers)
-        return delivered if masked else [replace(answer, prompt_tokens=answer.prompt_tokens + answer.trace_tokens) for answer in delivered]
+        visible = [0 if masked else sum(map(tokens_of, row.traces)) for row in rows]
+        return [replace(answer, prompt_tokens=answer.prompt_tokens + tokens) for answer, tokens in zip(answers, visible, strict=True)]
 
 
 def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> AdapterDelivery:

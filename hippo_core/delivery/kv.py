@@ -6,8 +6,8 @@ the text; here all start at the same one.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hippo_core.delivery.types import Delivered, Once, Question
 from hippo_core.errors import LabError
@@ -20,25 +20,12 @@ from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import Decoding, blocks_of, prefix_of, render, split, stops
 
 
-@dataclass(frozen=True)
-class Ready:
-    """Questions made ready for a pass of the model."""
+class Row(NamedTuple):
+    """What is run for a question: its tokens behind the KV of its traces, as they are kept."""
 
-    prompts: list[str]  # of each question, without traces
-    tails: list[list[int]]  # the tokens of each question that are run behind its traces
-    traces: list[tuple[StoredKV, ...]]  # the KV of each question's traces, as they are kept
-    trace_tokens: list[int]  # how many each question has
-    computed_tokens: float  # a question's share of what the traces took
-    latency_ms: float  # the same in milliseconds
-
-    def delivered(self, answers: Sequence[Generation]) -> list[Delivered]:
-        """The answers, with the cost of their traces added."""
-        delivered = []
-        for answer, prompt, tokens in zip(answers, self.prompts, self.trace_tokens, strict=True):
-            computed, latency = answer.computed_tokens + self.computed_tokens, answer.latency_ms + self.latency_ms
-            costs = {"computed_tokens": computed, "latency_ms": latency, "prompt": prompt, "trace_tokens": tokens}
-            delivered.append(Delivered(**vars(answer) | costs))
-        return delivered
+    tail: list[int]
+    traces: tuple[StoredKV, ...]
+    penalty: float | None
 
 
 class KVDelivery:
@@ -56,15 +43,42 @@ class KVDelivery:
     def ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int = 32, *, masked: bool = False) -> list[Delivered]:
         """See `Delivery`. Questions whose traces take more than may be kept in memory are asked in several parts. LabError for a question
         or trace that is too long."""
-        parts = self._parts(questions)
-        return [answer for part in parts for answer in self._ask(part, max_new_tokens, batch_size, masked)]
+        return [answer for part in self._parts(questions) for answer in self._ask(part, max_new_tokens, batch_size, masked)]
 
     def _ask(self, questions: Sequence[Question], max_new_tokens: int, batch_size: int, masked: bool) -> list[Delivered]:
-        ready = prepare(self.passage_kv, questions, self.decoding, max_new_tokens)
-        stop = stops(self.lm, self.decoding)
-        nats = [question.penalty for question in questions]
-        answers = ask_blocks(self.lm, self.passage_kv.prefix, ready.traces, ready.tails, max_new_tokens, stop, batch_size, masked, nats)
-        return ready.delivered(answers)
+        """The answers; what running the traces took is divided among the questions."""
+        begin, share = time.perf_counter(), max(1, len(questions))
+        pieces = [split(self.lm, question.blocks, question.text, self.decoding) for question in questions]
+        for question, piece in zip(questions, pieces, strict=True):
+            tokens = len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens  # traces share positions
+            if tokens > self.lm.spec.context_limit:
+                raise LabError(
+                    f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {self.lm.spec.name} is "
+                    f"{self.lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
+                )
+        encoded = self.passage_kv.get([block for piece in pieces for block in piece.blocks])
+        stored = iter(encoded.traces)
+        rows = [
+            Row(piece.tail, tuple(next(stored) for _ in piece.blocks), question.penalty)
+            for piece, question in zip(pieces, questions, strict=True)
+        ]
+        ms = (time.perf_counter() - begin) * 1000 / share
+        answers = self._run(rows, max_new_tokens, batch_size, masked)
+        delivered = []
+        for answer, question, piece in zip(answers, questions, pieces, strict=True):
+            costs = {
+                "computed_tokens": answer.computed_tokens + encoded.computed_tokens / share,
+                "latency_ms": answer.latency_ms + ms,
+                "prompt": render(self.lm, (), question.text, self.decoding),
+                "trace_tokens": sum(map(len, piece.blocks)),
+            }
+            delivered.append(Delivered(**vars(answer) | costs))
+        return delivered
+
+    def _run(self, rows: Sequence[Row], max_new_tokens: int, batch_size: int, masked: bool) -> list[Generation]:
+        stop, tails, nats = stops(self.lm, self.decoding), [row.tail for row in rows], [row.penalty for row in rows]
+        traces = [row.traces for row in rows]
+        return ask_blocks(self.lm, self.passage_kv.prefix, traces, tails, max_new_tokens, stop, batch_size, masked, nats)
 
     def make_ready(self, questions: Sequence[Question]) -> Once:
         """See `Delivery`. What does not fit into memory beside the first questions' traces counts to who asks for it."""
@@ -97,26 +111,3 @@ class KVDelivery:
 def load(lm: LanguageModel, decoding: Decoding, storage: KVStorage, folder: Path | None) -> KVDelivery:
     """The delivery with a fresh cache of passages."""
     return KVDelivery(lm, PassageKV(lm, prefix_of(lm, decoding), storage, folder), decoding)
-
-
-def prepare(passage_kv: PassageKV, questions: Sequence[Question], decoding: Decoding, max_new_tokens: int) -> Ready:
-    """Questions and traces as token ids, with the KV of the traces; those that are not kept yet are run."""
-    lm, begin = passage_kv.lm, time.perf_counter()
-    pieces = [split(lm, question.blocks, question.text, decoding) for question in questions]
-    for question, piece in zip(questions, pieces, strict=True):
-        tokens = len(piece.prefix) + max(map(len, piece.blocks), default=0) + len(piece.tail) + max_new_tokens  # traces share positions
-        if tokens > lm.spec.context_limit:
-            raise LabError(
-                f"beginning, longest trace, question and answer take {tokens} tokens, the limit of {lm.spec.name} is "
-                f"{lm.spec.context_limit}: {question.text[:80]!r}; shorten the trace"
-            )
-    encoded = passage_kv.get([block for piece in pieces for block in piece.blocks])
-    traces, share = iter(encoded.traces), max(1, len(questions))
-    return Ready(
-        [render(lm, (), question.text, decoding) for question in questions],
-        [piece.tail for piece in pieces],
-        [tuple(next(traces) for _ in piece.blocks) for piece in pieces],
-        [sum(map(len, piece.blocks)) for piece in pieces],
-        encoded.computed_tokens / share,
-        (time.perf_counter() - begin) * 1000 / share,
-    )

@@ -146,17 +146,32 @@ def _quoted(part: Read) -> str:
 
 def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTED) -> RecallResult:
     """What a method retrieved, in the words of this module; the `listed` best traces and those that are shown."""
-    ranking = list(retrieved.ranking or ())
+    ranking, before, asked = list(retrieved.ranking or ()), _before_completion(retrieved), content_words([question])
+
+    def made(trace: Trace, position: int | None = None) -> RecalledTrace:
+        scored = position is not None and position < len(retrieved.scores)
+        return RecalledTrace(
+            id=number_of(trace),
+            text=trace.text,
+            score=retrieved.scores[position] if scored else None,
+            terms={name: float(values[position]) for name, values in retrieved.terms.items()} if scored else {},
+            shown=trace in retrieved.shown,
+            rank_before=before.get(position),
+            shared=tuple(dict.fromkeys(word for word in words(trace.text) if word in asked)),
+            who=trace.teller,
+            when=trace.context_key,
+            provenance=trace.provenance,
+            pinned=trace.pinned,
+            memory=trace.memory,
+        )
+
     missing = [trace for trace in retrieved.shown if trace not in ranking[:listed]]
     positions = [*range(min(listed, len(ranking))), *(ranking.index(trace) for trace in missing if trace in ranking)]
-    before = _before_completion(retrieved)
-    asked = content_words([question])
-    traces = [_recalled(ranking[position], position, retrieved, before, asked) for position in dict.fromkeys(positions)]
-    traces += [_recalled(trace, None, retrieved, {}, asked) for trace in missing if trace not in ranking]
+    traces = [made(ranking[position], position) for position in dict.fromkeys(positions)]
+    traces += [made(trace) for trace in missing if trace not in ranking]
     ms = {"recall": retrieved.recall_ms, "completion": retrieved.completion_ms, "encode": retrieved.encode_ms}
     ms = {name: value for name, value in ms.items() if value == value}
-    replaced = tuple(_recalled(trace, None, retrieved, {}, asked) for trace in retrieved.replaced)
-    return RecallResult(question, tuple(traces), size, retrieved.confidence, ms, replaced=replaced)
+    return RecallResult(question, tuple(traces), size, retrieved.confidence, ms, replaced=tuple(map(made, retrieved.replaced)))
 
 
 def number_of(trace: Trace) -> int:
@@ -164,25 +179,7 @@ def number_of(trace: Trace) -> int:
     return int(trace.source) if trace.source.isdecimal() else trace.id
 
 
-def _recalled(trace: Trace, position: int | None, retrieved: Retrieved, before: Mapping[int, int], asked: set[str]) -> RecalledTrace:
-    scored = position is not None and position < len(retrieved.scores)
-    return RecalledTrace(
-        number_of(trace),
-        trace.text,
-        retrieved.scores[position] if scored and position is not None else None,
-        {name: float(values[position]) for name, values in retrieved.terms.items()} if scored and position is not None else {},
-        trace in retrieved.shown,
-        before.get(position) if position is not None else None,
-        tuple(dict.fromkeys(word for word in words(trace.text) if word in asked)),
-        trace.teller,
-        trace.context_key,
-        trace.provenance,
-        trace.pinned,
-        trace.memory,
-    )
-
-
-def _before_completion(retrieved: Retrieved) -> dict[int, int]:
+def _before_completion(retrieved: Retrieved) -> dict[int | None, int]:
     """The rank, from 1, that each place of the ranking had before completion; nothing where nothing was completed."""
     judged = [values for name, values in retrieved.terms.items() if name in COMPLETIONS]
     if not judged:

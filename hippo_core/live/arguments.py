@@ -16,6 +16,18 @@ LONGEST = 1_000_000  # characters of a sentence, a question, a name
 WIDEST = 2**31 - 1  # of a number of steps, tokens or traces
 
 
+def require(right: bool, expected: str, value: object) -> None:
+    """LabError that says what was expected and what came, where a value is not right."""
+    if not right:
+        raise LabError(f"{expected}, got {brief(value)}")
+
+
+def flag(value: object, what: str) -> bool:
+    """True or False, and nothing that stands for them."""
+    require(isinstance(value, bool), f"{what} is True or False", value)
+    return bool(value)
+
+
 def words(value: object, what: str) -> str:
     """A text that may be empty, in its normal form."""
     text = normal(value, what)
@@ -41,48 +53,33 @@ def integer(value: Any, what: str, least: int = 1, most: int = WIDEST) -> int:
         number = None
     if number is None or type(value).__name__.startswith("bool"):
         raise LabError(f"{what} is a whole number of {least} or more, got {brief(value)}")
-    if not least <= number <= most:
-        raise LabError(f"{what} is from {least} to {most}, got {brief(number)}")
+    require(least <= number <= most, f"{what} is from {least} to {most}", number)
     return number
-
-
-def flag(value: object, what: str) -> bool:
-    """True or False, and nothing that stands for them."""
-    if not isinstance(value, bool):
-        raise LabError(f"{what} is True or False, got {brief(value)}")
-    return value
-
-
-def callback(value: object, what: str) -> None:
-    """LabError for what cannot be called and is not None."""
-    if value is not None and not callable(value):
-        raise LabError(f"{what} is a function, or None, got {brief(value)}")
 
 
 def sentences(value: object) -> list[Any]:
     """One sentence or many, as a list; what the sentences are is looked at later."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, Mapping | bytes | bytearray | set | frozenset) or not isinstance(value, Iterable):
-        raise LabError(f"expected a sentence or a list of sentences, got {brief(value)}")
-    return list(value)
+    listed = isinstance(value, Iterable) and not isinstance(value, Mapping | bytes | bytearray | set | frozenset)
+    require(listed, "expected a sentence or a list of sentences", value)
+    return list(value)  # type: ignore[call-overload]
 
 
 def observations(value: object) -> list[Observation]:
-    """What a teller says, as a list; what the sentences are is looked at later."""
-    values = sentences(value)
-    if wrong := [
-        observation for observation in values if not (isinstance(observation, Observation) and isinstance(observation.statement, Statement))
-    ]:
-        raise LabError(f"expected a list of Observation, each of a Statement, got {brief(wrong[0])}; `teach` takes sentences")
-    return values
+    """What a teller says, each with every text in its normal form. LabError for anything that could not be stored as it is."""
+    observed = sentences(value)
+    for one in observed:
+        if not (isinstance(one, Observation) and isinstance(one.statement, Statement)):
+            raise LabError(f"expected a list of Observation, each of a Statement, got {brief(one)}; `teach` takes sentences")
+    return [observation(one, f"text {number} of {len(observed)}") for number, one in enumerate(observed, start=1)]
 
 
 def observation(observed: Observation, what: str) -> Observation:
-    """What a teller says, with every text in its normal form. LabError for anything that could not be stored as it is."""
-    text = sentence(observed.statement.text, what, "a sentence")
-    if observed.confidence is not None and not (type(observed.confidence) in (int, float) and 0 <= observed.confidence <= 1):
-        raise LabError(f"{what}: confidence is a number from 0 to 1, or None, got {brief(observed.confidence)}")
+    """One of `observations`; `what` it is called."""
+    text, confidence = sentence(observed.statement.text, what, "a sentence"), observed.confidence
+    legal = confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)
+    require(legal, f"{what}: confidence is a number from 0 to 1, or None", confidence)
     named = {"teller": "who", "provenance": "provenance", "context_key": "when"}
     texts = {field: words(getattr(observed, field), f"{what}: {name}") for field, name in named.items()}
     flags = {field: flag(getattr(observed, field), f"{what}: {field}") for field in ("pin", "reward")}
@@ -106,25 +103,15 @@ def folder(value: object) -> Path:
         if path.exists() and not path.is_dir():
             raise LabError(f"{path} is a file; name a folder for the memory")
     except (OSError, ValueError) as error:  # a name that is too long, half of a character
-        raise LabError(
-            f"the folder of a memory cannot be {brief(str(value))} ({getattr(error, 'strerror', type(error).__name__)}); name another one"
-        ) from None
+        why = getattr(error, "strerror", type(error).__name__)
+        raise LabError(f"the folder of a memory cannot be {brief(str(value))} ({why}); name another one") from None
     return path
 
 
 def name(value: object, what: str) -> None:
     """LabError for what is no name, or too long for a file's."""
-    if not isinstance(value, str) or len(value) > 4000 or any(len(part.encode("utf-8", "replace")) > 255 for part in value.split("/")):
-        raise LabError(f"{what}, got {brief(value)}")
-
-
-def settings(value: object) -> Mapping[str, Any]:
-    """Settings to replace, by dotted key."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise LabError(f'settings are values by dotted key, such as {{"k": 3}}, got {brief(value)}')
-    return value
+    short = isinstance(value, str) and len(value) <= 4000 and all(len(part.encode("utf-8", "replace")) <= 255 for part in value.split("/"))
+    require(short, what, value)
 
 
 def brief(value: object) -> str:

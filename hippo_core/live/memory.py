@@ -20,13 +20,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from hippo_core.errors import LabError
+from hippo_core.evaluation.asked import asked_of
 from hippo_core.files import in_a_line, read_sealed, remove_unwritten, write_sealed
 from hippo_core.live import arguments
-from hippo_core.live.answer import LISTED, Answer, RecallResult, Slept, TeachResult
-from hippo_core.live.asking import OpenWorld, as_part
+from hippo_core.live.answer import LISTED, Answer, RecallResult, Slept, TeachResult, number_of, recalled
 from hippo_core.methods import base
-from hippo_core.methods.base import Observation
+from hippo_core.methods.base import Method, Observation, Query, Retrieved
+from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset
+from hippo_core.methods.read import composed_by, left_of, read_of
 from hippo_core.models.lazy_model import LazyModel
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, load_spec
@@ -34,6 +36,7 @@ from hippo_core.retrieval.encoded import private
 from hippo_core.store import TraceStore
 from hippo_core.store.paths import store_path, sync_folder
 from hippo_core.store.trace import Decision, Statement, Trace
+from hippo_core.suites.types import Item
 from hippo_core.text import OWN_ANSWER_TOKENS
 from hippo_core.training.consolidation.lineage import Consolidated, Consolidation
 
@@ -50,6 +53,49 @@ IDENTIFIED = "id"  # the first store's note on which memory it is, so that `begu
 CALIBRATED_ON = "episodic"  # the suite whose validation worlds a gate is calibrated on
 
 Progress = Callable[[int, int], object]  # called with how many sentences are told, or steps done, and of how many
+
+
+class OpenWorld:
+    """The traces of a world, opened by a method. `others`: traces of another world, for the control `shuffled`."""
+
+    def __init__(self, method: Method, traces: Sequence[Trace], others: Sequence[Trace] = ()) -> None:
+        self.method, self.traces, self.others = method, list(traces), others
+        self.sources = tuple(dict.fromkeys(trace.source for trace in sorted(traces, key=lambda trace: (trace.time, trace.id))))
+        with private():
+            self._retrieve = open_controlled(method, self.traces, others)
+
+    def recall(self, question: str, listed: int = LISTED, gold: Sequence[str] = ()) -> RecallResult:
+        """What is recalled for a question. `gold`: sources of the right traces, which the controls oracle and random read."""
+        return recalled(question, self._retrieved(question, gold), len(self.traces), listed)
+
+    def ask(self, question: str, tokens: int = OWN_ANSWER_TOKENS, gold: Sequence[str] = (), recall: bool = True) -> Answer:
+        """The answer, of at most so many tokens. `recall` False: nothing is recalled."""
+        begin = time.perf_counter()
+        retrieved = self._retrieved(question, gold, tokens) if recall else Retrieved(())
+        masked = self.method.settings.control == "empty"
+        [delivered] = self.method.delivery.ask([asked_of(self.method, question, retrieved)], tokens, masked=masked)
+        total = (time.perf_counter() - begin) * 1e3
+        recalled_traces = replace(recalled(question, retrieved, len(self.traces)), off=not recall)
+        read = read_of(question, retrieved, delivered, masked)
+        behind = () if masked else left_of(retrieved, delivered)
+        order = {(trace.memory, number_of(trace)): rank for rank, trace in enumerate(behind)}
+        shown = sorted(
+            (trace for trace in recalled_traces.traces if (trace.memory, trace.id) in order),
+            key=lambda shown_trace: order[shown_trace.memory, shown_trace.id],
+        )
+        computed = retrieved.computed_tokens + delivered.computed_tokens + delivered.generated_tokens
+        counts = {"prompt": delivered.prompt_tokens, "traces": delivered.trace_tokens, "generated": delivered.generated_tokens}
+        counts |= {"computed": computed}
+        ms = {**recalled_traces.ms, "answer": delivered.latency_ms, "total": total}
+        by = composed_by(read, retrieved, delivered)
+        details = {"read": read, "inner_read": retrieved.inner_read, "composed_by": by, "cut": delivered.cut}
+        return Answer(delivered.text, question, tuple(shown), recalled_traces, delivered.prompt, counts, ms, **details)
+
+    def _retrieved(self, question: str, gold: Sequence[str], budget: int = OWN_ANSWER_TOKENS) -> Retrieved:
+        world = self.traces[0].world if self.traces else ""
+        item = Item("asked", world, question, ("",), tuple(gold), "asked", taught=self.sources)
+        with private():
+            return self._retrieve(item, Query(question, self.sources, room=budget)).retrieved
 
 
 class LiveMemory:
@@ -71,8 +117,10 @@ class LiveMemory:
         arguments.name(method, "method is the name of a preset, such as memory/hei_nw")
         if not hasattr(model, "spec"):
             arguments.name(model, "model is the name of a model, or one that is loaded")
+        keyed = settings is None or (isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings))
+        arguments.require(keyed, 'settings are values by dotted key, such as {"k": 3}', settings)
         try:
-            self.preset = load_preset(method, arguments.settings(settings))
+            self.preset = load_preset(method, settings or {})
         except RecursionError:
             raise LabError("settings are nested too deep; give values by dotted key") from None
         self._lm: Any = _lazy(model) if isinstance(model, str) else model
@@ -157,7 +205,7 @@ class LiveMemory:
             LabError: a text is empty, or too long for the model; then nothing is written.
         """
         texts = arguments.sentences(texts)
-        arguments.callback(progress, "progress")
+        arguments.require(progress is None or callable(progress), "progress is a function, or None", progress)
         fields = {"teller": who, "pin": pin, "provenance": provenance, "context_key": when}
         taught: list[TeachResult] = []
         for block in self.tell([Observation(Statement("", WORLD, text, 0), **fields) for text in texts]):
@@ -174,10 +222,7 @@ class LiveMemory:
         for start in range(0, len(observations), BLOCK):
             block = observations[start : start + BLOCK]
             first = 1 + max(self._count(store) for store in self.stores.values())
-            observed = [
-                Observation(_numbered(number, observation.statement.text), **observation.told)
-                for number, observation in enumerate(block, first)
-            ]
+            observed = [_observation(number, one.statement.text, one.told) for number, one in enumerate(block, first)]
             begun = {"tell": [{"text": observation.statement.text, **observation.told} for observation in observed], "first": first}
             with self._all_stores(begun if len(self.stores) > 1 else None):
                 decided = self._teach(observed, self.stores)
@@ -186,11 +231,11 @@ class LiveMemory:
 
     def _teach(self, observed: Sequence[Observation], parts: Iterable[str]) -> list[Decision]:
         """Tell a block to these parts; what the last one decided."""
-        decided: list[Decision] = []
+        decided = refused = [Decision(observation.statement, 0.0, {}, {}, "refuse") for observation in observed]
         for name in parts:
             writer, store, calibration = self._writers[name], self.stores[name], self._calibration(name)
             with private():
-                decided = writer.teach(observed, store, calibration) if writer.writes else _refused(observed)
+                decided = writer.teach(observed, store, calibration) if writer.writes else refused
             store.note(NUMBERED, observed[-1].statement.time)
         return decided
 
@@ -246,11 +291,7 @@ class LiveMemory:
         """All that is told, in its normal form; LabError, before any of it is written, where one cannot be."""
         from hippo_core.models.prompt import too_long
 
-        observations = arguments.observations(observations)
-        observed = [
-            arguments.observation(observation, f"text {number} of {len(observations)}")
-            for number, observation in enumerate(observations, start=1)
-        ]
+        observed = arguments.observations(observations)
         texts = [observation.statement.text for observation in observed]
         long = too_long(self._lm, texts, self.preset.settings.decoding, OWN_ANSWER_TOKENS) if self.preset.taught else []
         if long:
@@ -308,7 +349,7 @@ class LiveMemory:
 
     def traces(self) -> list[Trace]:
         """All traces that can be recalled, in order of telling, of each part."""
-        return [trace for name, store in self.stores.items() for trace in as_part(store.traces(WORLD), name)]
+        return [replace(trace, memory=name) for name, store in self.stores.items() for trace in store.traces(WORLD)]
 
     @property
     def language_model(self) -> "LanguageModel":
@@ -333,8 +374,8 @@ class LiveMemory:
         with self._all_stores({"forget": what}):
             removed = sum(self._delete(name, what) for name in self.stores)
             if not removed and not again:
-                of_kind = "a number that `teach` or `recall` has given", "a provenance that was given to `teach`"
-                raise LabError(f"nothing is stored of {arguments.brief(what)}; expected {of_kind[isinstance(what, str)]}")
+                kind = "a provenance that was given to `teach`" if isinstance(what, str) else "a number that `teach` or `recall` has given"
+                raise LabError(f"nothing is stored of {arguments.brief(what)}; expected {kind}")
         for store in self.stores.values():
             store.compact()
         self.wake()
@@ -365,7 +406,7 @@ class LiveMemory:
         if not isinstance(consolidate, str):
             raise LabError(f"consolidate is the name of a way, such as lora, or empty, got {arguments.brief(consolidate)}")
         steps = arguments.integer(steps, "steps")
-        arguments.callback(progress, "progress")
+        arguments.require(progress is None or callable(progress), "progress is a function, or None", progress)
         begin, rows = time.perf_counter(), list[Mapping[str, Any]]()
         sleeping = {name: writer for name, writer in self._writers.items() if "replay" in writer.steps}
         if not sleeping and not consolidate:
@@ -447,15 +488,10 @@ def _taught(decision: Decision) -> TeachResult:
     return TeachResult(int(decision.statement.source), decision.statement.text, decision.action, decision.S, dict(decision.contributions))
 
 
-def _numbered(number: int, text: str) -> Statement:
-    return Statement(str(number), WORLD, text, number)
+def _observation(number: int, text: str, fields: Mapping[str, Any]) -> Observation:
+    return Observation(Statement(str(number), WORLD, text, number), **fields)
 
 
 def _begun(number: int, fields: Mapping[str, Any]) -> Observation:
-    """What `begun.json` says of a sentence."""
     rest = {name: value for name, value in fields.items() if name != "text"}
-    return arguments.observation(Observation(_numbered(arguments.integer(number, "its number"), fields["text"]), **rest), f"text {number}")
-
-
-def _refused(observed: Sequence[Observation]) -> list[Decision]:
-    return [Decision(observation.statement, 0.0, {}, {}, "refuse") for observation in observed]
+    return arguments.observation(_observation(arguments.integer(number, "its number"), fields["text"], rest), f"text {number}")

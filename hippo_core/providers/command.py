@@ -91,10 +91,6 @@ class CommandProvider(Provider):
                 what = f"killed by signal {-ran.status}" if ran.status < 0 else f"exit status {ran.status}"
                 message = errors or " ".join(ran.output.decode(errors="replace").split())[-200:] or "it says nothing"
                 raise CallFailed(f"{what}: {message}", retry=ran.status < 0 or bool(BUSY_WORDS.search(message)))
-            try:
-                output = ran.output.decode()
-            except UnicodeDecodeError as error:
-                raise CallFailed(f"its output is no UTF-8 (byte {error.start:,} of {len(ran.output):,})") from None
-            return self.command.parse(output)
+            return self.command.parse(tokens.decoded(ran.output, "its output"))
         except CallFailed as error:
             raise CallFailed(f"{self.command.argv[0]}: {error}", error.retry, error.after) from None

@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 MOST = 8 * 2**20  # bytes of a reply
 KEY = re.compile(r"[!-~]+")
 HERE = ("localhost", "127.0.0.1", "::1")
-OPENAI, OLLAMA = "https://api.openai.com/v1", "http://localhost:11434"
+KINDS = {  # path of a question, usual URL, and how a reply is read
+    "openai": ("/chat/completions", "https://api.openai.com/v1", tokens.openai),
+    "ollama": ("/api/chat", "http://localhost:11434", tokens.ollama),
+}
 
 
 class EndpointProvider(Provider):
-    """A model behind a URL. `key_env` names the variable that holds the key. The key is sent to that URL alone, over TLS or within this
-    machine, and stands in no record and in no error."""
+    """A model behind a URL, of one of KINDS. `key_env` names the variable that holds the key. The key is sent to that URL alone, over TLS
+    or within this machine, and stands in no record and in no error."""
 
-    path, kind = "/chat/completions", "openai"
-
-    def __init__(self, model: str, url: str = OPENAI, key_env: str = "", policy: RetryPolicy | None = None, check: bool = True) -> None:
+    def __init__(
+        self, kind: str, model: str, url: str = "", key_env: str = "", policy: RetryPolicy | None = None, check: bool = True
+    ) -> None:
         super().__init__(policy)
+        path, usual_url, self.parse = KINDS[kind]
+        if kind == "openai" and url in ("", usual_url) and not key_env:
+            key_env = "OPENAI_API_KEY"
+        url = url or usual_url
         try:
             parts = urlsplit(url)
             _ = parts.port  # which is read only when it is asked for
@@ -39,15 +46,13 @@ class EndpointProvider(Provider):
                 f"an endpoint is http://HOST/PATH or https://HOST/PATH without user or query, got {parts.scheme}://{parts.hostname}"
             )
         if not model:
-            raise LabError(f"an endpoint needs the name of a model, as in {self.kind}:MODEL@{url}")
-        if url == OPENAI and not key_env:
-            key_env = "OPENAI_API_KEY"
+            raise LabError(f"an endpoint needs the name of a model, as in {kind}:MODEL@{url}")
         if key_env and parts.scheme == "http" and parts.hostname not in HERE:
             raise LabError(f"the key of {key_env} would go to {parts.hostname} unencrypted; use https")
         if check and key_env and not KEY.fullmatch(os.environ.get(key_env, "")):  # a key that is none would stand in an error of httpx
             raise LabError(f"the variable {key_env} holds no key for {url}: expected letters, digits and signs without a space")
-        self.model, self.url, self.key_env = model, url.rstrip("/") + self.path, key_env
-        self.base = url.rstrip("/")
+        self.kind, self.model, self.base, self.key_env = kind, model, url.rstrip("/"), key_env
+        self.url = self.base + path
 
     @property
     def identity(self) -> str:
@@ -60,12 +65,10 @@ class EndpointProvider(Provider):
 
     def body(self, prompt: str, max_tokens: int, temperature: float) -> dict[str, Any]:
         """What is sent."""
-        messages = [{"role": "user", "content": prompt}]
-        return {"model": self.model, "messages": messages, "max_tokens": max_tokens, "temperature": temperature}
-
-    def parse(self, text: str) -> Completion:
-        """What came as an answer; CallFailed where it holds none."""
-        return tokens.openai(text)
+        sent = {"model": self.model, "messages": [{"role": "user", "content": prompt}]}
+        if self.kind == "ollama":
+            return sent | {"stream": False, "options": {"temperature": temperature, "num_predict": max_tokens}}
+        return sent | {"max_tokens": max_tokens, "temperature": temperature}
 
     def call(self, prompt: str, max_tokens: int, temperature: float) -> Completion:
         """One request; redirects are not followed."""
@@ -78,8 +81,7 @@ class EndpointProvider(Provider):
                 httpx.Client(timeout=self.policy.timeout) as client,
                 client.stream("POST", self.url, json=self.body(prompt, max_tokens, temperature), headers=headers) as reply,
             ):
-                content = _content(reply, deadline, self.policy.timeout)
-                text = _decoded(content)
+                text = tokens.decoded(_content(reply, deadline, self.policy.timeout), "the reply")
                 if reply.status_code != 200:
                     raise CallFailed(
                         f"status {reply.status_code}: {_error_text(text)}",
@@ -95,25 +97,6 @@ class EndpointProvider(Provider):
             raise CallFailed(f"{self.url}: {error}", error.retry, error.after) from None
 
 
-class OllamaProvider(EndpointProvider):
-    """A model that Ollama serves, by default on this machine."""
-
-    path, kind = "/api/chat", "ollama"
-
-    def __init__(self, model: str, url: str = OLLAMA, key_env: str = "", policy: RetryPolicy | None = None, check: bool = True) -> None:
-        super().__init__(model, url, key_env, policy, check)
-
-    def body(self, prompt: str, max_tokens: int, temperature: float) -> dict[str, Any]:
-        """What is sent."""
-        messages = [{"role": "user", "content": prompt}]
-        options = {"temperature": temperature, "num_predict": max_tokens}
-        return {"model": self.model, "messages": messages, "stream": False, "options": options}
-
-    def parse(self, text: str) -> Completion:
-        """What came as an answer; CallFailed where it holds none."""
-        return tokens.ollama(text)
-
-
 def _content(reply: "httpx.Response", deadline: float, timeout: float) -> bytes:
     """The whole reply; httpx limits the time between two pieces, this the time of all."""
     content = bytearray()
@@ -124,13 +107,6 @@ def _content(reply: "httpx.Response", deadline: float, timeout: float) -> bytes:
         if time.monotonic() > deadline:
             raise CallFailed(f"no whole answer within {timeout:g} s", retry=True)
     return bytes(content)
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise CallFailed(f"the reply is no UTF-8 (byte {error.start:,} of {len(content):,})") from None
 
 
 def _error_text(text: str) -> str:

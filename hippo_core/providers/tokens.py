@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hippo_core.errors import shortened
 from hippo_core.providers.base import Completion
 from hippo_core.providers.retry import BUSY_WORDS, CallFailed
 
@@ -19,24 +20,19 @@ def claude(output: str) -> Completion:
     values = _object(output)
     if values.get("is_error") or not isinstance(values.get("result"), str):
         raise failed(f"no result: {values.get('result') or values.get('subtype') or 'an object without one'}")
-    usage = _mapping(values.get("usage"))  # in which cached tokens stand beside the others
-    plain, read, written = (_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_"))
-    prompt_tokens = None if plain is None else plain + (read or 0) + (written or 0)
-    return Completion(values["result"], prompt_tokens, _count(usage.get("output_tokens")), read)
+    beside, read, written = (_count(values, f"usage.{name}input_tokens") for name in ("", "cache_read_", "cache_creation_"))
+    prompt = None if beside is None else beside + (read or 0) + (written or 0)
+    return Completion(values["result"], prompt, _count(values, "usage.output_tokens"), read)
 
 
 def gemini(output: str) -> Completion:
     """One JSON object: `response`, and in `stats.models` the tokens of every model that took part."""
     values = _object(output)
-    if values.get("error"):
-        raise failed(f"error: {_message(values['error'])}")
-    if not isinstance(values.get("response"), str):
-        raise failed("an object without response")
-    models = _mapping(_mapping(values.get("stats")).get("models")).values()
-    tokens = [_mapping(_mapping(model).get("tokens")) for model in models]
-    produced = [_sum((usage.get("candidates"), usage.get("thoughts"))) for usage in tokens]
-    prompt, cached = (_sum(usage.get(name) for usage in tokens) for name in ("prompt", "cached"))
-    return Completion(values["response"], prompt, _sum(produced), cached)
+    text, models = _text(values, "response"), _at(values, "stats.models")
+    used = [_at(model, "tokens") for model in models.values()] if isinstance(models, Mapping) else []
+    produced = _sum(_count(counts, name) for counts in used for name in ("candidates", "thoughts"))
+    prompt, cached = (_sum(_count(counts, name) for counts in used) for name in ("prompt", "cached"))
+    return Completion(text, prompt, produced, cached)
 
 
 def codex(output: str) -> Completion:
@@ -48,56 +44,49 @@ def codex(output: str) -> Completion:
     text, usages = None, []
     for number, line in enumerate(lines, 1):
         try:
-            event = _mapping(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             if number == len(lines) and text is not None:
                 break
             raise failed(f"line {number} is no JSON: {_shown(line)}") from None
-        item = _mapping(event.get("item"))
-        if event.get("type") in ("error", "turn.failed"):
+        if _at(event, "type") in ("error", "turn.failed"):
             raise failed(f"error: {_message(event.get('error') or event)}")
-        if item.get("type") == "agent_message" and isinstance(item.get("text"), str):
-            text = item["text"]
-        if isinstance(event.get("usage"), Mapping):
+        if _at(event, "item.type") == "agent_message" and isinstance(event["item"].get("text"), str):
+            text = event["item"]["text"]
+        if isinstance(_at(event, "usage"), Mapping):
             usages.append(event["usage"])
     if text is None:
         raise failed("no message among its events")
-    usage = max(usages, key=lambda counted: _count(counted.get("input_tokens")) or 0, default={})
-    tokens_in, tokens_out, cached = (_count(usage.get(name)) for name in ("input_tokens", "output_tokens", "cached_input_tokens"))
-    return Completion(text, tokens_in, tokens_out, cached)
+    usage = max(usages, key=lambda counted: _count(counted, "input_tokens") or 0, default={})
+    return Completion(text, *(_count(usage, name) for name in ("input_tokens", "output_tokens", "cached_input_tokens")))
 
 
 def openai(output: str) -> Completion:
     """A chat completion of an OpenAI-compatible endpoint."""
     values = _object(output)
-    if values.get("error"):
-        raise failed(f"error: {_message(values['error'])}")
-    choices = values.get("choices")
-    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = _mapping(choice.get("message"))
-    if not isinstance(message.get("content"), str):
-        raise failed("an object without choices[0].message.content")
-    usage = _mapping(values.get("usage"))
-    cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
-    counts = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), cached
-    return Completion(message["content"], *counts, cut=choice.get("finish_reason") == LENGTH)
+    text, usage = _text(values, "choices.0.message.content"), _at(values, "usage")
+    counts = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"))
+    return Completion(text, *counts, cut=_at(values, "choices.0.finish_reason") == LENGTH)
 
 
 def ollama(output: str) -> Completion:
     """A reply of Ollama's /api/chat. It leaves `prompt_eval_count` out where the whole prompt came from its cache."""
     values = _object(output)
-    if values.get("error"):
-        raise failed(f"error: {_message(values['error'])}")
-    message = _mapping(values.get("message"))
-    if not isinstance(message.get("content"), str):
-        raise failed("an object without message.content")
-    counts = _count(values.get("prompt_eval_count")), _count(values.get("eval_count"))
-    return Completion(message["content"], *counts, cut=values.get("done_reason") == LENGTH)
+    counts = (_count(values, name) for name in ("prompt_eval_count", "eval_count"))
+    return Completion(_text(values, "message.content"), *counts, cut=values.get("done_reason") == LENGTH)
 
 
 def failed(message: str) -> CallFailed:
     """The failure of an output; another attempt may do where it speaks of limits, and where it is no whole JSON."""
     return CallFailed(message, retry=bool(BUSY_WORDS.search(message)))
+
+
+def decoded(content: bytes, what: str) -> str:
+    """The text of an output; CallFailed where it is no UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise CallFailed(f"{what} is no UTF-8 (byte {error.start:,} of {len(content):,})") from None
 
 
 def _object(output: str) -> Mapping[str, Any]:
@@ -113,24 +102,39 @@ def _object(output: str) -> Mapping[str, Any]:
     return values
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _at(values: Any, path: str) -> Any:
+    """What stands at a path of keys and positions; None where it ends before."""
+    for key in path.split("."):
+        if isinstance(values, list):
+            values = values[int(key)] if key.isdecimal() and int(key) < len(values) else None
+        else:
+            values = values.get(key) if isinstance(values, Mapping) else None
+    return values
 
 
-def _count(value: Any) -> int | None:
+def _text(values: Mapping[str, Any], path: str) -> str:
+    """The answer at a path; CallFailed where the object names an error, or has no text there."""
+    if values.get("error"):
+        raise failed(f"error: {_message(values['error'])}")
+    if not isinstance(text := _at(values, path), str):
+        raise failed(f"an object without {path}")
+    return text
+
+
+def _count(values: Any, path: str) -> int | None:
+    value = _at(values, path)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _sum(values: Iterable[Any]) -> int | None:
-    known = [count for value in values if (count := _count(value)) is not None]
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
 def _message(error: Any) -> str:
-    message = _mapping(error).get("message", error)
+    message = _at(error, "message") or error
     return _shown(message if isinstance(message, str) else json.dumps(message))
 
 
 def _shown(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]} ... ({len(text):,} characters)"
+    return shortened(" ".join(text.split()), SHOWN)

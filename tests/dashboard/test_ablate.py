@@ -1,18 +1,12 @@
-"""Ablate: every ablation of a memory against it, answers beside recall; choosing one says which; what is missing is started."""
-
-import asyncio
+"""Ablate: every ablation of a memory against it, answers beside recall; choosing one says which."""
 
 import pytest
 
 from hippo_core.dashboard.ablate import AblatePanel, ablations_of
 from hippo_core.dashboard.compare import ComparePanel
-from hippo_core.dashboard.index import read_index
-from hippo_core.errors import LabError
-from hippo_core.lab import widgets
-from hippo_core.lab.grid.expand import grid_names
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.results import summaries
-from tests.dashboard.conftest import MEMORY, SPARSE, add
+from tests.dashboard.conftest import MEMORY, SPARSE
 
 KS = [f"{MEMORY} (k={k})" for k in (1, 3, 5)]
 
@@ -20,7 +14,7 @@ KS = [f"{MEMORY} (k={k})" for k in (1, 3, 5)]
 @pytest.fixture
 def panel(runs):
     shown = AblatePanel(runs)
-    shown.choices.fill(wanted={"run": "whole", "suite": "episodic"})
+    shown.fill(wanted={"run": "whole", "suite": "episodic"})
     return shown
 
 
@@ -37,7 +31,7 @@ def test_ablations_extend_a_memory_or_override_it():
 
 def test_each_against_the_full_memory_as_the_report_counts(panel, runs):
     rows = load_run(runs / "whole").rows
-    assert panel.choices["full"] == MEMORY and set(rows_by_id(panel)) == {SPARSE, *KS}
+    assert panel["full"] == MEMORY and set(rows_by_id(panel)) == {SPARSE, *KS}
     for name, row in rows_by_id(panel).items():
         due = summaries.pair(rows, (name, "delayed"), (MEMORY, "delayed"))
         assert [row["answers"][key] for key in ("value", "low", "high")] == [due.difference, due.low, due.high]
@@ -49,7 +43,7 @@ def test_each_against_the_full_memory_as_the_report_counts(panel, runs):
 
 def test_another_full_memory_turns_the_difference_round(panel):
     before = rows_by_id(panel)[KS[2]]["answers"]["value"]
-    panel.choices.fields["full"].value = KS[2]
+    panel.fields["full"].value = KS[2]
     assert rows_by_id(panel)[MEMORY]["answers"]["value"] == -before > 0
 
 
@@ -61,7 +55,7 @@ def test_a_chosen_row_opens_the_comparison(runs):
         compare.select(**names)
 
     shown = AblatePanel(runs, choose)
-    shown.choices.fill(wanted={"run": "whole", "suite": "episodic"})
+    shown.fill(wanted={"run": "whole", "suite": "episodic"})
     difference = rows_by_id(shown)[SPARSE]["answers"]["value"]
     for _ in range(2):
         shown.table.selected = SPARSE
@@ -80,57 +74,6 @@ def test_a_sweep_is_drawn_of_its_own_records(panel, runs):
     [("alone", "no memory with an ablation"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "no memory")],
 )
 def test_a_run_that_cannot_be_shown_is_a_line(panel, run, message):
-    panel.choices.fields["run"].value = run
+    panel.fields["run"].value = run
     assert message in panel._head.value and panel._head.value.count("<p") == 1
     assert panel.table.rows == [] and panel._picture.value == "" and message in panel.html()
-    assert not panel.missing.disabled
-
-
-def test_without_runs_a_grid_can_be_started(tmp_path):
-    shown = AblatePanel(tmp_path / "executed")
-    assert "choose a grid" in shown._head.value and not shown.missing.disabled
-
-
-def test_what_is_missing_is_started_and_read_when_it_ends(tmp_path):
-    """The grid is played: it adds a record, and its view ends."""
-    started = []
-
-    def start(grid, run_id):
-        started.append((grid, run_id))
-        view = ComparePanel(tmp_path / "none").widget
-
-        async def work():
-            await asyncio.sleep(0)
-            add(tmp_path / "proof", SPARSE, 6)
-
-        view.following = asyncio.get_running_loop().create_task(work())
-        return view
-
-    async def play():
-        add(tmp_path / "proof", MEMORY, 9)
-        read_index.cache_clear()
-        shown = AblatePanel(tmp_path, start=start)
-        assert shown.table.rows == []
-        shown.missing.click()
-        [view] = shown._work.children
-        await view.following
-        await asyncio.sleep(0)
-        assert set(rows_by_id(shown)) == {SPARSE}
-
-    asyncio.run(asyncio.wait_for(play(), 60))
-    assert started == [("proof", "proof")]
-
-
-def test_a_grid_that_cannot_be_started_is_a_line(runs):
-    def refuse(grid, run_id):
-        raise LabError(f"a grid runs on {run_id} already")
-
-    shown = AblatePanel(runs, start=refuse)
-    shown.missing.click()
-    assert "runs on" in shown._error.value and shown._work.children == ()
-
-
-def test_grids_are_started_as_from_any_notebook(runs):
-    shown = AblatePanel(runs)
-    assert shown._start is widgets.start
-    assert shown.grid.options == tuple(grid_names())

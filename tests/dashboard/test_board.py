@@ -29,7 +29,7 @@ def test_a_tab_that_is_turned_to_gets_its_panel(board):
     assert "Compare" not in board.saved()
     board.widget.selected_index = 1
     assert board.widget.children[1] is board.compare.widget
-    assert board.compare.choices["run"] == "whole"
+    assert board.compare["run"] == "whole"
     assert "<h3>Compare</h3>" in board.saved() and "<h3>Ablate</h3>" not in board.saved()
     board.widget.selected_index = 2
     assert board.widget.children[2] is board.ablate.widget
@@ -38,7 +38,7 @@ def test_a_tab_that_is_turned_to_gets_its_panel(board):
 def test_a_row_of_ablate_opens_compare(board):
     board.ablate.table.selected = "ablations/no_sparsity"
     assert board.widget.selected_index == 1
-    assert board.compare.choices["a"] == "ablations/no_sparsity"
+    assert board.compare["a"] == "ablations/no_sparsity"
 
 
 def test_an_unknown_run_is_said_with_the_legal_ones(runs):

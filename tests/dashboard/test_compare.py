@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from hippo_core.dashboard.ablate import AblatePanel
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.dashboard.index import read_index
 from hippo_core.errors import LabError
@@ -23,10 +24,6 @@ def panel(runs):
     shown = ComparePanel(runs, here=runs.parent / "notebooks")
     shown.select("whole", "episodic", MEMORY, RAG)
     return shown
-
-
-def values(shown):
-    return {name: shown.choices[name] for name in ("run", "model", "suite", "regime", "a", "b")}
 
 
 def head(shown):
@@ -86,14 +83,8 @@ def test_a_question_shows_both_sides_and_links_to_their_notebooks(panel, runs):
     row = panel.table.rows[0]
     panel.table.selected = row["id"]
     text = panel._item.value
-    for part in (
-        "Where did",
-        "&lt;b&gt;nobody&lt;/b&gt;",
-        row["gold"],
-        "memory/hei_nw said &lt;i&gt;so&lt;/i&gt;",
-        "(0.5)",
-        "met a friend at",
-    ):
+    said = "memory/hei_nw said &lt;i&gt;so&lt;/i&gt;"
+    for part in ("Where did", "&lt;b&gt;nobody&lt;/b&gt;", row["gold"], said, "(0.5)", "met a friend at"):
         assert part in text, part
     links = re.findall(r'href="(.*?)"', text)
     assert len(links) == 2 and all(link.startswith("../executed/whole/") for link in links)
@@ -105,13 +96,14 @@ def test_a_question_shows_both_sides_and_links_to_their_notebooks(panel, runs):
 
 
 def test_what_is_chosen_before_decides_what_is_offered(panel):
-    panel.choices.fields["suite"].value = "semantic"
-    assert [value for _, value in panel.choices.fields["a"].options] == [RAG]
+    panel.fields["suite"].value = "semantic"
+    assert [value for _, value in panel.fields["a"].options] == [RAG]
     assert "rag_bm25 is the only condition here;" in head(panel) and panel.table.rows == []
-    panel.choices.fields["suite"].value = "episodic"
-    panel.choices.fields["a"].value = SPARSE
-    panel.choices.fields["b"].value = RAG
-    assert values(panel) == {"run": "whole", "model": "hippo-tiny", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": RAG}
+    panel.fields["suite"].value = "episodic"
+    panel.fields["a"].value = SPARSE
+    panel.fields["b"].value = RAG
+    due = {"run": "whole", "model": "hippo-tiny", "suite": "episodic", "regime": "delayed", "a": SPARSE, "b": RAG}
+    assert {name: panel[name] for name in due} == due
     assert panel.result.mean_a == 0.6
 
 
@@ -142,15 +134,16 @@ def test_an_unknown_name_is_said_with_the_legal_ones(panel, names):
     [("alone", "only condition"), ("empty", "no answers yet"), ("damaged", "meta.json was changed"), ("torn", "metrics.csv was changed")],
 )
 def test_a_run_that_cannot_be_shown_is_a_line(panel, run, message):
-    panel.choices.fields["run"].value = run
+    panel.fields["run"].value = run
     assert message in head(panel) and head(panel).count("<p") == 1 and panel.result is None
     assert panel._below.layout.display == "none" and message in panel.html()
-    panel.choices.fields["run"].value = "whole"
+    panel.fields["run"].value = "whole"
     assert panel.result is not None and panel._below.layout.display == ""
 
 
-def test_without_runs_it_says_so(tmp_path):
-    assert "make grid" in head(ComparePanel(tmp_path / "executed"))
+@pytest.mark.parametrize("make", [ComparePanel, AblatePanel])
+def test_without_runs_it_says_so(tmp_path, make):
+    assert "make grid" in head(make(tmp_path / "executed"))
 
 
 def test_only_the_rows_of_the_two_are_read(tmp_path):
@@ -163,4 +156,4 @@ def test_only_the_rows_of_the_two_are_read(tmp_path):
     assert shown.result.n == 50
     add_record(tmp_path / "run", "episodic", MEMORY, "delayed")
     shown.refresh()
-    assert MEMORY in [value for _, value in shown.choices.fields["a"].options]
+    assert MEMORY in [value for _, value in shown.fields["a"].options]

@@ -9,8 +9,7 @@ import pytest
 
 from hippo_core.dashboard.session import Session, Setup, command, own_sentences, paired, python, scenes_of, upload
 from hippo_core.errors import LabError
-from hippo_core.live.asking import OpenWorld
-from hippo_core.methods.base import Observation
+from hippo_core.live.memory import OpenWorld
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.questions import run
 from hippo_core.suites import get_suite
@@ -126,9 +125,3 @@ def test_a_file_is_text_and_not_too_large():
         upload("a.bin", b"\xff\xfe\x00")
     with pytest.raises(LabError, match="expected at most"):
         upload("a.txt", b"a" * 100, most=10)
-
-
-def test_what_a_teller_knows_reaches_the_memory(session):
-    world = scenes_of("episodic", 5)[0].world
-    observations = [Observation.of(fact) for fact in world.facts]
-    assert [observation.told["context_key"] for observation in observations] == [fact.context_key for fact in world.facts]

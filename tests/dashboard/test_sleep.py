@@ -113,11 +113,8 @@ def test_a_sleep_that_is_stopped_or_fails_leaves_the_model_as_it_was(panel):
     panel.sentences.value = SENTENCES
     assert panel.sleep.state.value == state
     after = panel.session.uplift(panel.scene, panel.setup, QUESTION)
-    assert [str(answer) for answer in (after.memory, after.before, after.after)] == [
-        str(before.memory),
-        str(before.before),
-        str(before.after),
-    ]
+    for name in ("memory", "before", "after"):
+        assert str(getattr(after, name)) == str(getattr(before, name))
 
 
 def test_what_sleep_brought_is_forgotten(panel):

@@ -44,9 +44,8 @@ def made(lm, mode: str, precision="model"):
     if mode == "kv":
         return KVDelivery(lm, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision)))
     adapter = load_adapter(lm) if lm.spec.name == "hippo-tiny" else open_adapter(lm)
-    return AdapterDelivery(
-        lm, adapter, PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision), blocks=adapter.settings.blocks)
-    )
+    passage_kv = PassageKV(lm, prefix_of(lm, "short"), KVStorage(precision=precision), blocks=adapter.settings.blocks)
+    return AdapterDelivery(lm, adapter, passage_kv)
 
 
 @pytest.fixture(params=["kv", "adapter", "text"])
@@ -94,13 +93,8 @@ def test_without_traces_it_is_the_plain_prompt(lm, delivery):
 def test_a_batch_of_many_equals_one_by_one(delivery, batch_size, masked):
     batched = delivery.ask(QUESTIONS, 8, batch_size, masked=masked)
     alone = [delivery.ask([question], 8, masked=masked)[0] for question in QUESTIONS]
-    for batched_answer, single_answer in zip(batched, alone, strict=True):
-        assert (batched_answer.text, batched_answer.tokens, batched_answer.prompt_tokens, batched_answer.trace_tokens) == (
-            single_answer.text,
-            single_answer.tokens,
-            single_answer.prompt_tokens,
-            single_answer.trace_tokens,
-        )
+    for name in ("text", "tokens", "prompt_tokens", "trace_tokens"):
+        assert [getattr(answer, name) for answer in batched] == [getattr(answer, name) for answer in alone]
 
 
 @pytest.mark.parametrize("mode", ["kv", "adapter"])
@@ -116,10 +110,9 @@ def test_what_it_costs_is_told(lm, delivery):
     full_tokens = len(pieces.prefix) + first.trace_tokens + len(pieces.tail)
     assert first.prompt_tokens == full_tokens or not pieces.exact
     [again] = delivery.ask([QUESTIONS[2]], 8)
-    if isinstance(delivery, TextDelivery):
-        assert (first.computed_tokens, again.computed_tokens) == (first.prompt_tokens, first.prompt_tokens)
-    else:
-        assert (first.computed_tokens, again.computed_tokens) == (first.trace_tokens + len(pieces.tail), len(pieces.tail))
+    kept = (first.trace_tokens + len(pieces.tail), len(pieces.tail))
+    due = (first.prompt_tokens, first.prompt_tokens) if isinstance(delivery, TextDelivery) else kept
+    assert (first.computed_tokens, again.computed_tokens) == due
     assert first.latency_ms > 0
 
 

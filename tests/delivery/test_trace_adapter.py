@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,12 +16,16 @@ from hippo_core.models.prompt import split
 from tests.delivery.test_modes import CUE, FACTS, open_adapter
 
 
-@pytest.fixture
-def traced(lm):
+def traced_by(lm):
     """(prefix KV, all traces' KV, the question's tokens)."""
     pieces = split(lm, FACTS, CUE, "short")
     [prefix] = encode(lm, [pieces.prefix])
     return prefix, encode(lm, pieces.blocks, prefix), pieces.tail
+
+
+@pytest.fixture
+def traced(lm):
+    return traced_by(lm)
 
 
 @torch.inference_mode()
@@ -91,28 +96,18 @@ def test_blocks_that_are_not_there_are_refused(models, blocks):
 
 
 def test_a_model_that_is_not_understood_is_refused(models):
-    lm = models["qwen2"]
-    other = type(
-        "Model", (), {"config": type("C", (), {"get_text_config": lambda self, decoder: type("T", (), {"model_type": "gpt2"})()})()}
-    )
+    config = SimpleNamespace(get_text_config=lambda decoder: SimpleNamespace(model_type="gpt2"))
+    other = dataclasses.replace(models["qwen2"], model=SimpleNamespace(config=config))
     with pytest.raises(LabError, match=r"does not know the blocks of model type 'gpt2' \(known: llama, mistral, phi3, qwen2\)"):
-        TraceAdapter(dataclasses.replace(lm, model=other), AdapterSettings(blocks=(0,)))
+        TraceAdapter(other, AdapterSettings(blocks=(0,)))
 
 
-def test_saved_and_loaded_it_is_the_same(models, traced_tiny, tmp_path):
+def test_saved_and_loaded_it_is_the_same(models, tmp_path):
     lm, adapter = models["hippo-tiny"], open_adapter(models["hippo-tiny"])
     save_adapter(adapter, lm, tmp_path, {"command": "by hand"})
-    again = load_adapter(lm, tmp_path)
-    assert torch.equal(logits(lm, again, traced_tiny), logits(lm, adapter, traced_tiny))
+    again, traced = load_adapter(lm, tmp_path), traced_by(lm)
+    assert torch.equal(logits(lm, again, traced), logits(lm, adapter, traced))
     assert json.loads((tmp_path / "adapter.json").read_text())["command"] == "by hand"
-
-
-@pytest.fixture
-def traced_tiny(models):
-    lm = models["hippo-tiny"]
-    pieces = split(lm, FACTS, CUE, "short")
-    [prefix] = encode(lm, [pieces.prefix])
-    return prefix, encode(lm, pieces.blocks, prefix), pieces.tail
 
 
 def spoil(folder, **changes):

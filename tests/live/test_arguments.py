@@ -122,6 +122,12 @@ def memory_folder(tmp_path):
     return tmp_path / "memory"
 
 
+def size(folder, read_only=False):
+    """How many sentences a memory's folder holds."""
+    with Memory(method=RAG).open(folder, read_only) as opened:
+        return len(opened)
+
+
 @pytest.mark.parametrize(
     "begun",
     [
@@ -139,12 +145,9 @@ def memory_folder(tmp_path):
 def test_a_note_that_the_lab_did_not_write_is_refused_and_nothing_is_lost(memory_folder, begun):
     (memory_folder / BEGUN).write_bytes(begun)
     assert "its seal does not fit; move it away" in one_line(Memory(method=RAG).open, memory_folder)
-    assert (memory_folder / BEGUN).read_bytes() == begun
-    with Memory(method=RAG).open(memory_folder, read_only=True) as opened:
-        assert len(opened) == 2
+    assert (memory_folder / BEGUN).read_bytes() == begun and size(memory_folder, read_only=True) == 2
     (memory_folder / BEGUN).rename(memory_folder / "away.json")
-    with Memory(method=RAG).open(memory_folder) as opened:
-        assert len(opened) == 2
+    assert size(memory_folder) == 2
 
 
 @pytest.mark.parametrize(
@@ -162,16 +165,14 @@ def test_a_sealed_note_that_says_nothing_that_can_be_done_is_refused(memory_fold
         write_sealed(memory_folder / BEGUN, {**begun, "memory": opened._identified})
     assert "does not say what was begun" in one_line(Memory(method=RAG).open, memory_folder)
     (memory_folder / BEGUN).unlink()
-    with Memory(method=RAG).open(memory_folder) as opened:
-        assert len(opened) == 2
+    assert size(memory_folder) == 2
 
 
 def test_a_note_of_another_memory_is_refused(memory_folder, tmp_path):
     with Memory(method=RAG).open(tmp_path / "other") as other:
         write_sealed(memory_folder / BEGUN, {"forget": "diary", "memory": other._identified})
     assert "was written for another memory" in one_line(Memory(method=RAG).open, memory_folder)
-    with Memory(method=RAG).open(memory_folder, read_only=True) as opened:
-        assert len(opened) == 2
+    assert size(memory_folder, read_only=True) == 2
 
 
 def test_a_note_that_comes_while_a_memory_is_open_is_refused_too(memory_folder):

@@ -7,7 +7,7 @@ import pytest
 from hippo_core.delivery.types import Delivered
 from hippo_core.errors import LabError
 from hippo_core.evaluation.run import ask, passages_of
-from hippo_core.live.asking import OpenWorld
+from hippo_core.live.memory import OpenWorld
 from hippo_core.methods.base import Query, Retrieved
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.rag import steps

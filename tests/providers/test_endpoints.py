@@ -53,25 +53,33 @@ def asked(server, *replies, name="openai:tiny", policy=QUICK, **more):
     return load_provider(f"{name}@{server.url}", policy, **more).answer("Where?", max_tokens=5, temperature=0.0)
 
 
-def test_an_answer_has_its_tokens(server):
-    answer = asked(server, GOOD)
-    assert (answer.text, answer.tokens_in, answer.tokens_out, answer.cached_tokens) == ("Ghent", 12, 3, 8)
-    path, headers, body = server.asked[0]
+def as_reply(values):
+    return 200, {}, json.dumps(values).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "tokens"),
+    [
+        ("openai:tiny", CHAT, (12, 3, 8)),
+        ("openai:tiny", {"choices": CHAT["choices"], "usage": {"prompt_tokens": "12"}}, (None, None, None)),
+        ("ollama:qwen3:0.6b", OLLAMA, (12, 3, None)),
+    ],
+)
+def test_an_answer_has_its_tokens(server, name, reply, tokens):
+    answer = asked(server, as_reply(reply), name=name)
+    assert (answer.text, answer.tokens_in, answer.tokens_out, answer.cached_tokens) == ("Ghent", *tokens)
+
+
+def test_each_kind_is_asked_in_its_own_form(server):
+    asked(server, GOOD)
+    asked(server, as_reply(OLLAMA), name="ollama:qwen3:0.6b")
+    (path, headers, body), (own_path, _, own_body) = server.asked
+    messages = [{"role": "user", "content": "Where?"}]
     assert path == "/v1/chat/completions" and "Authorization" not in headers
-    assert body == {"model": "tiny", "messages": [{"role": "user", "content": "Where?"}], "max_tokens": 5, "temperature": 0.0}
-
-
-def test_ollama_has_its_own_form(server):
-    answer = asked(server, (200, {}, json.dumps(OLLAMA).encode()), name="ollama:qwen3:0.6b")
-    assert (answer.text, answer.tokens_in, answer.tokens_out, answer.cached_tokens) == ("Ghent", 12, 3, None)
-    path, _, body = server.asked[0]
-    assert path == "/v1/api/chat" and body["model"] == "qwen3:0.6b" and not body["stream"]
-    assert body["options"] == {"temperature": 0.0, "num_predict": 5}
-
-
-def test_tokens_that_are_not_said_are_none(server):
-    answer = asked(server, (200, {}, json.dumps({"choices": CHAT["choices"], "usage": {"prompt_tokens": "12"}}).encode()))
-    assert (answer.text, answer.tokens_in, answer.tokens_out, answer.cached_tokens) == ("Ghent", None, None, None)
+    assert body == {"model": "tiny", "messages": messages, "max_tokens": 5, "temperature": 0.0}
+    options = {"temperature": 0.0, "num_predict": 5}
+    assert own_path == "/v1/api/chat"
+    assert own_body == {"model": "qwen3:0.6b", "messages": messages, "stream": False, "options": options}
 
 
 @pytest.mark.parametrize(
@@ -130,9 +138,6 @@ def test_a_key_is_sent_where_it_belongs_and_said_nowhere(server, monkeypatch):
     assert server.asked[0][1]["Authorization"] == "Bearer sesame" and "sesame" not in (answer.error or "")
     with pytest.raises(LabError, match="unencrypted"):
         load_provider("openai:tiny@http://example.org/v1", key_env="MY_KEY")
-    monkeypatch.delenv("MY_KEY")
-    with pytest.raises(LabError, match="MY_KEY holds no key"):
-        load_provider(f"openai:tiny@{server.url}", key_env="MY_KEY")
 
 
 @pytest.mark.parametrize("key", ["", "two words", "line\n", "\u2019"])
@@ -144,7 +149,7 @@ def test_a_key_that_no_header_carries_is_refused_and_said_nowhere(monkeypatch, k
 
 
 def test_half_of_a_character_is_an_error_of_the_answer(server):
-    answer = asked(server, (200, {}, json.dumps({"choices": [{"message": {"content": "a\ud800"}}]}).encode()))
+    answer = asked(server, as_reply({"choices": [{"message": {"content": "a\ud800"}}]}))
     assert not answer.text and "half of a character" in (answer.error or "")
 
 
@@ -165,7 +170,5 @@ def test_how_long_to_wait_is_a_number_or_a_date():
 @pytest.mark.parametrize(("ended", "cut"), [("length", True), ("stop", False), (None, False)])
 @pytest.mark.parametrize("name", ["openai:tiny", "ollama:tiny"])
 def test_an_answer_says_whether_the_limit_has_cut_it(server, name, ended, cut):
-    reply = (
-        OLLAMA | {"done_reason": ended} if name == "ollama:tiny" else CHAT | {"choices": [CHAT["choices"][0] | {"finish_reason": ended}]}
-    )
-    assert asked(server, (200, {}, json.dumps(reply).encode()), name=name).cut is cut
+    ends = {"openai:tiny": {"choices": [CHAT["choices"][0] | {"finish_reason": ended}]}, "ollama:tiny": OLLAMA | {"done_reason": ended}}
+    assert asked(server, as_reply(ends[name]), name=name).cut is cut

@@ -1,7 +1,7 @@
 """How much of a dialogue a technique may show: so many turns, so many tokens, or all of it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from hippo_core.errors import LabError
@@ -12,23 +12,11 @@ TURNS, FULL = "turns", "full"
 Count = Callable[[str], int]  # tokens of a line with its line break
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What may be shown. `name`: "turns" (half of the turns, 20 at most), "full", or a number of tokens."""
-
-    name: str
-
-    @classmethod
-    def of(cls, value: str | int) -> Self:
-        """The budget that a parameter names; LabError for anything else."""
-        if value in (TURNS, FULL) or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-            return cls(str(value))
-        raise LabError(f"expected a budget: {TURNS}, {FULL} or a number of tokens from 1, got {value!r}")
-
-    @property
-    def tokens(self) -> int | None:
-        """Its tokens; None where it is not counted in tokens."""
-        return int(self.name) if self.name.isdecimal() else None
+def budget_name(value: str | int) -> str:
+    """The name of a budget: "turns" (half of the turns, 20 at most), "full", or a number of tokens. LabError for anything else."""
+    if value in (TURNS, FULL) or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        return str(value)
+    raise LabError(f"expected a budget: {TURNS}, {FULL} or a number of tokens from 1, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -47,20 +35,17 @@ class ContextBudget:
     count: Count
 
     @classmethod
-    def of(cls, budget: Budget, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
+    def of(cls, budget: str, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
         """The budget of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
-        if budget.name == TURNS:
+        below = f"is below one turn of dialogue {dialogue.id!r}"
+        if budget == TURNS:
             turns = min(len(dialogue.turns) // 2, MOST_TURNS)
             if turns < 1:
-                raise LabError(
-                    f"the budget of half of the turns is below one turn of dialogue {dialogue.id!r}, which has {len(dialogue.turns)}"
-                )
+                raise LabError(f"the budget of half of the turns {below}, which has {len(dialogue.turns)}")
             return cls(turns, None, cost, count)
-        tokens = budget.tokens
+        tokens = None if budget == FULL else int(budget)
         if tokens is not None and tokens < min(cost):
-            raise LabError(
-                f"a budget of {tokens} tokens is below one turn of dialogue {dialogue.id!r}, whose shortest takes {min(cost)}; raise it"
-            )
+            raise LabError(f"a budget of {tokens} tokens {below}, whose shortest takes {min(cost)}; raise it")
         return cls(None, tokens, cost, count)
 
     def fill(self, ranking: Iterable[int]) -> tuple[int, ...]:
@@ -80,16 +65,15 @@ class ContextBudget:
     def fill_lines(self, lines: Mapping[int, str], ranking: Iterable[int]) -> tuple[int, ...]:
         """The same for lines that replace turns."""
         cost = [self.count(lines[index]) if index in lines else 0 for index in range(len(self.cost))]
-        return ContextBudget(self.turns, self.tokens, cost, self.count).fill(index for index in ranking if index in lines)
+        return replace(self, cost=cost).fill(index for index in ranking if index in lines)
 
     def share(self, part: float) -> "ContextBudget":
         """A part of the budget; at least one turn."""
         turns = None if self.turns is None else max(1, round(part * self.turns))
-        return ContextBudget(turns, None if self.tokens is None else int(part * self.tokens), self.cost, self.count)
+        return replace(self, turns=turns, tokens=None if self.tokens is None else int(part * self.tokens))
 
-    def less(self, indices: Iterable[int]) -> "ContextBudget":
+    def less(self, indices: Sequence[int]) -> "ContextBudget":
         """The budget without these turns."""
-        used = list(indices)
-        turns = None if self.turns is None else self.turns - len(used)
-        tokens = None if self.tokens is None else self.tokens - sum(self.cost[index] for index in used)
-        return ContextBudget(turns, tokens, self.cost, self.count)
+        turns = None if self.turns is None else self.turns - len(indices)
+        tokens = None if self.tokens is None else self.tokens - sum(self.cost[index] for index in indices)
+        return replace(self, turns=turns, tokens=tokens)

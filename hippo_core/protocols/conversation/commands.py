@@ -18,7 +18,6 @@ app = typer.Typer(name="converse", no_args_is_help=True, help="Ask about convers
 COUNTS = "hippo-tiny"  # the model that counts a budget's tokens and whose keys and memories techniques use, whoever answers
 Dialogues = Annotated[Path, typer.Argument(help="a file or folder of dialogues (.json, .jsonl)")]
 Published = Annotated[bool, typer.Option("--published", help="the file is LoCoMo's or LongMemEval's")]
-Corrections = Annotated[list[Path] | None, typer.Option(help="a list of LoCoMo's wrong questions, or a folder of them; may be repeated")]
 Folder = Annotated[Path, typer.Option("--out", help="the folder of raw.jsonl, scored.jsonl, judged.jsonl and the report")]
 ProviderName = Annotated[str, typer.Option(help="local:MODEL, claude, gemini, codex (each [:MODEL]), openai:MODEL@URL, ollama:MODEL")]
 KeyEnv = Annotated[str, typer.Option(help="the environment variable that holds the endpoint's key")]
@@ -45,30 +44,30 @@ def execute(
     timeout: Timeout = 120.0,
     key_env: KeyEnv = "",
     published: Published = False,
-    corrections: Corrections = None,
     dry_run: DryRun = False,
 ) -> None:
     """Phase one: ask every question under every technique; goes on where it stopped. Exit 1 where calls failed; those are in raw.jsonl."""
     from hippo_core.models.load import load
     from hippo_core.models.spec import load_spec
-    from hippo_core.protocols.conversation.budget import Budget
-    from hippo_core.protocols.conversation.choices import choices
-    from hippo_core.protocols.conversation.phases import describe, execute_into
+    from hippo_core.protocols.conversation.budget import budget_name
+    from hippo_core.protocols.conversation.phases import calls_of, execute_into
     from hippo_core.protocols.conversation.techniques.base import TechniqueContext
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    budgets = [Budget.of(int(value) if value.isdecimal() else value) for value in budget or ("turns",)]
-    loaded = _read(dialogues, published, corrections)
-    chosen = choices(loaded, technique or ("full", "none", "bm25"), budgets, TechniqueContext(load(load_spec(COUNTS))))
+    budgets = [budget_name(int(value) if value.isdecimal() else value) for value in budget or ("turns",)]
+    techniques, context = technique or ("full", "none", "bm25"), TechniqueContext(load(load_spec(COUNTS)))
+    calls = calls_of(_read(dialogues, published), techniques, budgets, context, model, max_tokens, temperature)
     if dry_run:
-        print(describe(chosen, model, max_tokens, temperature))
+        words = f"{sum(row['prompt_words'] for row, _ in calls):,} words of prompts; {', '.join(techniques)}"
+        limits = f"max_tokens {max_tokens}, temperature {temperature:g}" if model.takes_temperature else "its own limits and temperature"
+        print(f"would call {len(calls)} times: {model.describe()} ({limits}; {words})")
         return
-    done = execute_into(out / "raw.jsonl", chosen, model, max_tokens, temperature, lambda line: print(line, flush=True))
-    faults = f"{done.failed} failed" + (f", {done.cut} cut by --max-tokens {max_tokens}" if done.cut else "")
-    print(f"{done.asked} asked ({faults}), {done.kept} there already: {out / 'raw.jsonl'}")
-    raise typer.Exit(int(done.failed > 0))
+    done = execute_into(out / "raw.jsonl", calls, model, lambda line: print(line, flush=True))
+    faults = f"{done['failed']} failed" + (f", {done['cut']} cut by --max-tokens {max_tokens}" if done["cut"] else "")
+    print(f"{done['asked']} asked ({faults}), {done['kept']} there already: {out / 'raw.jsonl'}")
+    raise typer.Exit(int(done["failed"] > 0))
 
 
 @app.command()
@@ -79,7 +78,6 @@ def evaluate(
     key_env: KeyEnv = "",
     timeout: Timeout = 120.0,
     published: Published = False,
-    corrections: Corrections = None,
 ) -> None:
     """Phase two: score raw.jsonl, of `execute` or of a conversation cell's record, and have it judged where a judge is named."""
     from hippo_core.protocols.conversation.judge import judge as judged_by
@@ -88,7 +86,7 @@ def evaluate(
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
-    loaded = _read(dialogues, published, corrections)
+    loaded = _read(dialogues, published)
     judge_model = load_provider(judge, RetryPolicy(timeout=timeout), key_env) if judge else None
     scored = phase(read_lines(out / "raw.jsonl"), loaded, out / "raw.jsonl")
     write_lines(out / "scored.jsonl", scored)
@@ -120,7 +118,6 @@ def evidence(
     context: Annotated[int, typer.Option(min=0, help="turns before and after that are searched with a chunk and not counted")] = 0,
     half: Annotated[str, typer.Option(help="choosing or judging: of the questions, by their SHA-256; all unless given")] = "",
     model: Annotated[str, typer.Option(help="whose limit a chunk must fit, and whose vectors memories use")] = "smollm2-135m-reader",
-    corrections: Corrections = None,
     output: Annotated[
         Path | None, typer.Option(help="a folder for rows.csv (ids and numbers) and table.md; what rows.csv has is not asked again")
     ] = None,
@@ -136,7 +133,7 @@ def evidence(
 
     if half not in ("", "choosing", "judging"):
         raise LabError(f"half is choosing or judging, got {half!r}")
-    loaded = read_published(path or path_of("locomo"), corrections or ())
+    loaded = read_published(path or path_of("locomo"))
     searched = [Searched(size, dated, context) for size in chunk or (1, 3, 6)]
     rows, done = kept(output / "rows.csv" if output else None)
     lm = load(load_spec(model))
@@ -150,11 +147,11 @@ def evidence(
         write_text(output / "table.md", table)
 
 
-def _read(path: Path, published: bool, corrections: list[Path] | None) -> "tuple[Dialogue, ...]":
+def _read(path: Path, published: bool) -> "tuple[Dialogue, ...]":
     if published:
         from hippo_core.protocols.conversation.published import read_published
 
-        return read_published(path, corrections or ())
+        return read_published(path)
     from hippo_core.protocols.conversation.dialogue import read
 
     return read(path)

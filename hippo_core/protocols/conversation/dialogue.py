@@ -3,8 +3,10 @@
 The names in a file are those of the specification (`role`, `content`, `recallQuestions`, `expectedAnswer`, ...) or the fields' own.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.located import Located, read_located
-from hippo_core.protocols.conversation.words import contains_words
+from hippo_core.text import WORD, folded
 
 KeyType = Literal["identity", "preference", "fact", "instruction"]
 Salience = Literal["high", "medium", "low"]
@@ -165,3 +167,25 @@ def check(dialogue: Dialogue, where: Located | str = "", verbatim: bool = True) 
             raise fail(
                 path, f"the answer {question.answer!r} occurs in no turn of dialogue {dialogue.id!r}; answers are said word for word"
             )
+
+
+@lru_cache(maxsize=4096)
+def _pattern(phrase: str) -> re.Pattern[str]:
+    words = r"\s+".join(map(re.escape, folded(phrase).split()))
+    return re.compile(f"(?=({words}))")
+
+
+@lru_cache(maxsize=256)
+def _inside(text: str) -> tuple[str, frozenset[int]]:
+    """A text for comparison, and the offsets in it that are inside a word, not beside an apostrophe ("Lea" occurs in "Lea's")."""
+    folded_text = folded(text)
+    offsets = (offset for word in WORD.finditer(folded_text) for offset in range(word.start() + 1, word.end()))
+    return folded_text, frozenset(offset for offset in offsets if "'" not in folded_text[offset - 1 : offset + 1])
+
+
+def contains_words(text: str, phrase: str) -> bool:
+    """Whether a phrase occurs in a text as whole words, in any case: "US" is not in "bus", nor 5 in 1.5, and an empty phrase in no text."""
+    if not phrase.strip():
+        return False
+    folded_text, inside = _inside(text)
+    return any(not {hit.start(1), hit.end(1)} & inside for hit in _pattern(phrase).finditer(folded_text))

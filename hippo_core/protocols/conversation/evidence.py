@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -22,14 +23,13 @@ from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.protocols.base.parameters import with_settings
 from hippo_core.protocols.conversation.budget import ContextBudget
-from hippo_core.protocols.conversation.chunks import chunked, world_of
-from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion, Turn
 from hippo_core.protocols.conversation.techniques import load_technique
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.store import TraceStore
-from hippo_core.suites.types import World
+from hippo_core.suites.types import Fact, World
 
 MEASURES = ("hit_1", "recall_5", "recall_10", "any_5", "words_5")
 INTERVALS = ("recall_5", "any_5")
@@ -39,6 +39,7 @@ PRESETS = (
     *("memory/hei_nw[encoder=minilm;delivery=text]", "memory/sgc_rss[encoder=minilm;delivery=text]"),
 )
 Half = Literal["choosing", "judging"]
+Rank = Callable[[DialogueQuestion], "list[Chunk]"]  # a question -> chunks, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,39 @@ class Searched:
     size: int = 1
     dated: bool = False
     context: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Turns in a row. `text`: what is searched; `words`: how many the turns themselves have."""
+
+    id: str
+    turns: tuple[str, ...]
+    text: str
+    words: int
+
+    @classmethod
+    def of(cls, dialogue: Dialogue, turns: Sequence[Turn], text: str) -> Self:
+        """The chunk of these turns."""
+        words = sum(len(turn.line.split()) for turn in turns)
+        return cls(f"{dialogue.id}/{turns[0].id}", tuple(turn.id for turn in turns), text, words)
+
+
+def chunked(dialogue: Dialogue, size: int, dated: bool = False, context: int = 0) -> list[Chunk]:
+    """The dialogue in chunks of `size` turns; none crosses a session.
+
+    Args:
+        dated: whether the date of the session opens the text.
+        context: so many turns before and after a chunk, of its session, are searched with it; they are not counted as its own.
+    """
+    chunks = []
+    for _, group in groupby(dialogue.turns, key=lambda turn: turn.session):
+        session = list(group)
+        for start in range(0, len(session), size):
+            own, searched = session[start : start + size], session[max(0, start - context) : start + size + context]
+            date = [f"({own[0].date})"] if dated and own[0].date else []
+            chunks.append(Chunk.of(dialogue, own, " ".join([*date, *(turn.line for turn in searched)])))
+    return chunks
 
 
 def half_of(question: str) -> Half:
@@ -74,63 +108,53 @@ def evidence_parts(
         for search in waiting:
             begin, rows = time.perf_counter(), []
             for dialogue in dialogues:
-                new_rows = _rows(method, dialogue, search) if method else _technique_rows(name, lm, dialogue, search)
-                rows += [{"method": name, **row} for row in new_rows]
+                rank = _method_ranking(method, dialogue, search) if method else _technique_ranking(name, lm, dialogue, search)
+                for question in (asked for asked in dialogue.questions if asked.evidence):
+                    known = {"method": name, "question": question.id, "dialogue": dialogue.id, "category": question.kind}
+                    known |= {"half": half_of(question.question), "chunk": search.size, "dated": search.dated, "context": search.context}
+                    rows.append(known | score(rank(question)[:10], set(question.evidence)))
             if method:
                 method.forget()
             log(f"{name}, {search.size} turns a chunk: {time.perf_counter() - begin:.0f} s")
             yield pd.DataFrame(rows)
 
 
-def _rows(method: Method, dialogue: Dialogue, search: Searched) -> list[dict[str, object]]:
-    chunks = chunked(dialogue, search.size, search.dated, search.context)
-    world = world_of(dialogue, chunks)
-    own = {chunk.id: (set(chunk.turns), chunk.words) for chunk in chunks}
-    retrieve, rows = _opened(method, world), []
-    for item, question in zip(world.items, dialogue.questions, strict=True):
-        if not question.evidence:
-            continue
-        ranking = retrieve(Query(item.question, item.taught)).ranking or ()
-        best = [own[trace.source] for trace in ranking[:10]]
-        rows.append({**_about(dialogue, question, search), **score(best, set(question.evidence))})
-    return rows
+def _method_ranking(method: Method, dialogue: Dialogue, search: Searched) -> Rank:
+    """The ranking of a method; the chunks are the facts of a world, in order."""
+    by_id = {chunk.id: chunk for chunk in chunked(dialogue, search.size, search.dated, search.context)}
+    facts = [Fact(chunk.id, dialogue.id, chunk.text, {}, time, provenance="conversation") for time, chunk in enumerate(by_id.values())]
+    world, taught = World(dialogue.id, tuple(facts), ()), tuple(by_id)
+    retrieve = _opened(method, world, [question.question for question in dialogue.questions])
+    return lambda question: [by_id[trace.source] for trace in retrieve(Query(question.question, taught)).ranking or ()]
 
 
-def _technique_rows(name: str, lm: LanguageModel, dialogue: Dialogue, search: Searched) -> list[dict[str, object]]:
-    """The rows of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
+def _technique_ranking(name: str, lm: LanguageModel, dialogue: Dialogue, search: Searched) -> Rank:
+    """The ranking of a technique that ranks turns; its chunks are its own, of turns in a row whatever their session."""
     if search.dated or search.context:
         raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
-    setting = TechniqueContext(lm, chunk=search.size)
-    choose, turns = load_technique(name if search.size == 1 else f"{name}@{search.size}", setting).open(dialogue), dialogue.turns
+    setting, size, turns = TechniqueContext(lm, chunk=search.size), search.size, dialogue.turns
+    choose = load_technique(name if size == 1 else f"{name}@{size}", setting).open(dialogue)
     budget = ContextBudget(None, None, [0] * len(turns), len)
-    rows = []
-    for question in dialogue.questions:
-        if question.evidence:
-            ranking = choose(TurnQuery(question.question, question.id), budget).ranking or ()
-            firsts = list(dict.fromkeys(index // search.size * search.size for index in ranking))[:10]
-            chunks = [turns[first : first + search.size] for first in firsts]
-            best = [({turn.id for turn in chunk}, sum(len(turn.line.split()) for turn in chunk)) for chunk in chunks]
-            rows.append({**_about(dialogue, question, search), **score(best, set(question.evidence))})
-    return rows
+
+    def rank(question: DialogueQuestion) -> list[Chunk]:
+        ranking = choose(TurnQuery(question.question, question.id), budget).ranking or ()
+        firsts = dict.fromkeys(index // size * size for index in ranking)
+        return [Chunk.of(dialogue, turns[first : first + size], "") for first in firsts]
+
+    return rank
 
 
-def _about(dialogue: Dialogue, question: DialogueQuestion, search: Searched) -> dict[str, object]:
-    known = {"question": question.id, "dialogue": dialogue.id, "category": question.kind, "half": half_of(question.question)}
-    return {**known, "chunk": search.size, "dated": search.dated, "context": search.context}
-
-
-def score(best: Sequence[tuple[set[str], int]], evidence: set[str]) -> dict[str, float]:
-    """The measures of a ranking: of its ten best chunks the turns and the number of words."""
+def score(best: Sequence[Chunk], evidence: set[str]) -> dict[str, float]:
+    """The measures of a ranking, of its ten best chunks."""
 
     def recall(k: int) -> float:
-        return len(evidence & set().union(*(ids for ids, _ in best[:k]))) / len(evidence)
+        return len(evidence & {turn for chunk in best[:k] for turn in chunk.turns}) / len(evidence)
 
     shares = {"hit_1": float(recall(1) > 0), "recall_5": recall(5), "recall_10": recall(10), "any_5": float(recall(5) > 0)}
-    return shares | {"words_5": float(sum(words for _, words in best[:5]))}
+    return shares | {"words_5": float(sum(chunk.words for chunk in best[:5]))}
 
 
-def _opened(method: Method, world: World) -> Retrieve:
-    questions = [item.question for item in world.items]
+def _opened(method: Method, world: World, questions: Sequence[str]) -> Retrieve:
     if not isinstance(method, Memory):
         return method.open(passages_of(world), questions)
     if method.settings.calibrates:
@@ -156,15 +180,13 @@ def by_category(rows: Frame, half: Half | None = None) -> Frame:
     kept = rows if half is None else rows[rows["half"] == half]
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
-    grouped: Frame = pd.concat([kept, every]).groupby(keys, sort=False)
-    means: Frame = grouped[list(MEASURES)].mean()
-    low_high = {name: {key: cluster_interval(group[name], group["dialogue"]) for key, group in grouped} for name in INTERVALS}
-    bounds = {
-        f"{name}_{end}": [getattr(intervals[key], end) for key in means.index]
-        for name, intervals in low_high.items()
-        for end in ("low", "high")
-    }
-    return means.assign(n=grouped.size(), **bounds).reset_index()
+    grouped = pd.concat([kept, every]).groupby(keys, sort=False)
+    means: Frame = grouped[list(MEASURES)].mean().assign(n=grouped.size())
+    for name in INTERVALS:
+        intervals = [cluster_interval(group[name], group["dialogue"]) for _, group in grouped]
+        means[f"{name}_low"] = [one.low for one in intervals]
+        means[f"{name}_high"] = [one.high for one in intervals]
+    return means.reset_index()
 
 
 def as_markdown(table: Frame) -> str:

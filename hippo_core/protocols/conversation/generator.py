@@ -128,28 +128,26 @@ def _turn_indices(random: Random, asked: Sequence[DialogueProbe], length: int) -
 def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tuple[list[DialogueProbe], list[DialogueEvent]]:
     """What is asked about, and the other statements. Drawn again where an event cannot be asked for."""
     cells = [cell_of(spec.index, number) for number in range(QUESTIONS)]
-    of_events = [kind != "correction" and _is_event(category, number) for number, (_, _, kind) in enumerate(cells)]
+    is_event = [category == "technical" or (category == "multi-topic" and number % 2 == 0) for number in range(QUESTIONS)]
+    of_events = [event and kind != "correction" for event, (_, _, kind) in zip(is_event, cells, strict=True)]
     others = round(FACT_SHARE * length) - QUESTIONS
     n_events = sum(of_events) + round(EVENTS[category] * others)
-    while True:
-        events = _events(random, spec, n_events, [kind for (_, _, kind), event in zip(cells, of_events, strict=True) if event])
-        if events is not None:
-            break
+    kinds, events = [kind for (_, _, kind), event in zip(cells, of_events, strict=True) if event], None
+    while events is None:
+        events = _events(random, spec, n_events, kinds)
     people = [name for name in lexicon.names(held_out=False) if not any(name in event.text for event, _ in events)]
-    statements = _statements(random, QUESTIONS + others - n_events, people)
-    drawn = (iter(events[: sum(of_events)]), statements)
+    asked_events, statements = iter(events[: sum(of_events)]), _statements(random, QUESTIONS + others - n_events, people)
     asked = []
     for (salience, position, kind), event in zip(cells, of_events, strict=True):
         if event:
-            fact, (question, answer) = next(drawn[0])
+            fact, (question, answer) = next(asked_events)
             asked.append(DialogueProbe(position, salience, kind, fact, question, answer))
         else:
-            asked.append(_about(random, next(drawn[1]), salience, position, kind))
-    return asked, [*(event for event, _ in events[sum(of_events) :]), *(_stated(random, pair) for pair in drawn[1])]
-
-
-def _is_event(category: str, number: int) -> bool:
-    return category == "technical" or (category == "multi-topic" and number % 2 == 0)
+            asked.append(_about(random, next(statements), salience, position, kind))
+    unasked = [event for event, _ in events[sum(of_events) :]]
+    for who, relation in statements:
+        unasked.append(_statement(random, who, relation, random.choice(multi.RELATIONS[relation].values)))
+    return asked, unasked
 
 
 def _events(random: Random, spec: WorldSpec, count: int, kinds: Sequence[str]) -> list[tuple[DialogueEvent, tuple[str, str]]] | None:
@@ -183,18 +181,12 @@ def _about(random: Random, pair: tuple[str, str], salience: Salience, position: 
     who, relation = pair
     answer, earlier = random.sample(multi.RELATIONS[relation].values, 2)
     corrects = kind == "correction"
-    event = DialogueEvent(multi.render_statement(random, (who, relation, answer), corrects), _key(relation))
+    event = _statement(random, who, relation, answer, corrects)
     question, _ = multi.ask(random, (who, relation, answer), "paraphrase" if kind == "paraphrase" else "exact", training=True)
-    before = DialogueEvent(multi.render_statement(random, (who, relation, earlier), False), _key(relation)) if corrects else None
+    before = _statement(random, who, relation, earlier) if corrects else None
     return DialogueProbe(position, salience, kind, event, question, answer, before, earlier if corrects else "")
 
 
-def _stated(random: Random, pair: tuple[str, str]) -> DialogueEvent:
-    who, relation = pair
-    return DialogueEvent(
-        multi.render_statement(random, (who, relation, random.choice(multi.RELATIONS[relation].values)), False), _key(relation)
-    )
-
-
-def _key(relation: str) -> KeyType:
-    return "preference" if relation in PREFERENCES else "identity"
+def _statement(random: Random, who: str, relation: str, value: str, corrects: bool = False) -> DialogueEvent:
+    key: KeyType = "preference" if relation in PREFERENCES else "identity"
+    return DialogueEvent(multi.render_statement(random, (who, relation, value), corrects), key)

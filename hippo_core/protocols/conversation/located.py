@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -13,7 +13,6 @@ from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, once_each
 from hippo_core.text import normal_values
 
-Form = TypeVar("Form", bound=BaseModel)
 ENDINGS = (".json", ".jsonl")
 ALIASES = {"questions": "recallQuestions", "speaker": "role", "text": "content", "answer": "expectedAnswer"}  # names of the specification
 
@@ -39,7 +38,7 @@ class Located:
         inner = (*([] if self.at is None else [self.at]), *keys)
         return f"{self.path}:{self.line + _line(self.text, inner)}"
 
-    def validated(self, form: type[Form]) -> Form:
+    def validated(self, form: type[BaseModel]) -> Any:
         """The value in this form; LabError that names the first fault and its line."""
         try:
             return form.model_validate(self.value)

@@ -7,13 +7,11 @@ from pydantic import Field
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
-from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.budget import budget_name
 from hippo_core.protocols.conversation.generator import LENGTHS
 from hippo_core.protocols.conversation.techniques import technique_members
 
 DRY = 2  # dialogues of a dry run
-
-
 TECHNIQUES = ["none", "full", "oracle", "random", "recency", "summary", "bm25", "actr"]
 
 
@@ -37,7 +35,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every technique and budget exists and none is named twice; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
     technique_members(parameters.techniques)
-    budgets = [Budget.of(budget) for budget in parameters.budgets]
+    budgets = [budget_name(budget) for budget in parameters.budgets]
     if len(set(budgets)) < len(budgets):
         raise LabError(f"{where}: budgets names one of {parameters.budgets} twice")
     if min(parameters.lengths) < min(LENGTHS):

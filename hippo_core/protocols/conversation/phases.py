@@ -5,26 +5,39 @@ the same with its scores. The third phase is a report: of a cell report.py, of t
 """
 
 import json
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line
-from hippo_core.protocols.conversation.budget import Budget
-from hippo_core.protocols.conversation.choices import Row, SelectedContext, calls, choices
-from hippo_core.protocols.conversation.dialogue import Dialogue
+from hippo_core.protocols.conversation.budget import FULL, ContextBudget
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
 from hippo_core.protocols.conversation.lines import appending, read_lines
 from hippo_core.protocols.conversation.scores import known_entities, scored
-from hippo_core.protocols.conversation.techniques.base import TechniqueContext, timed
+from hippo_core.protocols.conversation.techniques import load_technique, technique_members
+from hippo_core.protocols.conversation.techniques.base import Chosen, TechniqueContext, TurnQuery
 from hippo_core.providers.base import Completion, Provider
+from hippo_core.text import on_one_line
 
+# the specification's instruction, and what lets an answer be compared
+INSTRUCTION = (
+    "You are a helpful assistant. Answer based on the conversation history provided. "
+    'Use as few words as it takes; say "unknown" where the conversation does not tell.'
+)
 RAW, SCORED = "raw.jsonl", "scored.jsonl"
 KEY = ("provider", "technique", "budget", "dialogue", "question", "max_tokens", "temperature", "prompt_sha256")
 ANSWER_TOKENS = 8  # of an answer about a drawn dialogue, at most
+RANKED = 10  # ranks that are kept
+UNBUDGETED = ("none", "full")  # techniques that show the same under every budget
+Row = dict[str, Any]
+Call = tuple[Row, str]  # what is known of an answer before it is given, and the prompt
 
 
 def key_of(row: Mapping[str, Any]) -> str:
@@ -32,26 +45,105 @@ def key_of(row: Mapping[str, Any]) -> str:
     return sha256(json.dumps([row[name] for name in KEY]).encode()).hexdigest()[:16]
 
 
+def prompt(lines: Sequence[str], question: str, instructed: bool) -> str:
+    """The specification's prompt: instruction, history and question, with blank lines between. `instructed`: the provider brings an
+    instruction of its own, and history and question suffice."""
+    shown = map(on_one_line, lines)
+    return "\n".join([*shown, question]) if instructed else "\n\n".join([INSTRUCTION, *shown, f"User: {question}"])
+
+
+def calls_of(
+    dialogues: Sequence[Dialogue],
+    techniques: Sequence[str],
+    budgets: Sequence[str],
+    setting: TechniqueContext,
+    provider: Provider,
+    max_tokens: int,
+    temperature: float = 0.0,
+) -> list[Call]:
+    """Every question under every technique and budget; a technique that shows the same under every budget once, as of the budget "full".
+
+    `setting.lm` counts the tokens of a budget, whoever answers. Where a technique fails, or the model's limit does not hold the question
+    alone, `error` of the row says why, and it is not to be asked. LabError for an unknown technique.
+    """
+    technique_members(techniques)
+    count = lru_cache(maxsize=None)(lambda line: len(setting.lm.encode_text(f"{line}\n")))
+    calls = []
+    for name in techniques:
+        technique = load_technique(name, setting)
+        for dialogue in dialogues:
+            cost = [count(turn.line) for turn in dialogue.turns]
+            choose, unreadable, index_ms = _attempted(partial(technique.open, dialogue))
+            for budget in [FULL] if name in UNBUDGETED else budgets:
+                context_budget = ContextBudget.of(budget, dialogue, cost, count)
+                for question in dialogue.questions:
+                    row = {
+                        "provider": provider.identity,
+                        "technique": name,
+                        "budget": budget,
+                        "dialogue": dialogue.id,
+                        "question": question.id,
+                        "max_tokens": max_tokens,
+                        "temperature": temperature if provider.takes_temperature else None,
+                    }
+                    asked = TurnQuery(question.question, question.id, tuple(dialogue.indices(question.evidence)))
+                    chosen, failed, select_ms = None, unreadable, 0.0
+                    if choose:
+                        chosen, failed, select_ms = _attempted(partial(choose, asked, context_budget))
+                    shown, text = _shown(chosen or Chosen((), ()), failed, question, provider, max_tokens)
+                    calls.append((row | shown | {"select_ms": select_ms, "index_ms": index_ms}, text))
+    return calls
+
+
+def _shown(chosen: Chosen, failed: str | None, question: DialogueQuestion, provider: Provider, max_tokens: int) -> Call:
+    """What of the chosen lines the model is shown, and the prompt; lines that its limit does not hold are not shown."""
+    lines, too_long, _ = _attempted(partial(provider.fitting, chosen.lines, question.question, max_tokens))
+    error, lines = failed or too_long, lines or ()
+    text = prompt(lines, question.question, provider.instructed)
+    shown = {
+        "prompt_words": len(text.split()),
+        "prompt_sha256": sha256(text.encode()).hexdigest(),
+        "dropped": len(chosen.lines) - len(lines),
+        "lines": None if error else list(lines),
+        "places": None if error else list(chosen.indices[-len(lines) :]) if lines else [],
+        "ranking": None if chosen.ranking is None else list(chosen.ranking[:RANKED]),
+        "error": error,
+    }
+    return shown, text
+
+
+def _attempted(work: Callable[[], Any]) -> tuple[Any, str | None, float]:
+    """What a call returns, or why it failed, in one line; and its milliseconds. A technique that fails does not stop the others."""
+    begin, result, failed = time.perf_counter(), None, None
+    try:
+        result = work()
+    except Exception as error:
+        failed = in_a_line(error)
+    return result, failed, (time.perf_counter() - begin) * 1e3
+
+
 def execute(
     dialogues: Sequence[Dialogue],
     techniques: Sequence[str],
-    budgets: Sequence[Budget],
+    budgets: Sequence[str],
     setting: TechniqueContext,
     provider: Provider,
     log: Callable[[str], object] = print,
     max_tokens: int = ANSWER_TOKENS,
 ) -> list[Row]:
-    """All raw rows at once, with the lines that were shown. `setting.lm` counts the tokens of a budget, whoever answers."""
+    """All raw rows at once, with the lines that were shown."""
     rows: list[Row] = []
     for name in techniques:
-        own, ms = timed(lambda: calls(choices(dialogues, [name], budgets, setting), provider, max_tokens, 0.0))  # noqa: B023
-        prompts = [prompt for known, prompt in own if not known["error"]]
-        answers, answer_ms = timed(lambda: iter(_answers(provider, prompts, max_tokens)))  # noqa: B023
-        made = [known | asdict(Completion(error=known["error"]) if known["error"] else next(answers)) for known, _ in own]
+        begin = time.perf_counter()
+        calls = calls_of(dialogues, [name], budgets, setting, provider, max_tokens)
+        chosen = time.perf_counter()
+        answers = iter(_answers(provider, [text for row, text in calls if not row["error"]], max_tokens))
+        seconds = f"choosing {chosen - begin:.1f} s, answering {time.perf_counter() - chosen:.1f} s"
+        made = [row | asdict(Completion(error=row["error"]) if row["error"] else next(answers)) for row, _ in calls]
         failed = [row["error"] for row in made if row["error"]]
         why = f", {len(failed)} failed ({failed[0]})" if failed else ""
         why += f", {count} cut at {max_tokens} tokens" if (count := sum(row["cut"] for row in made)) else ""
-        log(f"{name}: {len(own)} answers{why}; choosing {ms / 1e3:.1f} s, answering {answer_ms / 1e3:.1f} s")
+        log(f"{name}: {len(calls)} answers{why}; {seconds}")
         rows += made
     return rows
 
@@ -66,51 +158,28 @@ def _answers(provider: Provider, prompts: Sequence[str], max_tokens: int) -> lis
         return [answer for prompt in prompts for answer in _answers(provider, [prompt], max_tokens)]
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """How many questions were asked now, had an answer already, failed now, and were cut now by the limit of new tokens."""
-
-    asked: int
-    kept: int
-    failed: int
-    cut: int = 0
-
-
-def execute_into(
-    out: Path,
-    chosen: Iterable[SelectedContext],
-    provider: Provider,
-    max_tokens: int = 64,
-    temperature: float = 0.0,
-    log: Callable[[str], None] = lambda line: None,
-) -> Executed:
+def execute_into(out: Path, calls: Sequence[Call], provider: Provider, log: Callable[[str], None] = lambda line: None) -> Counter[str]:
     """Ask, call by call, what has no answer in `out` yet, and append it; what failed is asked again. A line holds no text of the dialogue,
-    but the SHA-256 of the prompt, so that an answer to another prompt never counts as one to this."""
-    asked = failed = kept = cut = 0
-    planned = calls(chosen, provider, max_tokens, temperature)
+    but the SHA-256 of the prompt, so that an answer to another prompt never counts as one to this.
+
+    Returns:
+        How many questions were `asked` now, had an answer already (`kept`), `failed` now, and were `cut` now by the limit of new tokens.
+    """
+    counts = Counter[str]()
     with appending(out) as append:
         done = {key_of(record) for record in read_lines(out, (*KEY, "error")) if record["error"] is None}
-        for number, (known, text) in enumerate(planned, 1):
-            if key_of(known) in done:
-                kept += 1
+        for number, (row, text) in enumerate(calls, 1):
+            if key_of(row) in done:
+                counts["kept"] += 1
                 continue
-            known_error = known["error"]
-            answer = Completion(error=known_error) if known_error else provider.answer(text, max_tokens=max_tokens, temperature=temperature)
-            textless = {name: value for name, value in known.items() if name != "lines"}
+            limits = {"max_tokens": row["max_tokens"], "temperature": row["temperature"] or 0.0}
+            answer = Completion(error=row["error"]) if row["error"] else provider.answer(text, **limits)
+            textless = {name: value for name, value in row.items() if name != "lines"}
             append(textless | {"at": datetime.now(UTC).isoformat(timespec="seconds")} | asdict(answer))
-            asked, failed, cut = asked + 1, failed + (answer.error is not None), cut + answer.cut
-            label = f"{number}/{len(planned)} {known['technique']} ({known['budget']}) {known['dialogue']} {known['question']}"
+            counts.update(asked=1, failed=int(answer.error is not None), cut=int(answer.cut))
+            label = f"{number}/{len(calls)} {row['technique']} ({row['budget']}) {row['dialogue']} {row['question']}"
             log(f"{label}: {answer.error or f'{answer.seconds:.1f} s'}")
-    return Executed(asked, kept, failed, cut)
-
-
-def describe(chosen: Iterable[SelectedContext], provider: Provider, max_tokens: int, temperature: float) -> str:
-    """What `execute_into` would call, in words; nothing is called and nothing written."""
-    planned = calls(chosen, provider, max_tokens, temperature)
-    words = sum(known["prompt_words"] for known, _ in planned)
-    techniques = ", ".join(dict.fromkeys(known["technique"] for known, _ in planned))
-    limits = f"max_tokens {max_tokens}, temperature {temperature:g}" if provider.takes_temperature else "its own limits and temperature"
-    return f"would call {len(planned)} times: {provider.describe()} ({limits}; {words:,} words of prompts; {techniques})"
+    return counts
 
 
 def evaluate(raw: Iterable[Row], dialogues: Sequence[Dialogue], source: object = RAW) -> list[Row]:

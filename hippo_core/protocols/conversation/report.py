@@ -15,7 +15,7 @@ from hippo_core.results.formatting import NONE, count, probability, quantity, sh
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.effect import bonferroni, cohens_d
-from hippo_core.results.statistics.paired import compare, holm, paired
+from hippo_core.results.statistics.paired import holm, of_pairs, paired
 
 AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {
@@ -29,6 +29,11 @@ SHOWN = {
     "recall_10": "recall@10",
 }
 NEAR = (10, 40)  # turns behind the evidence: near, between, far
+ORDERS = {
+    "position": ("early", "middle", "recent"),
+    "salience": ("high", "medium", "low"),
+    "distance": (f"under {NEAR[0]}", f"{NEAR[0]} to {NEAR[1] - 1}", f"{NEAR[1]} or more"),
+}
 
 
 def in_words(model: str, techniques: Sequence[Mapping[str, Any]]) -> str:
@@ -53,9 +58,17 @@ def sections(tables: Sequence[TableRows]) -> list[Section]:
     for table in tables:
         models = list(dict.fromkeys(table.rows["model"])) if "model" in table.rows else [""]
         for model in models:
-            own = table.rows[table.rows["model"] == model] if model else table.rows
+            rows = pooled(table.rows[table.rows["model"] == model] if model else table.rows)
             name = f": {model}" if len(models) > 1 else ""
-            collected += _of_model(name, pooled(own))
+            where = "Exact match by where in the dialogue the answer was told last."
+            positions = drawing.png(conversation.positions(_common_budgets(rows)))
+            collected += [
+                _technique_table(name, rows),
+                Section(f"What is answered, by tokens{name}", _curve_sentence(rows), drawing.png(conversation.curve(rows))),
+                Section(f"Lost in the middle{name}", where, positions),
+                *(_groups(name, rows, column) for column in (*GROUPS, "distance")),
+                _pairs(name, rows),
+            ]
     return collected
 
 
@@ -65,17 +78,6 @@ def pooled(rows: Frame) -> Frame:
         seed = rows["seed"].astype(str)
         rows = rows.assign(**{name: rows[name] + "@" + seed for name in ("dialogue", "question", "entry")})
     return rows.drop_duplicates("entry")
-
-
-def _of_model(name: str, rows: Frame) -> list[Section]:
-    return [
-        _technique_table(name, rows),
-        Section(f"What is answered, by tokens{name}", _curve_sentence(rows), drawing.png(conversation.curve(rows))),
-        Section(f"Lost in the middle{name}", "Exact match by where in the dialogue the answer was told last.",
-                drawing.png(conversation.positions(_common_budgets(rows)))),
-        *(_groups(name, rows, column) for column in (*GROUPS, "distance")),
-        _pairs(name, rows),
-    ]  # fmt: skip
 
 
 def _common_budgets(rows: Frame) -> Frame:
@@ -97,16 +99,8 @@ def _technique_table(name: str, rows: Frame) -> Section:
             shown[title] = share(line[column]["mean"], line[column]["low"], line[column]["high"])
             if column == "em":
                 shown["95% interval"] = span(line["em"]["low"], line["em"]["high"])
-        lines.append(
-            shown
-            | {
-                "failed": count(line["failed"]),
-                "cut": count(line["cut"]),
-                "tokens": quantity(line["tokens"]),
-                "ms a question": quantity(line["ms"]),
-                "ms a dialogue": quantity(line["index_ms"]),
-            }
-        )
+        shown |= {"failed": count(line["failed"]), "cut": count(line["cut"]), "tokens": quantity(line["tokens"])}
+        lines.append(shown | {"ms a question": quantity(line["ms"]), "ms a dialogue": quantity(line["index_ms"])})
     n = rows["question"].nunique()
     sentence = (
         f"{n} questions about {rows['dialogue'].nunique()} dialogues; intervals by dialogue. The answer in the prompt is the ceiling of "
@@ -129,11 +123,9 @@ def _groups(name: str, rows: Frame, column: str) -> Section:
     asked = rows.groupby("budget")["technique"].nunique()
     budget = max(asked.index, key=lambda name: (name.isdecimal(), name == "turns", asked[name]))
     rows = rows[rows["budget"].isin([budget, "full"])]
-    labels = [f"under {NEAR[0]}", f"{NEAR[0]} to {NEAR[1] - 1}", f"{NEAR[1]} or more"]
+    order = ORDERS.get(column) or sorted(set(rows[column]))
     if column == "distance":
-        rows = rows.assign(distance=[labels[sum(behind >= end for end in NEAR)] for behind in rows["distance"]])
-    order = {"position": ["early", "middle", "recent"], "salience": ["high", "medium", "low"]}.get(column, sorted(set(rows[column])))
-    order = labels if column == "distance" else order
+        rows = rows.assign(distance=[order[sum(behind >= end for end in NEAR)] for behind in rows["distance"]])
     lines = []
     best = rows.groupby("technique")["em"].mean().sort_values(ascending=False, kind="stable")
     for technique in best.index:
@@ -164,10 +156,9 @@ def comparisons(rows: Frame) -> Frame:
 
 
 def _pair(a: Frame, b: Frame, budget: str, technique: str, other: str) -> dict[str, Any]:
-    a, b = (group[["item", "dialogue", "em"]] for group in (a, b))
-    known = compare(a, b, metric="em", key="item", cluster="dialogue")
-    pairs = paired(a, b, "em", "item", "dialogue").dropna()
-    effect = cohens_d(pairs["a"] - pairs["b"], pairs["cluster"])
+    pairs = paired(*(group[["item", "dialogue", "em"]] for group in (a, b)), "em", "item", "dialogue")
+    known, scored = of_pairs(pairs["a"], pairs["b"], pairs["cluster"]), pairs.dropna()
+    effect = cohens_d(scored["a"] - scored["b"], scored["cluster"])
     return {
         "budget": budget, "technique": technique, "against": other, "difference": known.difference, "low": known.low, "high": known.high,
         "p": known.p_permutation, "d": effect.d, "d_low": effect.low, "d_high": effect.high, "n": known.n, "n_needed": known.n_needed,

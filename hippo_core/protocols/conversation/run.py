@@ -2,7 +2,7 @@
 
 from hippo_core.files import write_text
 from hippo_core.protocols.base.cell import RunningCell
-from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.budget import budget_name
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
 from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
@@ -32,7 +32,7 @@ def dialogues_of(cell: RunningCell) -> tuple[Dialogue, ...]:
 def converse(cell: RunningCell) -> Frame:
     """Execute, evaluate and aggregate."""
     parameters, dialogues, lm = cell.parameters, dialogues_of(cell), cell.language_model
-    budgets = [Budget.of(budget) for budget in parameters.budgets]
+    budgets = [budget_name(budget) for budget in parameters.budgets]
     max_tokens = OWN_ANSWER_TOKENS if parameters.dialogues else ANSWER_TOKENS
     raw = execute(
         dialogues, parameters.techniques, budgets, TechniqueContext(lm, parameters.seed), LocalProvider(lm), max_tokens=max_tokens

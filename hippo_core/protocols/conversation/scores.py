@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion
-from hippo_core.protocols.conversation.words import contains_words
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion, contains_words
 from hippo_core.text import words
 
 ARTICLES = frozenset({"a", "an", "the"})

@@ -21,7 +21,7 @@ from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.protocols.paired.settings import COMMAND, restored
 from hippo_core.protocols.paired.suite import PairedSuite
-from hippo_core.providers.names import reached
+from hippo_core.providers import reached
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel

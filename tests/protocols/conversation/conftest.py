@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hippo_core.protocols.conversation.budget import Budget, ContextBudget
+from hippo_core.protocols.conversation.budget import ContextBudget, budget_name
 from hippo_core.protocols.conversation.dialogue import Dialogue, read
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 from tests.protocols.conversation.parrot import Parrot, values
@@ -37,7 +37,7 @@ def dialogue() -> Dialogue:
 @pytest.fixture
 def context_budget(dialogue):
     def of(budget: str | int) -> ContextBudget:
-        return ContextBudget.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+        return ContextBudget.of(budget_name(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
 
     return of
 

@@ -2,9 +2,7 @@
 
 from types import SimpleNamespace
 
-from hippo_core.protocols.conversation import choices as asked
 from hippo_core.protocols.conversation import phases
-from hippo_core.protocols.conversation.budget import Budget
 from hippo_core.protocols.conversation.lines import read_lines, write_lines
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 from hippo_core.providers.base import Completion, Provider
@@ -34,8 +32,9 @@ def values():
     ]  # fmt: skip
 
 
-def choices(dialogues, techniques):
-    return asked.choices(dialogues, techniques, [Budget.of("turns")], TechniqueContext(SimpleNamespace(encode_text=str.split)))
+def execute(raw, dialogues, techniques, provider, max_tokens=64):
+    setting = TechniqueContext(SimpleNamespace(encode_text=str.split))
+    return phases.execute_into(raw, phases.calls_of(dialogues, techniques, ["turns"], setting, provider, max_tokens), provider)
 
 
 def evaluate(raw, dialogues, out):

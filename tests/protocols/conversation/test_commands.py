@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 
 import pytest
 
@@ -9,9 +10,8 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.aggregate import aggregate
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.lines import appending, read_lines, write_lines
-from hippo_core.protocols.conversation.phases import execute_into
 from hippo_core.protocols.conversation.scores import answer_scores, known_entities
-from tests.protocols.conversation.parrot import NAMES, Parrot, choices, evaluate, values
+from tests.protocols.conversation.parrot import NAMES, Parrot, evaluate, execute, values
 
 BOTH = ("full", "none")
 
@@ -23,23 +23,23 @@ def score(text, question, dialogue):
 
 def test_a_failure_is_a_line_and_is_asked_again(dialogues, tmp_path):
     raw, asleep = tmp_path / "raw.jsonl", Parrot(fails=(3, 7))
-    assert (first := execute_into(raw, choices(dialogues, BOTH), asleep)).failed == 2 and (first.asked, first.kept) == (48, 0)
+    assert execute(raw, dialogues, BOTH, asleep) == Counter(asked=48, failed=2)
     lines = read_lines(raw)
     assert [number for number, line in enumerate(lines, 1) if line["error"]] == [3, 7]
     assert lines[2]["error"] == "it is asleep" and lines[2]["text"] == "" and lines[2]["tokens_in"] is None
     again = Parrot()
-    assert (second := execute_into(raw, choices(dialogues, BOTH), again)).asked == 2 and (second.failed, second.kept) == (0, 46)
+    assert execute(raw, dialogues, BOTH, again) == Counter(asked=2, kept=46)
     assert again.prompts == [asleep.prompts[2], asleep.prompts[6]]
     assert len(evaluate(raw, dialogues, tmp_path / "scored.jsonl")) == 48
 
 
 def test_a_killed_run_goes_on_behind_the_last_complete_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, BOTH), parrot)
+    execute(raw, dialogues, BOTH, parrot)
     complete = raw.read_bytes()
     cut = complete[: len(complete) // 2]
     raw.write_bytes(cut)
-    assert execute_into(raw, choices(dialogues, BOTH), Parrot()).kept == cut.count(b"\n")
+    assert execute(raw, dialogues, BOTH, Parrot())["kept"] == cut.count(b"\n")
     timeless = [
         [{**json.loads(line), "seconds": 0, "at": "", "select_ms": 0, "index_ms": 0, "seal": ""} for line in text.splitlines()]
         for text in (complete, raw.read_bytes())
@@ -49,17 +49,17 @@ def test_a_killed_run_goes_on_behind_the_last_complete_line(dialogues, parrot, t
 
 def test_another_prompt_limit_or_provider_is_another_call(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, ["full"]), parrot)
+    execute(raw, dialogues, ["full"], parrot)
     other = [dialogue.model_copy(update={"turns": dialogue.turns[:2]}) for dialogue in dialogues]
-    assert execute_into(raw, choices(dialogues, ["full"]), Parrot()).asked == 0
-    assert execute_into(raw, choices(other, ["full"]), Parrot()).asked == 24
-    assert execute_into(raw, choices(dialogues, ["full"]), Parrot(), max_tokens=9).asked == 24
-    assert execute_into(raw, choices(dialogues, ["full"]), Parrot(name="other")).asked == 24
+    assert execute(raw, dialogues, ["full"], Parrot())["asked"] == 0
+    assert execute(raw, other, ["full"], Parrot())["asked"] == 24
+    assert execute(raw, dialogues, ["full"], Parrot(), max_tokens=9)["asked"] == 24
+    assert execute(raw, dialogues, ["full"], Parrot(name="other"))["asked"] == 24
 
 
 def test_no_text_of_a_dialogue_is_recorded(dialogues, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, ["full"]), Parrot(says=lambda prompt: "x"))
+    execute(raw, dialogues, ["full"], Parrot(says=lambda prompt: "x"))
     assert not any(name in raw.read_text() for name in (*NAMES, "Noted"))
 
 
@@ -77,7 +77,7 @@ def table(folder, title):
 
 def test_the_report_follows_the_answers(dialogues, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, BOTH), Parrot(fails=(1,)))
+    execute(raw, dialogues, BOTH, Parrot(fails=(1,)))
     aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
     full, none = table(tmp_path, "Techniques")
     assert (full["contains"], full["n"], full["failed"], none["contains"], none["stale"]) == ("1.00", "23", "1", "0.00", "1.00")
@@ -94,7 +94,7 @@ def test_the_report_follows_the_answers(dialogues, tmp_path):
 
 def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, ["full"]), Parrot(says=lambda prompt: "<b>US</b> | x"))
+    execute(raw, dialogues, ["full"], Parrot(says=lambda prompt: "<b>US</b> | x"))
     aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
     [full] = table(tmp_path, "Techniques")
     assert (full["tokens in"], full["tokens out"]) == ("– (0 of 24 known)", "–")
@@ -102,7 +102,7 @@ def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
 
 def test_mistakes_are_reported_with_file_and_line(dialogues, parrot, tmp_path):
     raw = tmp_path / "raw.jsonl"
-    execute_into(raw, choices(dialogues, ["full"]), parrot)
+    execute(raw, dialogues, ["full"], parrot)
     with pytest.raises(LabError, match=r"raw.jsonl:3: no question 'owner' in a dialogue 'talk-1'"):
         evaluate(raw, dialogues[:1], tmp_path / "scored.jsonl")
     assert not (tmp_path / "scored.jsonl").exists()
@@ -110,7 +110,7 @@ def test_mistakes_are_reported_with_file_and_line(dialogues, parrot, tmp_path):
     with pytest.raises(LabError, match=r"raw.jsonl:2: expected a JSON object"):
         evaluate(raw, dialogues, tmp_path / "scored.jsonl")
     with pytest.raises(LabError, match="unknown technique 'fill'; legal: "):
-        execute_into(tmp_path / "other.jsonl", choices(dialogues, ["fill"]), parrot)
+        execute(tmp_path / "other.jsonl", dialogues, ["fill"], parrot)
     assert not (tmp_path / "other.jsonl").exists()
 
 

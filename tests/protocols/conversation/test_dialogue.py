@@ -67,13 +67,8 @@ def test_a_mistake_is_one_line_with_file_and_line(tmp_path, old, new, line, says
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [
-        ('{"id": "a", "id": "b"}', "the key 'id' twice"),
-        ("[" * 100_000, "recursion"),
-        ('{"a":' * 900 + "1" + "}" * 900, "."),
-        ('{"id": ' + "1" * 5000 + "}", "5000 digits"),
-    ],
-    ids=["twice", "cut", "deep", "digits"],
+    [('{"id": "a", "id": "b"}', "the key 'id' twice"), ("[" * 100_000, "recursion"), ('{"id": ' + "1" * 5000 + "}", "5000 digits")],
+    ids=["twice", "cut", "digits"],
 )
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_json_that_python_reads_otherwise_or_not_is_one_line(tmp_path, text, says, name):

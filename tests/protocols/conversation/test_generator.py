@@ -5,9 +5,8 @@ from collections import Counter
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check
+from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check, contains_words
 from hippo_core.protocols.conversation.generator import CATEGORIES, KINDS, LENGTHS, STRESS, generate
-from hippo_core.protocols.conversation.words import contains_words
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +47,8 @@ def test_a_correction_comes_after_what_it_corrects(dialogues):
     for dialogue, question in corrections:
         [index] = dialogue.indices(question.evidence)
         [before] = dialogue.indices(dialogue.turns[index].corrects)
-        assert (
-            before < index and contains_words(dialogue.turns[before].text, question.refuted[0]) and question.refuted[0] != question.answer
-        )
+        [refuted] = question.refuted
+        assert before < index and contains_words(dialogue.turns[before].text, refuted) and refuted != question.answer
 
 
 def test_only_the_evidence_and_what_it_corrects_state_a_person_and_a_relation(dialogues):
@@ -64,9 +62,8 @@ def test_lengths_categories_and_seeds(dialogues):
     assert Counter(dialogue.category for dialogue in dialogues) == dict.fromkeys(CATEGORIES, 21)
     assert {question.kind for dialogue in dialogues for question in dialogue.questions} == set(KINDS)
     assert generate(2) == dialogues[:2] and generate(2, seed=1) != dialogues[:2]
-    test, val = (
-        {turn.text for dialogue in generate(6, split=split) for turn in dialogue.turns if turn.key == "fact"} for split in ("test", "val")
-    )
+    drawn = {split: generate(6, split=split) for split in ("test", "val")}
+    test, val = ({turn.text for dialogue in drawn[split] for turn in dialogue.turns if turn.key == "fact"} for split in drawn)
     assert not test & val
 
 

@@ -8,15 +8,14 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.conversation.aggregate import aggregate
 from hippo_core.protocols.conversation.judge import judge, read_ratings, sample
 from hippo_core.protocols.conversation.lines import read_lines
-from hippo_core.protocols.conversation.phases import execute_into
 from hippo_core.protocols.conversation.rating import rate
-from tests.protocols.conversation.parrot import Parrot, choices, evaluate
+from tests.protocols.conversation.parrot import Parrot, evaluate, execute
 from tests.protocols.conversation.test_commands import table
 
 
 @pytest.fixture
 def scored(dialogues, parrot, tmp_path):
-    execute_into(tmp_path / "raw.jsonl", choices(dialogues, ("full", "none")), parrot)
+    execute(tmp_path / "raw.jsonl", dialogues, ("full", "none"), parrot)
     return evaluate(tmp_path / "raw.jsonl", dialogues, tmp_path / "scored.jsonl")
 
 

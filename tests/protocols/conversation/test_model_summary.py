@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hippo_core.protocols.conversation.budget import Budget, ContextBudget
+from hippo_core.protocols.conversation.budget import ContextBudget, budget_name
 from hippo_core.protocols.conversation.techniques import load_technique, model_summary
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
 from tests.protocols.conversation.conftest import count
@@ -39,7 +39,7 @@ def load_for(name, limit=1000):
 
 
 def choose(name, dialogue, budget, limit=1000, questions=("Who?",)):
-    context_budget = ContextBudget.of(Budget.of(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
+    context_budget = ContextBudget.of(budget_name(budget), dialogue, [count(turn.line) for turn in dialogue.turns], count)
     choice = load_for(name, limit).open(dialogue)
     return [choice(TurnQuery(question), context_budget) for question in questions][-1]
 

@@ -5,18 +5,16 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
-from hippo_core.protocols.conversation.budget import Budget
-from hippo_core.protocols.conversation.choices import prompt
+from hippo_core.protocols.conversation.dialogue import contains_words
 from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import read_lines, write_lines
-from hippo_core.protocols.conversation.phases import evaluate, execute
+from hippo_core.protocols.conversation.phases import evaluate, execute, prompt
 from hippo_core.protocols.conversation.report import in_words
 from hippo_core.protocols.conversation.scores import entity_precision, entity_recall, exact, hit, recall
 from hippo_core.protocols.conversation.table import COLUMNS, by_technique, table_of
 from hippo_core.protocols.conversation.techniques import plain
 from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext, turns_of
 from hippo_core.protocols.conversation.techniques.model_summary import write
-from hippo_core.protocols.conversation.words import contains_words
 from hippo_core.providers import Completion, Provider
 from hippo_core.providers.local import LocalProvider
 from hippo_core.providers.retry import CallFailed
@@ -43,11 +41,11 @@ def lm():
 
 
 def asked(dialogue, setting, *names, budgets=("turns",)):
-    return execute([dialogue], names, [Budget.of(name) for name in budgets], setting, LastWord(), log=lambda text: None)
+    return execute([dialogue], names, budgets, setting, LastWord(), log=lambda text: None)
 
 
 def test_each_phase_can_be_run_again_from_its_file(tmp_path, dialogue, setting):
-    raw = asked(dialogue, setting, "oracle", "recency", "bm25", budgets=("turns", 8))
+    raw = asked(dialogue, setting, "oracle", "recency", "bm25", budgets=("turns", "8"))
     write_lines(tmp_path / "raw.jsonl", raw)
     scored = evaluate(read_lines(tmp_path / "raw.jsonl"), [dialogue])
     write_lines(tmp_path / "scored.jsonl", scored)
@@ -99,18 +97,16 @@ def test_what_a_technique_cannot_read_is_its_own_failure_and_the_rest_goes_on(tm
     monkeypatch.setattr(plain, "Recency", Fails)
     broken, messages = dialogue.model_copy(update={"id": "broken"}), []
     dialogues = [broken, dialogue]
-    raw = execute(dialogues, ["recency", "oracle"], [Budget.of("turns")], setting, LastWord(), log=messages.append)
+    raw = execute(dialogues, ["recency", "oracle"], ["turns"], setting, LastWord(), log=messages.append)
     write_lines(tmp_path / "raw.jsonl", raw)
     errors = [row["error"] for row in read_lines(tmp_path / "raw.jsonl")]
     assert errors == ["3200 columns where 3233 are expected"] * 2 + [None, "no word to look for"] + [None] * 4
     assert "4 answers, 3 failed (3200 columns where 3233 are expected)" in messages[0] and "failed" not in messages[1]
     rows = table_of(evaluate(raw, dialogues))
     assert rows["em"].tolist()[2] == 1.0 and rows[rows["em"].isna()][["presence", "shown", "hit_1"]].isna().all(axis=None)
-    assert [(line["technique"], line["failed"], line["em"]["mean"]) for line in by_technique(rows)] == [
-        ("recency", 3, 1.0),
-        ("oracle", 0, 1.0),
-    ]
-    assert in_words("m", by_technique(rows)).endswith("; 3 failed.")
+    means = by_technique(rows)
+    assert [(line["technique"], line["failed"], line["em"]["mean"]) for line in means] == [("recency", 3, 1.0), ("oracle", 0, 1.0)]
+    assert in_words("m", means).endswith("; 3 failed.")
 
 
 class Talks(LastWord):
@@ -123,7 +119,7 @@ class Talks(LastWord):
 @pytest.mark.parametrize(("most", "cut"), [(8, 2), (32, 0)])
 def test_answers_that_the_limit_has_cut_are_counted_and_reported(tmp_path, dialogue, setting, most, cut):
     messages = []
-    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Talks(), messages.append, most)
+    raw = execute([dialogue], ["oracle"], ["turns"], setting, Talks(), messages.append, most)
     write_lines(tmp_path / "raw.jsonl", raw)
     lines = by_technique(table_of(evaluate(read_lines(tmp_path / "raw.jsonl"), [dialogue])))
     assert [row["cut"] for row in raw] == [cut > 0] * 2 and [line["cut"] for line in lines] == [cut]
@@ -145,7 +141,7 @@ def test_a_line_that_is_no_complete_answer_is_reported_in_a_line(dialogue, setti
 
 
 def test_a_model_that_breaks_down_over_one_prompt_answers_the_others(dialogue, setting):
-    raw = execute([dialogue], ["oracle"], [Budget.of("turns")], setting, Chokes(), log=lambda text: None)
+    raw = execute([dialogue], ["oracle"], ["turns"], setting, Chokes(), log=lambda text: None)
     assert [(row["text"], row["error"]) for row in raw] == [("Oslo.", None), ("", "cannot read a harp")]
 
 
@@ -153,18 +149,18 @@ def test_answers_of_the_model_follow_what_is_shown(lm):
     """Wiring: the evidence is read; under the lines of another dialogue the answers are gone."""
     dialogues = generate(6, seed=3, split="val", lengths=(16,))
     local = LocalProvider(lm)
-    raw = execute(dialogues, ["none", "oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, log=lambda text: None)
+    raw = execute(dialogues, ["none", "oracle", "bm25"], ["turns"], TechniqueContext(lm), local, log=lambda text: None)
     means = table_of(evaluate(raw, dialogues)).groupby("technique")["em"].mean()
     assert means["none"] < 0.1 and means["oracle"] > 0.8 and means["bm25"] > 0.7
     shuffled = [question.model_copy(update={"evidence": ("0",)}) for question in dialogues[0].questions]
     other = dialogues[0].model_copy(update={"questions": tuple(shuffled), "turns": dialogues[1].turns})
-    raw = execute([other], ["oracle", "bm25"], [Budget.of("turns")], TechniqueContext(lm), local, log=lambda text: None)
+    raw = execute([other], ["oracle", "bm25"], ["turns"], TechniqueContext(lm), local, log=lambda text: None)
     assert table_of(evaluate(raw, [other]))["em"].mean() < 0.3
 
 
 def test_what_the_limit_does_not_hold_was_not_shown(lm):
     [dialogue] = generate(1, split="val", lengths=(120,))
-    [row, *_] = execute([dialogue], ["full"], [Budget.of("full")], TechniqueContext(lm), LocalProvider(lm), log=lambda text: None)
+    [row, *_] = execute([dialogue], ["full"], ["full"], TechniqueContext(lm), LocalProvider(lm), log=lambda text: None)
     assert row["places"][-1] == 119 and row["places"][0] > 0 and len(row["lines"]) == len(row["places"]) and row["tokens_in"] <= 512
 
 

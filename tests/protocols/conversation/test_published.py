@@ -1,6 +1,7 @@
 """Published conversations are read whole, by path: sessions, dates, evidence, categories; what contradicts itself is refused."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -9,18 +10,15 @@ from hippo_core.protocols.conversation.published import read_published
 from hippo_core.text_files import path_of
 from tests.texts import needs
 
+KILN = {"speaker": "Ann", "dia_id": "D1:1", "text": "I bought a kiln."}
+BOWL = {"speaker": "Bob", "dia_id": "D1:2", "text": "", "blip_caption": "a blue bowl"}
 LOCOMO = {
     "sample_id": "conv-1",
     "conversation": {
         "speaker_a": "Ann",
-        "session_2_date_time": "9 May",
-        "session_10_date_time": "3 June",
-        "session_1_date_time": "8 May",
+        "session_2_date_time": "9 May", "session_10_date_time": "3 June", "session_1_date_time": "8 May",
         "session_10": [{"speaker": "Ann", "dia_id": "D10:1", "text": "I sold the kiln."}],
-        "session_1": [
-            {"speaker": "Ann", "dia_id": "D1:1", "text": "I bought a kiln."},
-            {"speaker": "Bob", "dia_id": "D1:2", "text": "", "blip_caption": "a blue bowl"},
-        ],
+        "session_1": [KILN, BOWL],
         "session_2": [{"speaker": "Bob", "dia_id": "D2:1", "text": "I swim."}],
         "session_3_date_time": "no session of that date",
     },
@@ -30,26 +28,20 @@ LOCOMO = {
         {"question": "Where does Ann swim?", "adversarial_answer": "sea", "evidence": ["D2:1"], "category": 5},
         {"question": "Does Bob like water?", "answer": "likely", "evidence": [], "category": 3},
     ],
-}
+}  # fmt: skip
+HELLO = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}]
 LONG = {
-    "question_id": "q7",
-    "question_type": "multi-session",
-    "question": "What do I grow?",
-    "answer": "beans",
-    "haystack_session_ids": ["a", "a"],
-    "haystack_dates": ["2023/05/20", "2023/05/21"],
-    "haystack_sessions": [
-        [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}],
-        [{"role": "user", "content": "I grow beans.", "has_answer": True}],
-    ],
-}
+    "question_id": "q7", "question_type": "multi-session", "question": "What do I grow?", "answer": "beans",
+    "haystack_session_ids": ["a", "a"], "haystack_dates": ["2023/05/20", "2023/05/21"],
+    "haystack_sessions": [HELLO, [{"role": "user", "content": "I grow beans.", "has_answer": True}]],
+}  # fmt: skip
 
 
 @pytest.fixture
 def written(tmp_path):
-    def write(values, name="file.json"):
-        (tmp_path / name).write_text(json.dumps(values))
-        return tmp_path / name
+    def write(values):
+        (tmp_path / "file.json").write_text(json.dumps(values))
+        return tmp_path / "file.json"
 
     return write
 
@@ -64,30 +56,6 @@ def test_locomo_is_read_in_the_order_of_its_sessions(written):
     assert [(question.answer, question.answerable) for question in dialogue.questions[1:3]] == [("2023", True), ("unknown", False)]
 
 
-def test_wrong_questions_are_put_right_where_their_list_is_given(written, tmp_path):
-    wrong = {
-        "question_id": "locomo_0_qa1",
-        "question": LOCOMO["qa"][1]["question"],
-        "correct_evidence": ["D1:1"],
-        "correct_answer": "8 May",
-    }
-    other = {"question_id": "locomo_7_qa1", "question": "of a conversation that is not in the file"}
-    path = written([LOCOMO])
-    written([wrong, other], "errors_conv_0.json")
-    for corrections in ([tmp_path], [tmp_path / "errors_conv_0.json"]):
-        [dialogue] = read_published(path, corrections)
-        assert (dialogue.questions[1].evidence, dialogue.questions[1].answer) == (("D1:1",), "8 May")
-        assert dialogue.questions[0].evidence == ("D1:1", "D10:1")
-    for listed, says in (
-        ([{**wrong, "question": "Another?"}], "locomo_0_qa1 of the list of wrong questions is another question than conv-1.q1"),
-        ([{**wrong, "question_id": "locomo_0_qa99"}], "has no question locomo_0_qa99"),
-        ({"a": 1}, "expected a list of objects with question_id"),
-    ):
-        written(listed, "errors_conv_0.json")
-        with pytest.raises(LabError, match=says):
-            read_published(path, [tmp_path])
-
-
 def test_longmemeval_has_a_history_a_question(written):
     absent = {**LONG, "question_id": "q8_abs", "answer": "not said"}
     first, second = read_published(written([LONG, absent]))
@@ -99,8 +67,7 @@ def test_longmemeval_has_a_history_a_question(written):
 
 
 def without(values, *path):
-    copy = json.loads(json.dumps(values))
-    inner = copy
+    copy = inner = json.loads(json.dumps(values))
     for key in path[:-1]:
         inner = inner[key]
     del inner[path[-1]]
@@ -115,10 +82,7 @@ def without(values, *path):
         ([without(LOCOMO, "conversation", "session_1", 0, "speaker")], "conversation 0, turns.0"),
         ([without(LOCOMO, "conversation", "session_1", 0, "dia_id")], "no LoCoMo conversation .*dia_id"),
         ([without(LOCOMO, "qa", 0, "question")], "conversation 0: no LoCoMo conversation .*question"),
-        (
-            [{**LOCOMO, "conversation": {"session_1": [{"speaker": "A", "dia_id": "D1:1", "text": "x"}] * 2}, "qa": []}],
-            "have the id 'D1:1'",
-        ),
+        ([{**LOCOMO, "conversation": {"session_1": [KILN, KILN]}, "qa": []}], "have the id 'D1:1'"),
         ([{**LONG, "haystack_dates": ["one"]}], "question 0: no LongMemEval question"),
         ([without(LONG, "haystack_sessions", 1, 0, "role")], "question 0, turns.2"),
     ],
@@ -141,8 +105,5 @@ def test_the_published_conversations_are_complete():
     dialogues = read_published(path_of("locomo"))
     questions = [question for dialogue in dialogues for question in dialogue.questions]
     assert (len(dialogues), sum(len(dialogue.turns) for dialogue in dialogues), len(questions)) == (10, 5_882, 1_986)
-    counts = [
-        sum(question.kind == kind for question in questions)
-        for kind in ("multi-hop", "temporal", "open-domain", "single-hop", "adversarial")
-    ]
-    assert counts == [282, 321, 96, 841, 446] and sum(not question.evidence for question in questions) == 5
+    kinds = {"multi-hop": 282, "temporal": 321, "open-domain": 96, "single-hop": 841, "adversarial": 446}
+    assert Counter(question.kind for question in questions) == kinds and sum(not question.evidence for question in questions) == 5

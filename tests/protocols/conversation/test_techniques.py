@@ -1,4 +1,4 @@
-"""Every technique: within its room, blind to the evidence, and by the rule that it names."""
+"""Every technique: within its budget, blind to the evidence, and by the rule that it names."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from hippo_core.discovery import members
 from hippo_core.errors import LabError
 from hippo_core.protocols.conversation import techniques
-from hippo_core.protocols.conversation.budget import Budget
+from hippo_core.protocols.conversation.budget import budget_name
 from hippo_core.protocols.conversation.techniques import load_technique, parsed, technique_members
 from hippo_core.protocols.conversation.techniques.base import TurnQuery
 from hippo_core.protocols.conversation.techniques.plain import compressed
@@ -23,15 +23,20 @@ FAST = [
 LEA, OMAR = TurnQuery("In which city does Lea live?", "0", (4,)), TurnQuery("Which instrument does Omar play?", "1", (2,))
 
 
-def choose(name, dialogue, setting, context_budget, asked=LEA):
-    return load_technique(name, setting).open(dialogue)(asked, context_budget)
+@pytest.fixture
+def choose(dialogue, context_budget, setting):
+    """What a technique shows of the dialogue."""
+
+    def choose(name, budget="turns", asked=LEA, **changed):
+        return load_technique(name, replace(setting, **changed)).open(dialogue)(asked, context_budget(budget))
+
+    return choose
 
 
 @pytest.mark.parametrize("budget", ["turns", 6, 12, "full"])
 @pytest.mark.parametrize("name", [*FAST, "bm25@3", "actr@3"])
-def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, context_budget, setting):
-    own = context_budget(budget)
-    chosen = choose(name, dialogue, setting, own)
+def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, context_budget, choose):
+    own, chosen = context_budget(budget), choose(name, budget)
     assert list(chosen.indices) == sorted(set(chosen.indices)) and len(chosen.lines) == len(chosen.indices)
     if name != "full":
         assert own.turns is None or len(chosen.indices) <= own.turns
@@ -41,45 +46,38 @@ def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, context_
 
 
 @pytest.mark.parametrize("name", [name for name in FAST if name != "oracle"])
-def test_none_but_the_oracle_reads_the_evidence(name, dialogue, context_budget, setting):
-    known, blind = (choose(name, dialogue, setting, context_budget("turns"), replace(LEA, evidence=evidence)) for evidence in ((4,), (7,)))
+def test_none_but_the_oracle_reads_the_evidence(name, choose):
+    known, blind = (choose(name, asked=replace(LEA, evidence=evidence)) for evidence in ((4,), (7,)))
     assert known == blind
 
 
-def test_the_oracle_shows_the_evidence_and_no_other(dialogue, context_budget, setting):
-    assert choose("oracle", dialogue, setting, context_budget("turns")).indices == (4,)
-    assert choose("oracle", dialogue, setting, context_budget("turns"), OMAR).indices == (2,)
+def test_the_oracle_shows_the_evidence_and_no_other(choose):
+    assert [choose("oracle", asked=asked).indices for asked in (LEA, OMAR)] == [(4,), (2,)]
 
 
-def test_bounds_and_windows(dialogue, context_budget, setting):
-    assert choose("none", dialogue, setting, context_budget("turns")).lines == ()
-    assert choose("full", dialogue, setting, context_budget(6)).indices == tuple(range(8))
-    assert choose("recency", dialogue, setting, context_budget("turns")).indices == (4, 5, 6, 7)
-    assert choose("recency", dialogue, setting, context_budget(11)).indices == (6, 7)  # 6 and 5 words; the next would need 3 more
-    assert choose("pruning", dialogue, setting, context_budget("turns")).indices == (0, 2, 4, 6)
+def test_bounds_and_windows(choose):
+    assert choose("none").lines == ()
+    assert choose("full", 6).indices == tuple(range(8))
+    assert choose("recency").indices == (4, 5, 6, 7)
+    assert choose("recency", 11).indices == (6, 7)  # 6 and 5 words; the next would need 3 more
+    assert choose("pruning").indices == (0, 2, 4, 6)
 
 
-def test_random_is_seeded_and_drawn_for_each_question(dialogue, context_budget, setting):
-    first, again = (choose("random", dialogue, setting, context_budget("turns")).indices for _ in range(2))
-    assert first == again
-    drawn = {
-        choose("random", dialogue, replace(setting, seed=seed), context_budget("turns"), asked).indices
-        for seed in range(6)
-        for asked in (LEA, OMAR)
-    }
-    assert len(drawn) > 6
+def test_random_is_seeded_and_drawn_for_each_question(choose):
+    assert choose("random") == choose("random")
+    assert len({choose("random", asked=asked, seed=seed).indices for seed in range(6) for asked in (LEA, OMAR)}) > 6
 
 
-def test_retrieval_ranks_by_the_question(dialogue, context_budget, setting):
-    assert set(choose("bm25", dialogue, setting, context_budget("turns")).ranking[:2]) == {0, 4}
-    assert choose("bm25", dialogue, setting, context_budget("turns"), OMAR).ranking[0] == 2
-    assert choose("bm25_recent", dialogue, setting, context_budget("turns")).ranking[0] == 4
-    assert choose("bm25@3", dialogue, setting, context_budget("turns"), OMAR).ranking[:3] == (0, 1, 2)
+def test_retrieval_ranks_by_the_question(choose):
+    assert set(choose("bm25").ranking[:2]) == {0, 4}
+    assert choose("bm25", asked=OMAR).ranking[0] == 2
+    assert choose("bm25_recent").ranking[0] == 4
+    assert choose("bm25@3", asked=OMAR).ranking[:3] == (0, 1, 2)
 
 
-def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(dialogue, context_budget, setting):
-    assert set(choose("summary", dialogue, setting, context_budget("turns")).indices) >= {0, 2, 6}
-    last = choose("window_summary", dialogue, setting, context_budget("turns")).indices
+def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(choose):
+    assert set(choose("summary").indices) >= {0, 2, 6}
+    last = choose("window_summary").indices
     assert last[-2:] == (6, 7) and len(last) == 4
 
 
@@ -91,7 +89,7 @@ def test_compression_keeps_names_and_drops_function_words(dialogue):
 @pytest.mark.parametrize("budget", [0, -3, True, "half", 2.5])
 def test_a_budget_that_is_none_is_reported(budget):
     with pytest.raises(LabError, match="number of tokens from 1"):
-        Budget.of(budget)
+        budget_name(budget)
 
 
 def test_a_budget_below_one_turn_is_reported(dialogue, context_budget):
@@ -99,7 +97,7 @@ def test_a_budget_below_one_turn_is_reported(dialogue, context_budget):
         context_budget(2)
     short = dialogue.model_copy(update={"turns": dialogue.turns[:1]})
     with pytest.raises(LabError, match="below one turn"):
-        type(context_budget("turns")).of(Budget.of("turns"), short, [5], count)
+        type(context_budget("turns")).of("turns", short, [5], count)
 
 
 def test_names_of_techniques():

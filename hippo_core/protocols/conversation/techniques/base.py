@@ -1,6 +1,5 @@
 """What every technique is: given a dialogue and a question, it chooses lines within a budget."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,10 +88,3 @@ class Retriever(Technique):
             return turns_of(dialogue, budget.fill(known[asked.text]), known[asked.text])
 
         return choose
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and the milliseconds that it took."""
-    begin = time.perf_counter()
-    result = work()
-    return result, (time.perf_counter() - begin) * 1e3
