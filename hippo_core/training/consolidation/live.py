@@ -1,6 +1,5 @@
 """Consolidate the traces of a live memory into its model, and load the update again, in this process or a later one."""
 
-import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,7 @@ from hippo_core.training.consolidation.lineage import LINEAGE, UPDATE_NAME, clea
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
-from hippo_core.training.consolidation.update_rules.gated import GATE
-from hippo_core.training.consolidation.update_rules.groups import GROUPS
+from hippo_core.training.consolidation.update_rules.gated import GATE, GROUPS
 
 A_TRACE = 8  # questions a step, at most
 WRITTEN = {FILE, GATE, GROUPS}  # by the rules
@@ -62,7 +60,8 @@ def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder
         with new_folder(folder / name) as new:
             attached.save(new)
         mark(folder / name)
-        write_sealed(folder / LINEAGE, lineage | {"folder": name, "files": _sealed(folder / name)})
+        sealed = {file: seal(folder / name / file) for file in sorted(WRITTEN) if (folder / name / file).exists()}
+        write_sealed(folder / LINEAGE, lineage | {"folder": name, "files": sealed})
         clear(folder, keep=name)
     finally:
         if not sys.is_finalizing():  # where the model goes too, and peft would wait for a thread that cannot begin any more
@@ -97,23 +96,3 @@ def read_update(folder: Path) -> tuple[dict[str, Any], Path]:
     for file, expected in files.items():
         check_seal(folder / name / file, expected, "sleep again, or wake")
     return made, folder / name
-
-
-def adopt(folder: Path) -> None:
-    """Mark and seal what an earlier lab's sleep wrote, as it is. LabError, with nothing changed, where other files lie among it."""
-    made = read_lineage(folder)
-    name = str(made["folder"])
-    update_folder = folder / name
-    if (
-        not UPDATE_NAME.fullmatch(name)
-        or update_folder.is_symlink()
-        or not update_folder.is_dir()
-        or not {*os.listdir(update_folder)} <= WRITTEN
-    ):
-        raise LabError(f"{folder / LINEAGE} names a folder that no sleep wrote; move {folder} away, then open the memory again")
-    mark(update_folder)
-    write_sealed(folder / LINEAGE, made | {"files": _sealed(update_folder)})
-
-
-def _sealed(folder: Path) -> dict[str, Any]:
-    return {name: seal(folder / name) for name in sorted(WRITTEN) if (folder / name).exists()}

@@ -172,29 +172,6 @@ def test_a_model_that_is_busy_says_so(lm, tmp_path):
         second.fits("Who?")
 
 
-def as_earlier(folder):
-    """What an earlier lab's sleep left: no marks, no seals."""
-    lineage = json.loads((folder / LINEAGE).read_text())
-    for part in (folder, folder / lineage["folder"]):
-        (part / files.MARK).unlink()
-    del lineage["files"], lineage["seal"]
-    (folder / LINEAGE).write_text(json.dumps(lineage))
-    return folder / lineage["folder"]
-
-
-def test_what_an_earlier_lab_learnt_is_taken_up_and_sealed_once(lm, slept):
-    folder, unchanged = slept
-    update_folder = as_earlier(folder)
-    assert unchanged()
-    Consolidation(lm, folder).tidy()
-    assert unchanged() and files.is_marked(update_folder)
-    (update_folder / FILE).write_bytes((update_folder / FILE).read_bytes()[:-1] + b"x")
-    with pytest.raises(LabError, match="is damaged: expected SHA-256"):
-        live.load_update(lm, folder)
-    Consolidation(lm, folder).remove()
-    assert not (folder / LINEAGE).exists() and not update_folder.exists()
-
-
 def content(folder):
     """Every file below a folder, through no link."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

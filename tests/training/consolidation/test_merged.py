@@ -66,7 +66,7 @@ def test_a_merged_model_answers_as_the_attached_one(name, write_update, lm, tmp_
 @pytest.mark.parametrize("name", sorted(members("hippo_core.training.consolidation.update_rules").keys() - {"lora", "sparse"}))
 def test_what_is_no_weights_is_refused(name, write_update, tmp_path):
     folder, _ = write_update(name)
-    with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it (acts on some questions|is keys and values)"):
+    with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it acts on some questions"):
         merge(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
