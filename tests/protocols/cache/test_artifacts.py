@@ -8,7 +8,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.files import root, write_json
 from hippo_core.protocols.cache import artifacts
-from hippo_core.protocols.cache import outcomes as protocol
+from hippo_core.protocols.cache import report as protocol
 from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.table import TRAIN, task_metrics
 from tests.protocols.cache.conftest import measured

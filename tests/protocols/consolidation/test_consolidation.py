@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.consolidation import gate, report
+from hippo_core.protocols.consolidation import report
 from hippo_core.protocols.consolidation.protocol import CONSOLIDATION
 from hippo_core.protocols.consolidation.table import PROBES, SPENT, TITLES, changes, metrics
 from hippo_core.results.criteria import judge_tables, load_criteria
@@ -81,7 +81,7 @@ def test_every_difference_is_paired_with_before():
 
 def test_the_gate_passes_an_uplift_and_no_other():
     def judged(rows, mode="ci", least=0.05):
-        return gate._uplift(rows[rows["probe"] == "off"], mode, least, 0.05)
+        return report._uplift(rows[rows["probe"] == "off"], mode, least, 0.05)
 
     assert judged(rows_of(off=0.8)).passed and not judged(rows_of(off=0.0)).passed
     few = rows_of(off=0.005)
@@ -92,9 +92,9 @@ def test_the_gate_passes_an_uplift_and_no_other():
 
 def test_a_run_without_consolidation_cannot_be_judged():
     with pytest.raises(LabError, match="no consolidation"):
-        gate.uplifts("nothing")
+        report.uplifts("nothing")
     with pytest.raises(LabError, match="alpha"):
-        gate.uplifts("nothing", alpha=0)
+        report.uplifts("nothing", alpha=0)
 
 
 @pytest.mark.parametrize(

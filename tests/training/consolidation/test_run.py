@@ -19,8 +19,7 @@ from hippo_core.files import MARK, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.consolidation import run
-from hippo_core.protocols.consolidation.ledger import FILE as LEDGER
-from hippo_core.protocols.consolidation.ledger import Ledger
+from hippo_core.protocols.consolidation.run import LEDGER, Ledger
 from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
