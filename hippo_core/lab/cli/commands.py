@@ -214,7 +214,7 @@ def consolidation_merge(
     out: Annotated[Path, typer.Argument(help="a new folder")],
 ) -> None:
     """Write a copy of the model with what its sleep learnt in its weights, as safetensors."""
-    from hippo_core.training.consolidation.merged import merge
+    from hippo_core.training.consolidation.live import merge
 
     name = merge(consolidated, out)
     print(f"written: {out}; use it as model={out}, or as source: in a copy of params/models/{name}.yaml (less its adapter:)")

@@ -52,13 +52,6 @@ def test_what_a_stream_comes_to_is_counted_by_hand():
     assert summary["half_life"] == 2 and summary["below_before"] == 0 and summary["oracle"] == 1
 
 
-def test_the_maximum_may_lie_after_a_groups_own_sleep():
-    late = [[0, 0, 0], [0.5, 0, 0], [0.9, 0.5, 0], [0.4, 0.5, 0.5]]
-    summary = stream(rows_of(late))
-    assert summary["forgetting_from_max"] == pytest.approx((0.5 + 0.0) / 2)
-    assert summary["forgetting_from_initial"] == pytest.approx((0.1 + 0.0) / 2)
-
-
 def test_a_question_that_others_make_up_for_is_not_kept():
     rows = rows_of([[0.0], [0.5]])
     again = rows[(rows["probe"] == "off") & (rows["sleep"] == 1)].assign(sleep=2)

@@ -128,7 +128,7 @@ def test_a_damaged_sleep_is_refused_and_can_be_removed(lm, slept):
     refused("its seal does not fit; sleep again", lineage[:-20])
     refused("its seal does not fit; sleep again", lineage.replace('"steps": 1', '"steps": 2'))
     refused("is damaged, or an earlier version's", sealed(recipe={}, folder=None))
-    refused("was learnt by other with other weights than hippo-tiny has", sealed(model={"name": "other", "weights": ""}))
+    refused("was learnt by other with other weights than hippo-tiny has now", sealed(model={"name": "other", "weights": ""}))
     refused("is damaged: expected .* bytes, found .*; sleep again", content=intact[:-4])
     refused("is damaged: expected SHA-256", content=intact[:-1] + bytes([intact[-1] ^ 1]))
     weights.write_bytes(intact)

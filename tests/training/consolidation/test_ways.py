@@ -149,16 +149,6 @@ def test_a_file_that_does_not_fit_is_refused(name, attached, tmp_path):
 
 
 @EVERY
-def test_numbers_out_of_range_are_refused(name, lm):
-    with pytest.raises(LabError, match="rank is 1 or more, got 0"):
-        make_update_rule(name, lm, 0, 0)
-    blocks = lm.config.num_hidden_layers
-    for block in (-1, blocks):
-        with pytest.raises(LabError, match=f"0 to {blocks - 1}, got {block}"):
-            make_update_rule(name, lm, RANK, block)
-
-
-@EVERY
 def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     first = 2
     before = early_states(lm, TEXTS, [0, 1, first]), early_states(lm, TEXTS, [first + 1])
@@ -270,10 +260,12 @@ def test_a_broken_gate_is_refused(attached, tmp_path, broken):
 
 
 @EVERY
-def test_a_rank_above_what_the_model_has_is_refused_and_nothing_is_attached(name, lm):
-    before, weights = logits(lm), weights_of(lm)
-    with pytest.raises(LabError, match=r"rank is \d+, .* or less, got 100000"):
-        make_update_rule(name, lm, 100_000, 0)
+def test_numbers_out_of_range_are_refused_and_nothing_is_attached(name, lm):
+    before, weights, blocks = logits(lm), weights_of(lm), lm.config.num_hidden_layers
+    wrong = [(0, 0, "rank is 1 or more, got 0"), (100_000, 0, r"rank is \d+, .* or less, got 100000")]
+    for rank, block, message in [*wrong, *((RANK, block, f"0 to {blocks - 1}, got {block}") for block in (-1, blocks))]:
+        with pytest.raises(LabError, match=message):
+            make_update_rule(name, lm, rank, block)
     assert torch.equal(logits(lm), before) and weights_of(lm).keys() == weights.keys()
 
 
