@@ -108,10 +108,10 @@ def _measured(titles: Sequence[str], rows: Frame) -> list[Section]:
             line |= {f"{task}, nats added": round(own[defence]["loss"], 4), f"{task}, score lost": round(own[defence]["score"], 4)}
         line |= {name.replace("_", " "): share(detections[name].get(defence)) for name in ("detected", "false_alarms")}
         costs.append(line)
-    count = rows[rows["kind"] == CLEAN]["probe"].nunique()
+    count, lost = rows[rows["kind"] == CLEAN]["probe"].nunique(), damage_recovered(metrics)
     return [
         Section(titles[0], robustness, drawing.png(figures.robustness(kept(rows))), scores_kept(metrics)),
-        Section(titles[1], damage, table=damage_recovered(metrics)),
+        Section(titles[1], damage, table=lost if len(lost) else None),
         Section(titles[2], f"On {count} caches that nothing has damaged; what is detected, on damaged ones.", table=pd.DataFrame(costs)),
     ]
 

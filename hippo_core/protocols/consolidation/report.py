@@ -153,7 +153,10 @@ def _lines(cell: Frame, parameters: Sequence[str]) -> list[dict[str, Any]]:
         before = _of(cell, probe, "pre")[measure_of(probe)].mean()
         for stage, change in stages.items():
             line = {name: cell[name].iloc[0] for name in parameters}
-            line |= {"asked with": TITLES[probe] + (", nats a token" if probe == "text" else ""), "cycle": stage.removeprefix("post_")}
+            line |= {
+                "asked with": TITLES.get(probe, probe) + (", nats a token" if probe == "text" else ""),
+                "cycle": stage.removeprefix("post_"),
+            }
             line |= {"before": round(float(before), 3), "after": round(float(before + change["difference"]), 3)}
             line |= {"difference": round(change["difference"], 3), "95% interval": span(change["low"], change["high"])}
             lines.append(line | {"questions": change["n"], "worlds": change["n_worlds"]})
@@ -205,7 +208,7 @@ def before_and_after(rows: Frame) -> Figure:
     """Two dots with 95% intervals a probe: before sleep, and after the last cycle."""
     asked = rows[rows["probe"] != "text"]
     names = list(dict.fromkeys(asked["probe"]))
-    last = list(dict.fromkeys(asked["stage"]))[-1]
+    last = _last(asked["stage"])
     off = asked[asked["probe"] == "off"].groupby("stage")["score"].mean()
     title = f"With its memory off the model answers {off[last]:.0%} after sleep, {off['pre']:.0%} before"
     figure, [panel] = grid(title, 1, 1, 0.42 * len(names) + 0.62, Margins(2.35, 0.5))
@@ -294,8 +297,7 @@ def uplifts(run_id: str, mode: Mode = "ci", min_uplift: float = 0.05, alpha: flo
 
 
 def _uplift(cell: Frame, mode: Mode, min_uplift: float, alpha: float) -> Uplift:
-    last = list(dict.fromkeys(cell["stage"]))[-1]
-    change = compare(cell[cell["stage"] == last], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
+    change = compare(cell[cell["stage"] == _last(cell["stage"])], cell[cell["stage"] == "pre"], key="question_id", confidence=1 - alpha)
     passed = change.difference >= min_uplift and (mode == "fixed" or change.low > 0)
     name = " ".join(f"{column}={cell[column].iloc[0]}" for column in NAME_COLUMNS)
     return Uplift(name, change, bool(passed))
