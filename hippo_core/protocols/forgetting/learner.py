@@ -24,10 +24,6 @@ class Scores(NamedTuple):
     right: torch.Tensor
     counts: torch.Tensor
 
-    def but_first(self, count: int) -> "Scores":
-        """The scores of all items but the first `count`."""
-        return Scores(self.nats[:, count:], self.right[:, count:], self.counts[:, count:])
-
     def mean(self, values: torch.Tensor) -> torch.Tensor:
         """The mean over the items that count, `(models,)`."""
         return (values * self.counts).sum(-1) / self.counts.sum(-1)

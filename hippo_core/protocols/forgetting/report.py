@@ -58,12 +58,7 @@ def sections(tables: Sequence[TableRows]) -> list[Section]:
     return parts
 
 
-def figure(parameters: ForgettingParameters, rows: Frame) -> bytes:
-    """The matrix of accuracy as a heat map (PNG)."""
-    return picture(rows)
-
-
-def picture(rows: Frame) -> bytes:
+def figure(parameters: ForgettingParameters | None, rows: Frame) -> bytes:
     """The matrix of accuracy, mean of the initialisations, as a heat map (PNG)."""
     values = matrix(rows).to_numpy()
     own, end = values[1:].diagonal().mean(), values[-1].mean()
@@ -163,7 +158,7 @@ def _of_cell(cell: Frame, name: str) -> Section:
     sentence = (
         "Accuracy, then nats a token, on each task after each phase; 0: before the first. Tasks are learnt in the order of their columns."
     )
-    return Section(name, sentence, picture(cell), lines.round(3), group="After each phase")
+    return Section(name, sentence, figure(None, cell), lines.round(3), group="After each phase")
 
 
 def names(cells: Sequence[Mapping[str, str]]) -> list[str]:

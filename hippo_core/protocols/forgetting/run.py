@@ -22,7 +22,7 @@ from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import TrainingState
-from hippo_core.protocols.forgetting.learner import Learner
+from hippo_core.protocols.forgetting.learner import Learner, Scores
 from hippo_core.protocols.forgetting.learners.base import ContinualLearner
 from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
 from hippo_core.protocols.forgetting.tasks import Corpus, make_task
@@ -133,7 +133,7 @@ class Course:
         scores = learner.scored(vectors, batch)
         learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
         if more is not None:
-            method.seen(phase, step, models, scores.but_first(count))
+            method.seen(phase, step, models, Scores(*(part[:, count:] for part in scores)))
 
     def drawn(self, model: int, phase: int, step: int) -> np.ndarray:
         """A model's items of a step: of each task in turn, in an order that is new with every round through its training items."""
