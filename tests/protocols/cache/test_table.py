@@ -60,7 +60,7 @@ def test_what_is_said_and_drawn_is_of_the_rows(rows):
     table = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
     curves, damage, costs = sections([table])
     assert curves.figure and "clipping" in curves.table["score kept"].tolist()
-    assert [text.partition(" ")[0] for text in damage.table["clipping"]] == ["+0.50", "−0.25"]
+    assert [text.partition(" ")[0] for text in damage.table["clipping"]] == ["−0.25", "+0.50"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
     assert "keeps 40%" in in_words(CacheParameters(), {"tasks": task_metrics(rows)})
 
