@@ -79,7 +79,7 @@ def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder
 def load_update(lm: Any, folder: Path) -> UpdateRule:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made, update_folder = read_update(folder)
-    recipe = recipe_of(made, folder, lm.spec.name)
+    recipe = read_recipe(made, folder, lm.spec.name)
     update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         update_rule.load(update_folder)
@@ -89,7 +89,7 @@ def load_update(lm: Any, folder: Path) -> UpdateRule:
     return update_rule
 
 
-def recipe_of(made: dict[str, Any], folder: Path, model: str = "") -> SleepRecipe:
+def read_recipe(made: dict[str, Any], folder: Path, model: str = "") -> SleepRecipe:
     """The recipe of a lineage file. LabError where it is damaged, or what was learnt belongs to a model of other weights than `model`, by
     default than the one that it names, has now."""
     try:
@@ -129,7 +129,7 @@ def merge(consolidated: Path, out: Path) -> str:
     made, folder = read_object(consolidated / LINEAGE), consolidated
     if "folder" in made:  # a live memory's, which seals by itself
         made, folder = read_update(consolidated)
-    recipe = recipe_of(made, consolidated)
+    recipe = read_recipe(made, consolidated)
     name = made["model"]["name"]
     spec = load_spec(name)
     if spec.quantization != "none":
