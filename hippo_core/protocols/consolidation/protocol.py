@@ -20,7 +20,7 @@ from hippo_core.protocols.consolidation.sleeps_table import ROWS as SLEEPS_ROWS
 from hippo_core.protocols.consolidation.table import ROWS
 from hippo_core.store.paths import existing
 
-REPORT = "hippo_core.protocols.consolidation.report"
+REPORT, FIGURES = "hippo_core.protocols.consolidation.report", "hippo_core.protocols.consolidation.figures"
 
 
 class SleepingCell(AskingCell):
@@ -85,7 +85,7 @@ CONSOLIDATION = Experiment(
     axes=AXES,
     forget=forget,
     sentence=consolidation_in_words,
-    figure=late(f"{REPORT}:figure"),
+    figure=late(f"{FIGURES}:figure"),
     sections=late(f"{REPORT}:sections"),
 )
 
@@ -112,6 +112,6 @@ SLEEPS = replace(
     run="hippo_core.protocols.consolidation.stream",
     tables=(SLEEPS_ROWS,),
     sentence=sleeps_in_words,
-    figure=late(f"{REPORT}:sleeps_figure"),
+    figure=late(f"{FIGURES}:sleeps_figure"),
     sections=late(f"{REPORT}:sleeps_sections"),
 )

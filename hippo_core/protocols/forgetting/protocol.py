@@ -13,7 +13,7 @@ from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.forgetting.parameters import LEARNERS, ForgettingParameters, check, files
 from hippo_core.protocols.forgetting.table import ROWS
 
-REPORT = "hippo_core.protocols.forgetting.report"
+REPORT, FIGURES = "hippo_core.protocols.forgetting.report", "hippo_core.protocols.forgetting.figures"
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -59,6 +59,6 @@ FORGETTING = Experiment(
     plans=plan,
     label_fields=("method", "seed"),
     sentence=sentence,
-    figure=late(f"{REPORT}:figure"),
+    figure=late(f"{FIGURES}:figure"),
     sections=late(f"{REPORT}:sections"),
 )
