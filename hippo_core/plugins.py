@@ -4,6 +4,7 @@ The module is any that can be imported, or lies in the lab's root (from a wheel:
 """
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
@@ -32,6 +33,11 @@ def imported(path: str, what: str) -> Any:
     if not hasattr(loaded, attribute):
         raise LabError(f"{what}: module {module} has no {attribute!r}")
     return getattr(loaded, attribute)
+
+
+def late(path: str) -> Callable[..., Any]:
+    """The function that a module path names; its module is imported when it is first called."""
+    return lambda *arguments: imported(path, path)(*arguments)
 
 
 def located(path: str, what: str) -> str:

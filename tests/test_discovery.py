@@ -68,7 +68,7 @@ def test_the_lab_names_no_member_of_a_folder_that_is_searched():
     for folder in (*folders, "training.consolidation.update_rules"):
         tree = parsed((PACKAGE / folder.replace(".", "/") / "__init__.py").read_text())
         listed = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} & members(f"hippo_core.{folder}").keys()
-        assert not listed and len(members(f"hippo_core.{folder}")) > 5, f"{folder} lists {listed}: a class says its name, and is discovered"
+        assert not listed and len(members(f"hippo_core.{folder}")) > 3, f"{folder} lists {listed}: a class says its name, and is discovered"
 
 
 def test_members_are_named_without_loading_torch():

@@ -53,7 +53,7 @@ def slept(lm, drawn, name, rate):
 if __name__ == "__main__":
     model, val = load(load_spec("hippo-tiny"), "cpu"), list(worlds("consolidation", "default", FACTS, SEED, "val"))
     print("| way | rate | uplift | reading lost | last loss | s |\n|---|--:|--:|--:|--:|--:|")
-    for name in sys.argv[1:] or ("sparse", "kv_prefix"):
+    for name in sys.argv[1:] or ("sparse", "lora"):
         for times in TIMES:
             rate = times * member("hippo_core.training.consolidation.update_rules", name, "way").rate
             uplift, lost, loss, seconds = slept(model, val, name, rate)

@@ -394,7 +394,7 @@ class LiveMemory:
         """Rehearse what is stored: traces are cued with noise and recalled, which strengthens those that are found.
 
         Args:
-            consolidate: a way into the model (`lora`, `gated_lora`, `kv_prefix`, `sparse`), in place of an earlier one; empty: the model
+            consolidate: a way into the model (`lora`, `gated_lora`, `sparse`), in place of an earlier one; empty: the model
                 stays as it is. After a kill it is there whole or not at all, as is the rehearsal of each part.
             steps: of training.
             progress: called after each step, and before the first. What it raises stops the sleep, as Ctrl-C does: everything is as before.

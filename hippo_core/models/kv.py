@@ -20,20 +20,18 @@ StoredKV = KV | Int8KV  # as it is kept
 
 
 @torch.inference_mode()
-def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None, first: int = 0) -> list[KV]:
-    """The KV of each row of token ids, run alone after `before`; an empty row gives KV of 0 tokens. `first`: the position of the first
-    token where nothing is before it, below 0 for what shall stand before a prompt that begins at 0."""
-    start = first if before is None else tokens_of(before)
+def encode(lm: LanguageModel, rows: Sequence[list[int]], before: KV | None = None) -> list[KV]:
+    """The KV of each row of token ids, run alone after `before`; an empty row gives KV of 0 tokens."""
+    start = 0 if before is None else tokens_of(before)
     width = max(1, *map(len, rows))
     ids = torch.tensor([row + [lm.tokenizer.pad_token_id] * (width - len(row)) for row in rows], device=lm.device)
-    mask = torch.ones(len(rows), width if before is None else start + width, dtype=torch.long, device=lm.device)
+    mask = torch.ones(len(rows), start + width, dtype=torch.long, device=lm.device)
     positions = torch.arange(start, start + width, device=lm.device).expand(len(rows), -1)
     cache = DynamicCache() if before is None else lay([[before]] * len(rows), width)[0]
     lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
     layers: list[Any] = cache.layers
-    offset = 0 if before is None else start
     return [
-        torch.stack([torch.stack([part[number, :, offset : offset + len(row)] for part in (layer.keys, layer.values)]) for layer in layers])
+        torch.stack([torch.stack([part[number, :, start : start + len(row)] for part in (layer.keys, layer.values)]) for layer in layers])
         for number, row in enumerate(rows)
     ]
 

@@ -200,7 +200,7 @@ def consolidation_gate(
 ) -> None:
     """Say whether the model answers without its memory after sleep; the exit status is 1 where a cell of the run does not, or is
     not what it was when it was finished."""
-    from hippo_core.protocols.consolidation.gate import uplifts
+    from hippo_core.protocols.consolidation.report import uplifts
     from hippo_core.results.records import damaged, run_folder
 
     judged = uplifts(run_id, uplift_mode, min_uplift, alpha)
@@ -214,7 +214,7 @@ def consolidation_merge(
     out: Annotated[Path, typer.Argument(help="a new folder")],
 ) -> None:
     """Write a copy of the model with what its sleep learnt in its weights, as safetensors."""
-    from hippo_core.training.consolidation.merged import merge
+    from hippo_core.training.consolidation.live import merge
 
     name = merge(consolidated, out)
     print(f"written: {out}; use it as model={out}, or as source: in a copy of params/models/{name}.yaml (less its adapter:)")

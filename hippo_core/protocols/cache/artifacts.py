@@ -19,12 +19,13 @@ import pandas as pd
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_bytes, write_json, write_text
 from hippo_core.protocols.cache import figures as cache
-from hippo_core.protocols.cache import outcomes as protocol
-from hippo_core.protocols.cache.table import kept, task_metrics
+from hippo_core.protocols.cache import report as protocol
+from hippo_core.protocols.cache.table import kept, plain, task_metrics
 from hippo_core.results.figures import drawing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
 
+DIGITS = 6  # of the numbers that are written
 FIGURES = {
     "figA": "Score kept",
     "figB": "What a defence costs",
@@ -34,7 +35,6 @@ FIGURES = {
     "figF": "Which bit matters",
     "figG": "Bits that are gone",
 }
-
 AREA = "area under the score kept from severity 0, undamaged caches included,"
 TABLES = {
     "ahead": "Brought back where half of the score is lost; in brackets how far ahead of the best heuristic",
@@ -69,14 +69,19 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
         "bits": protocol.bits_in_short(bits),
         "gone": pd.DataFrame() if removal is None else protocol.removed_bits(removal),
     }
-    write_json(out / "task_metrics.json", _plain(task_metrics(rows)))
+    write_json(out / "task_metrics.json", plain(task_metrics(rows), DIGITS))
     write_json(out / "stability_metrics.json", stability)
-    write_json(out / "detection_metrics.json", _plain(detection))
-    write_json(
-        out / "protocol_metrics.json", {"made": _made(runs, rows), **{name: table.to_dict("records") for name, table in tables.items()}}
-    )
+    write_json(out / "detection_metrics.json", plain(detection, DIGITS))
+    shown = {name: table.to_dict("records") for name, table in tables.items()}
+    write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **shown})
     if trained is not None:
-        write_text(out / "train.jsonl", _lines(_training(trained)))
+        steps = [
+            {"run_id": line["run_id"], "phase": "train", "cell": line["cell"], "step": line["number"], "loss_kd": line["distance"],
+             "loss_id": line["identity"], "loss_contr": line["contraction"], "rho_median": line["rho"],
+             "corruption": {"type": line["kind"], "severity": line["severity"]}}
+            for line in trained.to_dict("records")
+        ]  # fmt: skip
+        write_text(out / "train.jsonl", _lines(steps))
     means = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)[["score", "loss"]].mean().reset_index()
     write_text(out / "eval.jsonl", _lines([{"phase": "eval", **line} for line in means.to_dict("records")]))
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
@@ -109,28 +114,8 @@ def _read(record: Path, name: str) -> dict[str, Any]:
     return read_object(path)
 
 
-def _training(rows: Frame) -> list[dict[str, Any]]:
-    """A line a step of each training."""
-    return [
-        {"run_id": line["run_id"], "phase": "train", "cell": line["cell"], "step": line["number"], "loss_kd": line["distance"],
-         "loss_id": line["identity"], "loss_contr": line["contraction"], "rho_median": line["rho"],
-         "corruption": {"type": line["kind"], "severity": line["severity"]}}
-        for line in rows.to_dict("records")
-    ]  # fmt: skip
-
-
 def _lines(lines: Sequence[dict[str, Any]]) -> str:
-    return "".join(json.dumps(_plain(line), allow_nan=False) + "\n" for line in lines)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return None if value != value else round(value, 6)
-    return value.item() if hasattr(value, "item") else value
+    return "".join(json.dumps(plain(line, DIGITS), allow_nan=False) + "\n" for line in lines)
 
 
 def _latex(table: Frame) -> str:
@@ -146,8 +131,7 @@ def _made(runs: Sequence[Path], rows: Frame) -> str:
         f"Runs {', '.join(f'`{run.name}`' for run in runs)}, commit {', '.join(commits)}; seed {seeds}; probes: {counts}. "
         "All layers, heads and tokens of a context may be hit, keys and values. Score kept: what damaged caches keep of the score above "
         "chance, mean over severities above 0. Damage recovered: (corrupt - repaired) / (corrupt - clean) on the same caches and damage, "
-        "with 95% "
-        "intervals by world where there are ten and something varies; of texts in nats a token, else in answers right. Written by "
+        "with 95% intervals by world where there are ten and something varies; of texts in nats a token, else in answers right. Written by "
         "`python -m hippo_core.protocols.cache.artifacts`."
     )
 

@@ -24,10 +24,9 @@ there only gaussian has a severity, and its bit flips are `bitflipish_sparse`.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -35,8 +34,9 @@ from torch import Tensor
 from hippo_core.errors import LabError
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache import bits
-from hippo_core.protocols.cache.names import Field, Format, Parts, Times
+from hippo_core.protocols.cache.names import Field, Format, Kind, Parts, Times
 
+KINDS: tuple[str, ...] = get_args(Kind)
 JUMP, SMALLEST = 8.0, 1e-3
 
 
@@ -124,7 +124,7 @@ def corrupt(kv: KV, corruption: Corruption, seed: int, name: str, donor: KV | No
         return Damage(kv.clone(), torch.zeros_like(where))
     clean = kv.float().cpu()
     generator = generator_of("corruption", seed, corruption.kind, name)
-    damaged = KINDS[corruption.kind](clean, corruption, where, generator, donor)
+    damaged = _struck(clean, corruption, where, generator, donor)
     damaged = torch.where(where, damaged, clean)
     changed = ((damaged != clean) | damaged.isnan()).any(-1, keepdim=True)
     return Damage(torch.where(changed, damaged, clean).to(kv), changed)
@@ -135,40 +135,9 @@ def rms(x: Tensor) -> Tensor:
     return x.pow(2).mean(-1, keepdim=True).sqrt()
 
 
-def _gaussian(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None, most: float = 2.0) -> Tensor:
-    return x + most * fault.severity * rms(x) * torch.randn(x.shape, generator=generator)
-
-
-def _dropout_zero(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    drawn = torch.rand(x[:, :1].shape, generator=generator)
-    return x * (drawn >= fault.severity)
-
-
-def _rotation(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    width = x.shape[-1]
-    basis = torch.linalg.qr(torch.randn(width, width, generator=generator, dtype=torch.float64)).Q.float()
-    angle = fault.severity * math.pi / 2
-    turned = x @ basis
-    even, odd = turned[..., 0 : width - 1 : 2].clone(), turned[..., 1:width:2].clone()
-    turned[..., 0 : width - 1 : 2] = math.cos(angle) * even - math.sin(angle) * odd
-    turned[..., 1:width:2] = math.sin(angle) * even + math.cos(angle) * odd
-    return turned @ basis.T
-
-
 def flip_probability(severity: float) -> float:
     """With which probability `bitflip` flips a bit."""
     return 10 ** (4 * severity - 7) if severity else 0.0
-
-
-def _bitflip(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    probability = flip_probability(fault.severity)
-    return bits.flip(x, bits.draw(x, probability, bits.positions(fault.stored, fault.bits), generator), fault.stored)
-
-
-def _bitflipish(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    hit, kind, sign = (torch.rand(x.shape, generator=generator) for _ in range(3))
-    jump = torch.where(sign < 0.5, -JUMP, JUMP) * x.abs().clamp(min=SMALLEST)
-    return torch.where(hit < 0.1 * fault.severity, torch.where(kind < 0.5, -x, x + jump), x)
 
 
 def quant_levels(severity: float) -> int:
@@ -176,48 +145,50 @@ def quant_levels(severity: float) -> int:
     return max(1, round(2 ** (7 - 6 * severity) - 1))
 
 
-def _quantised(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    levels = quant_levels(fault.severity)
-    scale = (x.abs().amax((-2, -1), keepdim=True) / levels).clamp(min=torch.finfo(torch.float32).tiny)
-    return (x / scale).round() * scale
-
-
-def _overwrite(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    assert donor is not None
-    may = where.flatten(0, 2).any(0).flatten().nonzero().flatten()
-    length = math.ceil(fault.severity * len(may))
-    start = int(torch.rand((), generator=generator) * (len(may) - length + 1)) if len(may) else 0
-    hit = torch.zeros(x.shape[3], dtype=torch.bool)
-    hit[may[start : start + length]] = True
-    return torch.where(hit.view(1, 1, 1, -1, 1), donor[:, :, :, : x.shape[3]].float().cpu(), x)
-
-
-def _stuck(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    hit = torch.rand((*x.shape[:3], 1, x.shape[-1]), generator=generator) < fault.severity / 2
-    return torch.where(hit, x[..., :1, :], x)
-
-
-def _drift(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    return x * (1.5 * fault.severity * torch.randn((*x.shape[:4], 1), generator=generator)).exp()
-
-
-def _swapped(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
-    order = torch.randperm(x.shape[3], generator=generator)
-    hit = order[: round(fault.severity * len(order))]
-    source = torch.arange(len(order)).index_copy(0, hit, hit.roll(-1))
-    return x[:, :, :, source]
-
-
-KINDS: dict[str, Callable[..., Tensor]] = {
-    "gaussian": _gaussian,
-    "dropout_zero": _dropout_zero,
-    "orthogonal_rotation": _rotation,
-    "bitflip": _bitflip,
-    "bitflipish_sparse": _bitflipish,
-    "quant_noise": _quantised,
-    "contiguous_overwrite": _overwrite,
-    "targeted": partial(_gaussian, most=4.0),
-    "stuck_features": _stuck,
-    "gain_drift": _drift,
-    "tokens_swapped": _swapped,
-}
+def _struck(x: Tensor, fault: Corruption, where: Tensor, generator: torch.Generator, donor: KV | None) -> Tensor:
+    """The numbers of a cache, float32 [L, 2, H, T, D], as the fault leaves them, whether it may strike there or not."""
+    severity = fault.severity
+    match fault.kind:
+        case "gaussian" | "targeted":
+            most = 4.0 if fault.kind == "targeted" else 2.0
+            return x + most * severity * rms(x) * torch.randn(x.shape, generator=generator)
+        case "dropout_zero":
+            drawn = torch.rand(x[:, :1].shape, generator=generator)
+            return x * (drawn >= severity)
+        case "orthogonal_rotation":
+            width, angle = x.shape[-1], severity * math.pi / 2
+            basis = torch.linalg.qr(torch.randn(width, width, generator=generator, dtype=torch.float64)).Q.float()
+            turned = x @ basis
+            even, odd = turned[..., 0 : width - 1 : 2].clone(), turned[..., 1:width:2].clone()
+            turned[..., 0 : width - 1 : 2] = math.cos(angle) * even - math.sin(angle) * odd
+            turned[..., 1:width:2] = math.sin(angle) * even + math.cos(angle) * odd
+            return turned @ basis.T
+        case "bitflip":
+            flips = bits.draw(x, flip_probability(severity), bits.positions(fault.stored, fault.bits), generator)
+            return bits.flip(x, flips, fault.stored)
+        case "bitflipish_sparse":
+            hit, kind, sign = (torch.rand(x.shape, generator=generator) for _ in range(3))
+            jump = torch.where(sign < 0.5, -JUMP, JUMP) * x.abs().clamp(min=SMALLEST)
+            return torch.where(hit < 0.1 * severity, torch.where(kind < 0.5, -x, x + jump), x)
+        case "quant_noise":
+            scale = (x.abs().amax((-2, -1), keepdim=True) / quant_levels(severity)).clamp(min=torch.finfo(torch.float32).tiny)
+            return (x / scale).round() * scale
+        case "contiguous_overwrite":
+            assert donor is not None
+            may = where.flatten(0, 2).any(0).flatten().nonzero().flatten()
+            length = math.ceil(severity * len(may))
+            start = int(torch.rand((), generator=generator) * (len(may) - length + 1)) if len(may) else 0
+            overwritten = torch.zeros(x.shape[3], dtype=torch.bool)
+            overwritten[may[start : start + length]] = True
+            return torch.where(overwritten.view(1, 1, 1, -1, 1), donor[:, :, :, : x.shape[3]].float().cpu(), x)
+        case "stuck_features":
+            stuck = torch.rand((*x.shape[:3], 1, x.shape[-1]), generator=generator) < severity / 2
+            return torch.where(stuck, x[..., :1, :], x)
+        case "gain_drift":
+            return x * (1.5 * severity * torch.randn((*x.shape[:4], 1), generator=generator)).exp()
+        case "tokens_swapped":
+            order = torch.randperm(x.shape[3], generator=generator)
+            moved = order[: round(severity * len(order))]
+            source = torch.arange(len(order)).index_copy(0, moved, moved.roll(-1))
+            return x[:, :, :, source]
+    raise ValueError(f"unknown fault {fault.kind}")

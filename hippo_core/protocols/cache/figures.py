@@ -1,6 +1,7 @@
 """The figures of the cache experiment: what defences keep, notice and cost; which bits matter, and how many may go."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import matplotlib
@@ -9,9 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from hippo_core.files import read_object
 from hippo_core.protocols.cache.names import Format, Kind
-from hippo_core.protocols.cache.table import CLEAN, kept_of_damaged, kept_of_removed
-from hippo_core.results.figures.drawing import STYLE, Margins, grid
+from hippo_core.protocols.cache.parameters import CacheParameters
+from hippo_core.protocols.cache.table import CLEAN, STABILITY, kept, kept_of_damaged, kept_of_removed
+from hippo_core.results.figures.drawing import STYLE, Margins, grid, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, styles_for
 from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
@@ -57,6 +60,27 @@ REMOVAL_STYLES = {
 
 HEAD: Any = {"loc": "left", "fontsize": 9.5, "color": QUIET, "pad": 5}  # of a panel
 BESIDE: Any = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "fontsize": 8.5, "frameon": False}  # where a legend stands
+
+
+def figure(parameters: CacheParameters, rows: Frame) -> bytes:
+    """What is left of the score along severity, a panel a kind, or along the bits that are gone; of a training its curve (PNG)."""
+    if parameters.step == "measure":
+        return png(robustness(kept(rows)))
+    return png(training(rows) if parameters.step == "train" else removal(rows))
+
+
+def pictures(parameters: CacheParameters, record: Path, rows: Frame) -> dict[str, bytes]:
+    """The figures that the protocol keeps beside the rows of a measurement, under their names in its specification (PNG)."""
+    if parameters.step != "measure":
+        return {}
+    curves, stability = kept(rows), read_object(record / STABILITY)
+    drawn = {
+        "figA_score_vs_eps": robustness(curves),
+        "figB_clean_vs_overhead_pareto": cost(rows, curves),
+        "figC_logit_sensitivity": sensitivity(stability),
+        "figD_amplification_map": amplification(stability),
+    }
+    return {f"figures/{name}.png": png(plot) for name, plot in drawn.items()}
 
 
 def _axes(panel: Axes, across: str, up: str) -> None:

@@ -16,17 +16,7 @@ Kind = Literal[
     "tokens_swapped",
 ]
 UNSEEN = ("stuck_features", "gain_drift", "tokens_swapped")  # written when all repairs were done: nothing learns from these
-HeldOut = Literal[
-    "loto_holdout_gaussian",
-    "loto_holdout_dropout_zero",
-    "loto_holdout_orthogonal_rotation",
-    "loto_holdout_bitflip",
-    "loto_holdout_bitflipish_sparse",
-    "loto_holdout_quant_noise",
-    "loto_holdout_contiguous_overwrite",
-    "loto_holdout_targeted",
-]  # one kind is left out of a training, and measured
-LOTO = "loto_holdout_"
+LOTO = "loto_holdout_"  # and a kind that is not in UNSEEN: it is left out of a training, and measured
 Times = Literal["all_past", "old_only", "window"]
 Parts = Literal["K", "V", "KV"]
 Format = Literal["float32", "float16", "bfloat16", "int8", "int4"]

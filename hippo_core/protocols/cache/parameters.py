@@ -1,17 +1,17 @@
 """What the experiment `cache` can be told, and what of it is refused."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from hippo_core.errors import LabError
+from hippo_core.errors import LabError, unknown
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.cache import defences
-from hippo_core.protocols.cache.names import LOTO, Bits, Format, HeldOut, Kind, Parts, Task, Times
+from hippo_core.protocols.cache.names import LOTO, UNSEEN, Bits, Format, Kind, Parts, Task, Times
 
 DRY = 4  # probes of a dry run
 Severity = Annotated[float, Field(ge=0, le=1)]
@@ -39,7 +39,7 @@ class CacheParameters(Parameters):
     repaired: list[int] | None = None
     repaired_parts: Parts = "KV"
     holdout: Kind | Literal[""] = ""
-    ood: HeldOut | Literal[""] = ""
+    ood: str = ""
     contraction: Annotated[float, Field(ge=0)] = 0.5
     identity: Annotated[float, Field(ge=0)] = 1.0
     steps: Positive = 200
@@ -55,6 +55,9 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every name and number in them is right for the model; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
     if parameters.ood:
+        legal = [LOTO + kind for kind in get_args(Kind) if kind not in UNSEEN]
+        if parameters.ood not in legal:
+            raise unknown(f"{where}: ood", parameters.ood, legal)
         kind = parameters.ood.removeprefix(LOTO)
         implied = {"kinds": [kind], "holdout": kind}
         if wrong := [name for name, value in implied.items() if name in values and values[name] not in (value, usual_of(name))]:

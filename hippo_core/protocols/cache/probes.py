@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Sequence
 from pydoc_data.topics import topics
 from random import Random
+from typing import Any
 
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.prompt import prefix_of
@@ -114,9 +115,8 @@ def choices(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
         item = item_of(world, number)
         pieces = pieces_of(lm, [fact.text for fact in world.facts], item.question, "short")
         block = [token for line in pieces.blocks for token in line]
-        reads, gold = multiple_choice(lm, item, world, drawn, pieces.tail)
-        skips = (len(pieces.tail),) * LABELS
-        made.append(Probe(item.id, world.id, "choice", tuple(pieces.prefix), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
+        compared = multiple_choice(lm, item, world, drawn, pieces.tail)
+        made.append(Probe(item.id, world.id, "choice", tuple(pieces.prefix), (tuple(block),), **compared))
     return made
 
 
@@ -148,23 +148,23 @@ def clozes(lm: LanguageModel, n: int, seed: int, split: Split) -> list[Probe]:
         item = item_of(world, number)
         begun = lm.encode("\n" + fact_of(world, item).text.partition(item.answers[0])[0].rstrip())
         block = lm.encode("\n".join(hidden(lm, number, world, seed, split)))
-        reads, gold = multiple_choice(lm, item, world, drawn, begun, " ")
-        skips = (len(begun),) * LABELS
-        made.append(Probe(f"cloze/{item.id}", world.id, "cloze", (opener(lm),), (tuple(block),), reads, skips, gold, chance=1 / LABELS))
+        compared = multiple_choice(lm, item, world, drawn, begun, " ")
+        made.append(Probe(f"cloze/{item.id}", world.id, "cloze", (opener(lm),), (tuple(block),), **compared))
     return made
 
 
 def multiple_choice(
     lm: LanguageModel, item: Item, world: World, drawn: Sequence[World], begun: Sequence[int], space: str = ""
-) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Rows that go on with one of four answers in an order of the question's own, and the index of the right one. The wrong ones are those
-    of the world's other questions, then of others'."""
+) -> dict[str, Any]:
+    """A probe's rows, which go on with one of four answers in an order of the question's own, the index of the right one, and what they are
+    scored by. The wrong ones are those of the world's other questions, then of others'."""
     random = Random(f"cache/choice/{item.id}")
     near, others = [asked.answers[0] for asked in world.items], [asked.answers[0] for other in drawn for asked in other.items]
     pool = [*random.sample(near, len(near)), *random.sample(others, len(others))]
     wrong = [answer for answer in dict.fromkeys(pool) if answer not in item.answers][: LABELS - 1]
     answers = random.sample([item.answers[0], *wrong], LABELS)
-    return tuple((*begun, *lm.encode(space + answer)) for answer in answers), answers.index(item.answers[0])
+    reads = tuple((*begun, *lm.encode(space + answer)) for answer in answers)
+    return {"reads": reads, "skip": (len(begun),) * LABELS, "gold": answers.index(item.answers[0]), "chance": 1 / LABELS}
 
 
 def item_of(world: World, number: int) -> Item:

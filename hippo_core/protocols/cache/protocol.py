@@ -3,15 +3,15 @@
 train <- measure
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hippo_core.files import read_object
 from hippo_core.methods.presets import load_preset
+from hippo_core.plugins import late
 from hippo_core.protocols.base.cell import RunningCell
-from hippo_core.protocols.base.experiment import Experiment, no_sentence, planned
+from hippo_core.protocols.base.experiment import Experiment, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.cache import defences
@@ -19,13 +19,7 @@ from hippo_core.protocols.cache.names import RECALLING, TRACE_PROBES
 from hippo_core.protocols.cache.parameters import CacheParameters, check, usual_of
 from hippo_core.protocols.cache.table import MEASURE, REMOVE, TRAIN
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from hippo_core.results.criteria import TableRows
-    from hippo_core.results.report.sections import Section
-
-
+REPORT, FIGURES = "hippo_core.protocols.cache.report", "hippo_core.protocols.cache.figures"
 OF_TRAINING = ("stored", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
 
 
@@ -64,51 +58,6 @@ class CacheCell(RunningCell):
         return self.sources.get("repair")
 
 
-def sentence(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
-    """The result in words, from its numbers."""
-    from hippo_core.protocols.cache.report import in_words, training_in_words
-
-    if parameters.step == "remove":
-        return no_sentence(None, metrics)
-    return in_words(parameters.model, metrics["tasks"]) if parameters.step == "measure" else training_in_words(metrics["training"])
-
-
-def figure(parameters: CacheParameters, rows: "pd.DataFrame") -> bytes:
-    """What is left of the score along severity, a panel a kind, or along the bits that are gone; of a training its curve (PNG)."""
-    from hippo_core.protocols.cache import figures
-    from hippo_core.protocols.cache.table import kept
-    from hippo_core.results.figures import drawing
-
-    if parameters.step == "measure":
-        return drawing.png(figures.robustness(kept(rows)))
-    return drawing.png(figures.training(rows) if parameters.step == "train" else figures.removal(rows))
-
-
-def pictures(parameters: CacheParameters, record: Path, rows: "pd.DataFrame") -> dict[str, bytes]:
-    """The figures that the protocol keeps beside the rows of a measurement, under their names in its specification (PNG)."""
-    from hippo_core.protocols.cache import figures
-    from hippo_core.protocols.cache.table import STABILITY, kept
-    from hippo_core.results.figures import drawing
-
-    if parameters.step != "measure":
-        return {}
-    curves, stability = kept(rows), read_object(record / STABILITY)
-    drawn = {
-        "figA_score_vs_eps": figures.robustness(curves),
-        "figB_clean_vs_overhead_pareto": figures.cost(rows, curves),
-        "figC_logit_sensitivity": figures.sensitivity(stability),
-        "figD_amplification_map": figures.amplification(stability),
-    }
-    return {f"figures/{name}.png": drawing.png(plot) for name, plot in drawn.items()}
-
-
-def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: the curves, what each defence recovers, and what it costs."""
-    from hippo_core.protocols.cache.report import sections
-
-    return sections(tables)
-
-
 CACHE = Experiment(
     name="cache",
     notebook="06_cache_robustness",
@@ -120,8 +69,8 @@ CACHE = Experiment(
     plans=plan,
     label_fields=("seed", "step"),
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
-    sentence=sentence,
-    figure=figure,
-    files=pictures,
-    sections=sections,
+    sentence=late(f"{REPORT}:in_words"),
+    figure=late(f"{FIGURES}:figure"),
+    files=late(f"{FIGURES}:pictures"),
+    sections=late(f"{REPORT}:sections"),
 )

@@ -23,17 +23,17 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import Corruption, flip_probability, quant_levels
-from hippo_core.protocols.cache.probe import damaged, write
+from hippo_core.protocols.cache.probe import damaged, read, write
 from hippo_core.protocols.cache.probes import probes
-from hippo_core.protocols.cache.reading import read
 from hippo_core.protocols.cache.table import REMOVE
 
 WIDTH = 16  # bits of a stored number
 SINKS = 4
+PRESSES = ("streaming_llm", "knorm")
+REMOVALS = ("dropout_zero", "contiguous_overwrite", *PRESSES, "quant_noise", "bitflip", "bitflipish_sparse", "gaussian")
 
 
 def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -57,43 +57,32 @@ def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
 
 def press(name: str, kv: KV, share: float) -> KV:
     """The cache [L, 2, H, T, D] without this share of its tokens, at least one stays: [L, 2, H, T', D], in their order."""
-    tokens = kv.shape[3]
+    layers, _, heads, tokens, width = kv.shape
     left = max(1, tokens - round(share * tokens))
-    chosen = PRESSES[name](kv, left).sort(-1).values  # [L, H, T']
-    return kv.gather(3, chosen[:, None, :, :, None].expand(-1, 2, -1, -1, kv.shape[4]))
-
-
-def _streaming(kv: KV, left: int) -> Tensor:
-    sinks = min(SINKS, left)
-    kept = torch.cat([torch.arange(sinks), torch.arange(kv.shape[3] - left + sinks, kv.shape[3])]).to(kv.device)
-    return kept.expand(kv.shape[0], kv.shape[2], -1)
-
-
-def _knorm(kv: KV, left: int) -> Tensor:
-    return kv[:, 0].float().norm(dim=-1).topk(left, largest=False).indices
-
-
-PRESSES: dict[str, Callable[[KV, int], Tensor]] = {"streaming_llm": _streaming, "knorm": _knorm}
+    if name == "knorm":
+        chosen = kv[:, 0].float().norm(dim=-1).topk(left, largest=False).indices.sort(-1).values  # [L, H, T']
+    else:
+        sinks = min(SINKS, left)
+        chosen = torch.cat([torch.arange(sinks), torch.arange(tokens - left + sinks, tokens)]).to(kv.device).expand(layers, heads, -1)
+    return kv.gather(3, chosen[:, None, :, :, None].expand(-1, 2, -1, -1, width))
 
 
 def removed(removal: str, severity: float) -> float:
     """The share of the information that a fault or a press of this severity takes, from 0 to 1."""
-    return REMOVALS[removal](severity) if severity else 0.0
+    if not severity:
+        return 0.0
+    match removal:
+        case "quant_noise":
+            return 1 - log2(2 * quant_levels(severity) + 1) / WIDTH
+        case "bitflip":
+            return entropy(flip_probability(severity))
+        case "bitflipish_sparse":
+            return (entropy(0.1 * severity) + 0.15 * severity) / WIDTH
+        case "gaussian":
+            return 1 - min(WIDTH, 0.5 * log2(1 + (2.0 * severity) ** -2)) / WIDTH
+    return severity
 
 
 def entropy(p: float) -> float:
     """Of a coin that falls so with probability p, in bits."""
     return 0.0 if p <= 0 or p >= 1 else -p * log2(p) - (1 - p) * log2(1 - p)
-
-
-def _noise(severity: float) -> float:
-    return 1 - min(WIDTH, 0.5 * log2(1 + (2.0 * severity) ** -2)) / WIDTH
-
-
-REMOVALS = {
-    **dict.fromkeys(("dropout_zero", "contiguous_overwrite", "streaming_llm", "knorm"), lambda severity: severity),
-    "quant_noise": lambda severity: 1 - log2(2 * quant_levels(severity) + 1) / WIDTH,
-    "bitflip": lambda severity: entropy(flip_probability(severity)),
-    "bitflipish_sparse": lambda severity: (entropy(0.1 * severity) + 0.15 * severity) / WIDTH,
-    "gaussian": _noise,
-}

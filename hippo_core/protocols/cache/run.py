@@ -1,6 +1,7 @@
 """Break, repair, read: the rows of the experiment `cache`. Every defence gets the same damaged cache."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -9,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from hippo_core.files import home, remove_made, write_json
 from hippo_core.models import checksums
@@ -19,11 +21,9 @@ from hippo_core.protocols.cache.defences import load_defence
 from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, DefenceContext, DefenceInput
 from hippo_core.protocols.cache.defences.learned import RepairSettings, save_repair
 from hippo_core.protocols.cache.defences.wiener import Priors
-from hippo_core.protocols.cache.detection import Detections, detection
 from hippo_core.protocols.cache.names import UNSEEN
-from hippo_core.protocols.cache.probe import Written, damaged, write
+from hippo_core.protocols.cache.probe import Written, damaged, read, write
 from hippo_core.protocols.cache.probes import probes
-from hippo_core.protocols.cache.reading import read
 from hippo_core.protocols.cache.removal import remove
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.protocols.cache.stability import stability
@@ -33,6 +33,7 @@ from hippo_core.training.train import train
 CHECKPOINTS = "data/training/cache"
 DRY_STEPS = 4
 CLEAN = 24  # validation contexts that say what clean text is like
+RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)  # of false alarms
 
 
 def rows(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
@@ -95,6 +96,52 @@ def build_defences(
     return defences, kept_bytes
 
 
+def detection(damages: Sequence[Damage], repaired: Sequence[KV]) -> dict[str, float]:
+    """`detected`, the share of damaged vectors that a defence changed, and `false_alarms`, that of whole ones; NaN where there are none,
+    and where tokens left the cache."""
+    if any(now.shape != damage.kv.shape for damage, now in zip(damages, repaired, strict=True)):
+        return {"detected": math.nan, "false_alarms": math.nan}
+    mask = torch.cat([damage.mask.flatten() for damage in damages])
+    pairs = zip(damages, repaired, strict=True)
+    touched = torch.cat([((now != damage.kv) & ~(now.isnan() & damage.kv.isnan())).any(-1).flatten() for damage, now in pairs])
+    return {"detected": float(touched[mask].float().mean()), "false_alarms": float(touched[~mask].float().mean())}
+
+
+def roc(damaged: Tensor, clean: Tensor) -> dict[str, Any]:
+    """How suspicion tells damaged vectors [N] from clean ones [M]: the area `auc`, and the recall at each of RATES of false alarms. Equal
+    scores never count as found: a threshold is crossed by what lies above it."""
+    ranked = clean.sort().values
+    low, high = (torch.searchsorted(ranked, damaged, right=right) for right in (False, True))
+    auc = float((low + high).float().mean() / 2 / len(ranked))
+    thresholds = [ranked[max(0, math.ceil((1 - rate) * len(ranked)) - 1)] for rate in RATES]
+    recall = [float((damaged > threshold).float().mean()) for threshold in thresholds]
+    at_1_percent = recall[RATES.index(0.01)]
+    return {"auc": auc, "recall": recall, "recall_at_1_percent": at_1_percent, "damaged": len(damaged), "clean": len(clean)}
+
+
+class Detections:
+    """The curves of a measurement: of each task, fault and defence without the mask. A task's clean caches come before its faults."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._clean: dict[tuple[str, str], Tensor] = {}
+
+    def see(self, labels: dict[str, Any], damages: Sequence[Damage], suspicions: Sequence[Tensor]) -> None:
+        """Suspicions [L, 2, H, T, 1] of caches under one fault; `labels`: task, kind, severity and defence."""
+        key = labels["task"], labels["defence"]
+        scores = torch.cat([suspicion.flatten() for suspicion in suspicions])
+        if labels["severity"] == 0:
+            self._clean[key] = scores
+            return
+        hit = scores[torch.cat([damage.mask.flatten() for damage in damages])]
+        if len(hit):
+            self.lines.append({**labels, **roc(hit, self._clean[key])})
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"false_alarms": list(RATES), "lines": self.lines}
+
+
 def of_task(
     lm: LanguageModel,
     task: str,
@@ -113,7 +160,11 @@ def of_task(
         hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
         given = [[_given(at, block, damage, fault) for block, damage in enumerate(of)] for at, of in zip(written, damages, strict=True)]
         for name, defence in defences.items():
-            repaired, ms = repaired_once.get(name) or _repaired(defence, given)
+            repaired, ms = repaired_once.get(name, ([], 0.0))
+            if not repaired:
+                begin = time.perf_counter()
+                repaired = [tuple(map(defence.repair, of)) for of in given]
+                ms = (time.perf_counter() - begin) * 1000 / len(given)
             if not defence.reads:
                 repaired_once[name] = repaired, ms
             caches = contents(repaired)
@@ -127,13 +178,6 @@ def of_task(
             for at, of, share, seen in zip(written, scores[caches], hit, detections, strict=True):
                 named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
                 yield {**named, **labels, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
-
-
-def _repaired(defence: Defence, given: Sequence[Sequence[DefenceInput]]) -> tuple[list[tuple[KV, ...]], float]:
-    """The caches as a defence leaves them, and how many milliseconds a probe that takes."""
-    begin = time.perf_counter()
-    repaired = [tuple(map(defence.repair, of)) for of in given]
-    return repaired, (time.perf_counter() - begin) * 1000 / len(given)
 
 
 def contents(caches: Sequence[Sequence[KV]]) -> bytes:

@@ -146,22 +146,26 @@ def task_metrics(rows: Frame) -> dict[str, Any]:
     areas = auc(curves)
     return {
         "admitted": admitted(rows),
-        "score_vs_severity": _plain(curves),
-        "robustness_auc": _plain(areas),
+        "score_vs_severity": plain(curves),
+        "robustness_auc": plain(areas),
         "best_heuristic": best_heuristic(areas),
-        "damage_recovered": _plain(recovered(rows)),
+        "damage_recovered": plain(recovered(rows)),
         "clean_regression": regression(rows),
         "overhead": overhead(rows),
     }
 
 
-def _plain(table: Frame) -> list[dict[str, Any]]:
-    """Lines of a table as JSON has them: what is not known is None."""
-    return [{name: _number(value) for name, value in line.items()} for line in table.to_dict("records")]
-
-
-def _number(value: Any) -> Any:
-    return None if value != value else value.item() if hasattr(value, "item") else value
+def plain(value: Any, digits: int | None = None) -> Any:
+    """Values as JSON has them: a table is a list of its lines, what is not known is None, and floats are rounded to so many `digits`."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("records")
+    if isinstance(value, dict):
+        return {name: plain(item, digits) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item, digits) for item in value]
+    if isinstance(value, float):
+        return None if value != value else float(value) if digits is None else round(value, digits)
+    return value.item() if hasattr(value, "item") else value
 
 
 def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """The experiments in which a model sleeps: `consolidation`, on all facts of a store, and `sleeps`, on one group after another."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hippo_core.discovery import find_member
+from hippo_core.plugins import late
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
@@ -16,14 +17,10 @@ from hippo_core.protocols.base.qa.parameters import AskingParameters, forget, re
 from hippo_core.protocols.base.qa.plan import AXES, STORE, asking_plan, dataset_plan
 from hippo_core.protocols.consolidation.parameters import UPDATE_RULES, ConsolidationParameters, SleepsParameters, check_sleep, variants
 from hippo_core.protocols.consolidation.sleeps_table import ROWS as SLEEPS_ROWS
-from hippo_core.protocols.consolidation.table import ROWS, TITLES
+from hippo_core.protocols.consolidation.table import ROWS
 from hippo_core.store.paths import existing
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from hippo_core.results.criteria import TableRows
-    from hippo_core.results.report.sections import Section
+REPORT, FIGURES = "hippo_core.protocols.consolidation.report", "hippo_core.protocols.consolidation.figures"
 
 
 class SleepingCell(AskingCell):
@@ -74,21 +71,6 @@ def consolidation_in_words(parameters: ConsolidationParameters, metrics: Mapping
     return f"With its memory off {parameters.model} {right}, {before['mean']:.0%} before; {lost}."
 
 
-def figure_of_consolidation(parameters: ConsolidationParameters, rows: "pd.DataFrame") -> bytes:
-    """Accuracy of every probe before and after (PNG)."""
-    from hippo_core.protocols.consolidation import figures as consolidation
-    from hippo_core.results.figures import drawing
-
-    return drawing.png(consolidation.before_and_after(rows, TITLES))
-
-
-def sections_of_consolidation(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: every probe before and after, by update rule."""
-    from hippo_core.protocols.consolidation.report import sections
-
-    return sections(tables)
-
-
 CONSOLIDATION = Experiment(
     name="consolidation",
     notebook="04_consolidation",
@@ -103,8 +85,8 @@ CONSOLIDATION = Experiment(
     axes=AXES,
     forget=forget,
     sentence=consolidation_in_words,
-    figure=figure_of_consolidation,
-    sections=sections_of_consolidation,
+    figure=late(f"{FIGURES}:figure"),
+    sections=late(f"{REPORT}:sections"),
 )
 
 
@@ -122,21 +104,6 @@ def sleeps_in_words(parameters: SleepsParameters, metrics: Mapping[str, Any]) ->
     return f"{who}, {end}, {scores['before']:.0%} before; {kept}; {lost}."
 
 
-def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> bytes:
-    """Accuracy on each group after each sleep, as a heat map (PNG)."""
-    from hippo_core.protocols.consolidation.sleeps_table import matrix
-    from hippo_core.results.figures import drawing, sleeps
-
-    return drawing.png(sleeps.heat_map(matrix(rows)))
-
-
-def sections_of_sleeps(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: all cells side by side, and the matrix of each."""
-    from hippo_core.protocols.consolidation.report import sleeps_sections
-
-    return sleeps_sections(tables)
-
-
 SLEEPS = replace(
     CONSOLIDATION,
     name="sleeps",
@@ -145,6 +112,6 @@ SLEEPS = replace(
     run="hippo_core.protocols.consolidation.stream",
     tables=(SLEEPS_ROWS,),
     sentence=sleeps_in_words,
-    figure=figure_of_sleeps,
-    sections=sections_of_sleeps,
+    figure=late(f"{FIGURES}:sleeps_figure"),
+    sections=late(f"{REPORT}:sleeps_sections"),
 )

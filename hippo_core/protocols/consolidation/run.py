@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -24,9 +24,8 @@ from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.models import checksums
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import text_loss
-from hippo_core.protocols.consolidation.ledger import FILE as LEDGER
-from hippo_core.protocols.consolidation.ledger import Ledger
-from hippo_core.protocols.consolidation.table import COLUMNS, OTHER_SUITES, PROBES
+from hippo_core.protocols.consolidation.table import ABOUT_STORE, COLUMNS, OTHER_SUITES, PROBES, SPENT, changes
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.write import write_rows
 from hippo_core.results.scores import score_item
 from hippo_core.store import TraceStore
@@ -37,11 +36,11 @@ from hippo_core.suites.types import Suite, World
 from hippo_core.training import language
 from hippo_core.training.consolidation import retention as kept
 from hippo_core.training.consolidation.rehearsal import rehearse
-from hippo_core.training.consolidation.sleep import PASSES, Sleep, SleepRecipe, first_block, shuffled
+from hippo_core.training.consolidation.sleep import PASSES, ComputeUsed, Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.train import right_answers, train
 
-CHECKPOINTS = "data/training/consolidation"
+CHECKPOINTS, LEDGER = "data/training/consolidation", "ledger.csv"
 READ_SEED = 424_243  # of the worlds whose facts stand in the prompt: no store is taught them
 EPISODES = ("episodic", "base")  # suite and profile of the facts that stand in the prompt
 BATCH = 32
@@ -50,14 +49,55 @@ LESSONS = 24  # validation lessons by which a cycle is rolled back or not
 COUNTERS = ("cycles", "rolled_back", "replay_samples", "tokens", "seconds")
 
 
-@dataclass(frozen=True)
-class Probed:
-    """A store's worlds and their traces, and who asks about them."""
+class Ledger:
+    """What all cycles so far spent on each trace, by its id: rehearsals, trained tokens and seconds.
 
-    suite: Suite
-    worlds: Sequence[World]
-    traces: Mapping[str, Sequence[Trace]]
-    memory: Preset
+    Args:
+        traces: those of each world. A question is about the traces that were made of its gold facts.
+    """
+
+    def __init__(self, worlds: Sequence[World], traces: Mapping[str, Sequence[Trace]]) -> None:
+        self.traces = {trace.id: trace for of_world in traces.values() for trace in of_world}
+        ids = {trace.source: trace.id for trace in self.traces.values()}
+        self.about = {item.id: [ids[fact] for fact in item.gold_facts if fact in ids] for world in worlds for item in world.items}
+        self.spent: dict[int, dict[str, float]] = {trace: dict.fromkeys(map(str, SPENT), 0.0) for trace in self.traces}
+
+    def add(self, spent: Mapping[int, ComputeUsed], seconds: float) -> None:
+        """A cycle more. A trace's share of its seconds is its share of the tokens."""
+        total = sum(cost.tokens for cost in spent.values())
+        for trace, cost in spent.items():
+            values = {"rehearsals": cost.rehearsals, "tokens": cost.tokens, "seconds": seconds * cost.tokens / total}
+            self.spent[trace] = {name: self.spent[trace][name] + value for name, value in values.items()}
+
+    def of_row(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """What was spent on the traces that a row's question is about; NaN where it is about none of this store."""
+        traces = self.about.get(row["question_id"], []) if row["probe"] in ABOUT_STORE else []
+        return {name: sum(self.spent[trace][name] for trace in traces) if traces else math.nan for name in SPENT}
+
+    def table(self, rows: Frame) -> pd.DataFrame:
+        """A row a trace.
+
+        Returns:
+            `questions` about it, the share of them that is right `before` and `after` with the memory off, the questions `won` by replay
+            (right after that were wrong before), what was spent, and the collateral damage of the whole sleep against the unchanged model:
+            `reading_lost` (share of answers about other facts in the prompt) and `text_lost` (nats a token of plain text).
+        """
+        off = rows[rows["probe"] == "off"]
+        stages = list(dict.fromkeys(off["stage"]))
+        before, after = (off[off["stage"] == stage].set_index("question_id")["score"] for stage in (stages[0], stages[-1]))
+        changed = changes(rows)
+        damage = {
+            "reading_lost": -changed["in_context"][stages[-1]]["difference"],
+            "text_lost": changed["text"][stages[-1]]["difference"],
+        }
+        lines = []
+        for number, trace in self.traces.items():
+            asked = [question for question, about in self.about.items() if number in about]
+            first, last = before.reindex(asked), after.reindex(asked)
+            answered = {"before": first.mean(), "after": last.mean(), "won": int((last > first).sum())}
+            identity = {"trace": number, "world": trace.world, "source": trace.source, "text": trace.text, "questions": len(asked)}
+            lines.append(identity | answered | self.spent[number] | damage)
+        return pd.DataFrame(lines)
 
 
 def read_store(memory: Memory, path: Path, worlds: Sequence[World]) -> dict[str, list[Trace]]:
@@ -76,10 +116,9 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     worlds = cell.worlds()
     memory: Any = preset.method(lm, preset.settings)
     traces = read_store(memory, cell.store, worlds)
-    probed = Probed(cell.suite, worlds, traces, preset)
     all_traces = [trace for world in worlds for trace in traces[world.id]]
     ledger = Ledger(worlds, traces)
-    rows = [row | ledger.of_row(row) for row in probe(lm, probed, "pre", parameters)]
+    rows = [row | ledger.of_row(row) for row in probe(cell, traces, "pre")]
     recipe = recipe_of(parameters, lm, len(all_traces))
     update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
@@ -88,8 +127,7 @@ def consolidate(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
             if parameters.replay:
                 sleep_once(cell, update_rule, all_traces, recipe, cycle, slept, ledger, say)
             with nullcontext() if slept["cycles"] else update_rule.unchanged():  # until a cycle is kept there is nothing to be on
-                again = probe(lm, probed, f"post_{cycle}", parameters, update_rule)
-                rows += [row | ledger.of_row(row) for row in again]
+                rows += [row | ledger.of_row(row) for row in probe(cell, traces, f"post_{cycle}", update_rule)]
         slept |= {"facts": len(all_traces), "seconds_a_fact": slept["seconds"] / len(all_traces)}
         if slept["cycles"]:
             keep(update_rule, cell, recipe, slept)
@@ -185,11 +223,10 @@ def orders(traces: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[
     return passes
 
 
-def probe(
-    lm: LanguageModel, probed: Probed, stage: str, parameters: Any, update_rule: UpdateRule | None = None
-) -> Iterator[dict[str, Any]]:
+def probe(cell: Any, traces: Mapping[str, Sequence[Trace]], stage: str, update_rule: UpdateRule | None = None) -> Iterator[dict[str, Any]]:
     """Rows of every probe with the model as it is now; the unchanged model answers what the update rule does not cover."""
-    passages = {world.id: passages_of(world) for world in probed.worlds}
+    parameters, lm, worlds = cell.parameters, cell.language_model, cell.worlds()
+    passages = {world.id: passages_of(world) for world in worlds}
     for name, preset_name in PROBES.items():
         if name == "text":
             rows = plain_text(lm, parameters.dry_run, update_rule)
@@ -199,8 +236,8 @@ def probe(
             asking = (reading_suite(lm, suite, "default", parameters.other_suites, parameters.seed, update_rule) for suite in OTHER_SUITES)
             rows = chain.from_iterable(asking)
         else:
-            preset = load_preset(preset_name) if preset_name else probed.memory
-            rows = asked(lm, probed.suite, probed.worlds, preset, probed.traces if name == "memory" else passages, update_rule)
+            preset = load_preset(preset_name) if preset_name else cell.resolved.preset
+            rows = asked(lm, cell.suite, worlds, preset, traces if name == "memory" else passages, update_rule)
         yield from ({"probe": name, "stage": stage} | row for row in rows)
 
 

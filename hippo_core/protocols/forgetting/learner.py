@@ -24,10 +24,6 @@ class Scores(NamedTuple):
     right: torch.Tensor
     counts: torch.Tensor
 
-    def but_first(self, count: int) -> "Scores":
-        """The scores of all items but the first `count`."""
-        return Scores(self.nats[:, count:], self.right[:, count:], self.counts[:, count:])
-
     def mean(self, values: torch.Tensor) -> torch.Tensor:
         """The mean over the items that count, `(models,)`."""
         return (values * self.counts).sum(-1) / self.counts.sum(-1)
@@ -59,7 +55,12 @@ class Learner:
 
     def scored(self, vectors: torch.Tensor, batch: TaskBatch) -> Scores:
         """How models with these weights, `(models, weights)`, answer a batch that they share, or one a model."""
-        return scored(self.logits(vectors, batch), batch)
+        outputs = self.logits(vectors, batch)
+        answers = batch.answers.expand(outputs.shape[:-1])
+        nats = functional.cross_entropy(outputs.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)
+        weights = batch.weights.expand(answers.shape)
+        right = ((outputs.detach().argmax(-1) == answers) | (weights == 0)).all(-1)
+        return Scores((nats * weights).sum(-1), right.float(), (weights.sum(-1) > 0).float())
 
     def logits(self, vectors: torch.Tensor, batch: TaskBatch) -> torch.Tensor:
         """The logits of models with these weights, `(models, items, answers, vocabulary)`."""
@@ -86,12 +87,3 @@ class Learner:
             parts = [self.scored(vectors, self.corpus.batch(some)) for some in items.split(EVALUATION_BATCH)]
         scores = Scores(*(torch.cat(own, -1) for own in zip(*parts, strict=True)))
         return scores.mean(scores.nats), scores.mean(scores.right)
-
-
-def scored(outputs: torch.Tensor, batch: TaskBatch) -> Scores:
-    """How logits, `(models, items, answers, vocabulary)`, answer a batch."""
-    answers = batch.answers.expand(outputs.shape[:-1])
-    nats = functional.cross_entropy(outputs.flatten(0, -2), answers.flatten(), reduction="none").view(answers.shape)
-    weights = batch.weights.expand(answers.shape)
-    right = ((outputs.detach().argmax(-1) == answers) | (weights == 0)).all(-1)
-    return Scores((nats * weights).sum(-1), right.float(), (weights.sum(-1) > 0).float())

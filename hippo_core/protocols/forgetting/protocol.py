@@ -1,22 +1,19 @@
 """The experiment `forgetting`: it needs no model from the disk; small transformers begin with random weights and learn task after task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hippo_core.discovery import find_member
 from hippo_core.files import sha256
+from hippo_core.plugins import late
 from hippo_core.protocols.base.experiment import Experiment
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.protocols.forgetting.parameters import LEARNERS, ForgettingParameters, check, files
 from hippo_core.protocols.forgetting.table import ROWS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from hippo_core.results.criteria import TableRows
-    from hippo_core.results.report.sections import Section
+REPORT, FIGURES = "hippo_core.protocols.forgetting.report", "hippo_core.protocols.forgetting.figures"
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -52,20 +49,6 @@ def sentence(parameters: ForgettingParameters, metrics: Mapping[str, Any]) -> st
     return f"{who} after {len(spent)} phases; {end}{not_learnt}."
 
 
-def figure(parameters: ForgettingParameters, rows: "pd.DataFrame") -> bytes:
-    """Accuracy on each task after each phase, as a heat map (PNG)."""
-    from hippo_core.protocols.forgetting.report import picture
-
-    return picture(rows)
-
-
-def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
-    """What a report says: methods side by side, what learning took, the matrix of each."""
-    from hippo_core.protocols.forgetting.report import sections
-
-    return sections(tables)
-
-
 FORGETTING = Experiment(
     name="forgetting",
     notebook="08_forgetting",
@@ -76,6 +59,6 @@ FORGETTING = Experiment(
     plans=plan,
     label_fields=("method", "seed"),
     sentence=sentence,
-    figure=figure,
-    sections=sections,
+    figure=late(f"{FIGURES}:figure"),
+    sections=late(f"{REPORT}:sections"),
 )

@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.protocols.forgetting.figures import kept_figure
+from hippo_core.protocols.forgetting.figures import figure, kept_figure
 from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
-from hippo_core.results.figures import drawing, sleeps
-from hippo_core.results.formatting import NONE, missing, percent, share, span
+from hippo_core.results.figures import drawing
+from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
@@ -27,7 +27,6 @@ SHOWN = {
     "forward_transfer": "forward transfer",
 }
 AT_EQUAL_LOSS = {"loss": "validation loss", "accuracy": "accuracy", "earlier": "accuracy on earlier tasks"}
-COMPARED = ("average_accuracy", "kept")  # with a plain model
 REFERENCES = ("none", "joint", "scratch")  # methods between which the others lie
 READ_BY = {  # what not all methods go by
     "stored": ("replay", "forever"),
@@ -40,28 +39,18 @@ KEPT, RIGHT = "kept", "average_accuracy"
 
 
 def sections(tables: Sequence[TableRows]) -> list[Section]:
-    """What was found in the cells of a table, all of them compared, with a plain model, and at equal training loss; what learning took; and
-    a section a cell. Cells are called by what tells them apart."""
+    """What was found in the cells of a table, all of them compared in the end and at equal training loss; what learning took; and a section
+    a cell. Cells are called by what tells them apart."""
     parts = []
     for table in tables:
         rows: Frame = table.rows
         cells = [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]
-        parameters = [
-            name for name in PARAMETERS if name in rows and (rows[name].astype(str).nunique(dropna=False) > 1 or name == "method")
-        ]
+        differing = {name for name in rows if rows[name].astype(str).nunique(dropna=False) > 1}
+        parameters = [name for name in PARAMETERS if name in rows and (name == "method" or name in differing)]
         named = names([{name: _formatted(cell[name].iloc[0]) for name in parameters} for cell in cells])
-        parts += [in_words(cells, named), *_comparison(cells, named), *_matched(cells, named), _spent(cells, named)]
+        parts += [in_words(cells, named), _comparison(cells, named), *_matched(cells, named), _spent(cells, named)]
         parts += map(_of_cell, cells, named)
     return parts
-
-
-def picture(rows: Frame) -> bytes:
-    """The matrix of accuracy, mean of the initialisations, as a heat map (PNG)."""
-    values = matrix(rows).to_numpy()
-    own, end = values[1:].diagonal().mean(), values[-1].mean()
-    title = f"Just after its own phase a task is answered to {own:.0%}, after the last phase to {end:.0%}; darker is better"
-    named = matrix(rows).set_axis(["before", *matrix(rows).columns], axis="index")
-    return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
 
 
 def _formatted(value: Any) -> str:
@@ -71,31 +60,27 @@ def _formatted(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _comparison(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
-    by_cell = [summaries(cell) for cell in cells]
-    plain = first_plain(cells)
+def _comparison(cells: Sequence[Frame], named: Sequence[str]) -> Section:
+    by_cell, plain = [summaries(cell) for cell in cells], first_plain(cells)
     ranking = ranks(by_cell)
-    order = [int(number) for number in ranking.median(axis="columns").sort_values(kind="stable").index]
     lines = []
-    for number in order:
+    for number in map(int, ranking.median(axis="columns").sort_values(kind="stable").index):
         own, mine = by_cell[number], ranking.loc[number]
         line = {"method": named[number], "rank": f"{mine.median():g} ({mine.min():g} to {mine.max():g})"}
         line |= {title: shown(own, name) for name, title in SHOWN.items()}
+        if plain is not None:
+            for name in (RIGHT, KEPT):
+                apart = NONE if number == plain else shown(own - by_cell[plain], name, sign=True)
+                line[f"{SHOWN[name]}, less that of none"] = apart
         lines.append(line | {"initialisations": str(len(own))})
     sentence = (
         "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
-        "initialisations (95% interval) from ten of them on, else [least to most]. kept: of the accuracy on "
+        "initialisations (95% interval) from ten of them on, else [least to most]; differences from the plain model are paired by "
+        "initialisation. kept: of the accuracy on "
         "earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the tasks that "
         "were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
     )
-    section = Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
-    others = [number for number in order if number != plain]
-    if plain is None or not others:
-        return [section]
-    apart = {number: by_cell[number] - by_cell[plain] for number in others}
-    lines = [{"method": named[number], **{SHOWN[name]: shown(own, name, sign=True) for name in COMPARED}} for number, own in apart.items()]
-    sentence = f"Each less {named[plain]}, initialisation by initialisation."
-    return [section, Section("Against a plain model", sentence, table=pd.DataFrame(lines))]
+    return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
 
 
 def _matched(cells: Sequence[Frame], named: Sequence[str]) -> list[Section]:
@@ -139,7 +124,9 @@ def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
             mine = cell[cell["task"] == line["task"]]
             own, end = mine[mine["phase"] == mine["own"]], mine[mine["phase"] == cell["phase"].max()]
             row = {"method": name, "task": line["task"], "learnt by": f"{line['learnt']} of {line['of']}"}
-            row |= {"steps to 99%": _ranged(line["steps_to_99"]), "seconds to 99%": _ranged(line["seconds_to_99"])}
+            for measure in ("steps", "seconds"):
+                took = line[f"{measure}_to_99"]
+                row[f"{measure} to 99%"] = f"{took[0]:.0f} ({took[1]:.0f} to {took[2]:.0f})" if took else NONE
             row |= {"accuracy after its phase": f"{own['accuracy'].mean():.2f}", "at the end": f"{end['accuracy'].mean():.2f}"}
             lines.append(row)
     sentence = (
@@ -150,10 +137,6 @@ def _spent(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     return Section("What learning took", sentence, table=pd.DataFrame(lines))
 
 
-def _ranged(values: Sequence[float] | None) -> str:
-    return NONE if values is None else f"{values[0]:.0f} ({values[1]:.0f} to {values[2]:.0f})"
-
-
 def _of_cell(cell: Frame, name: str) -> Section:
     accuracy, loss = matrix(cell), matrix(cell, "loss")
     lines = accuracy.rename_axis(columns=None).reset_index(names="after phase")
@@ -161,7 +144,7 @@ def _of_cell(cell: Frame, name: str) -> Section:
     sentence = (
         "Accuracy, then nats a token, on each task after each phase; 0: before the first. Tasks are learnt in the order of their columns."
     )
-    return Section(name, sentence, picture(cell), lines.round(3), group="After each phase")
+    return Section(name, sentence, figure(None, cell), lines.round(3), group="After each phase")
 
 
 def names(cells: Sequence[Mapping[str, str]]) -> list[str]:
@@ -201,35 +184,35 @@ def in_words(cells: Sequence[Frame], named: Sequence[str]) -> Section:
     brackets = "In brackets: (95% interval) over initialisations from ten of them on, else [least to most], too few to show a difference."
     findings = [_learnt(cells), *_compared(cells, by_cell, named, means[RIGHT]), f"Kept, most first: {kept or NONE}.", brackets]
     lines = [(named[index], means[KEPT][index], *_ends(by_cell[index], KEPT), _reference(cells[index])) for index in order]
-    return Section("What is left", sentence, _picture(lines), findings=findings)
+    left = pd.DataFrame(lines, columns=["name", "mean", "low", "high", "reference"])
+    return Section("What is left", sentence, drawing.png(kept_figure(left)) if order else None, findings=findings)
 
 
 def _compared(cells: Sequence[Frame], by_cell: Sequence[Frame], named: Sequence[str], right: Frame) -> list[str]:
     """The plain model, the upper bound, the best of the others, and those that are not shown to answer more than the plain one."""
+
+    def both(index: int) -> str:
+        own = by_cell[index]
+        return f"keeps {shown(own, KEPT)} of what it learnt, and is right in {shown(own, RIGHT)} of answers to all tasks in the end"
+
     none = first_plain(cells)
     joint = next((index for index, cell in enumerate(cells) if cell["method"].iloc[0] == "joint" and not _controlled(cell)), None)
     others = [index for index, cell in enumerate(cells) if not _reference(cell)]
     sentences = []
     if none is not None:
-        sentences.append(f"A plain model ({named[none]}) {_both(by_cell[none])}.")
+        sentences.append(f"A plain model ({named[none]}) {both(none)}.")
     if joint is not None:
-        sentences.append(f"A model that learns all tasks so far at once ({named[joint]}), the upper bound, {_both(by_cell[joint])}.")
+        sentences.append(f"A model that learns all tasks so far at once ({named[joint]}), the upper bound, {both(joint)}.")
     if others:
         best = max(others, key=lambda index: right[index])
-        sentences.append(
-            f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {_both(by_cell[best])}."
-        )
+        sentences.append(f"Of {len(others)} other ways the one with most answers right in the end is {named[best]}: it {both(best)}.")
     if others and none is not None:
-        sentences.append(_without_gain({named[index]: by_cell[index] - by_cell[none] for index in others}))
+        apart = {named[index]: by_cell[index] - by_cell[none] for index in others}
+        listed = ", ".join(name for name, own in apart.items() if not _ends(own, RIGHT)[0] > 0) or "none of these"
+        few = any(_mean(own, RIGHT)["low"] is None for own in apart.values())
+        not_shown = "Not shown to be right more often than the plain model (the 95% interval of the paired difference reaches 0)"
+        sentences.append(f"{'Not right more often than the plain model in every initialisation' if few else not_shown}: {listed}.")
     return sentences
-
-
-def _without_gain(apart: Mapping[str, Frame]) -> str:
-    """Which methods do not gain on the plain model, by their paired differences from it."""
-    listed = ", ".join(name for name, own in apart.items() if not _ends(own, RIGHT)[0] > 0) or "none of these"
-    if any(_mean(own, RIGHT)["low"] is None for own in apart.values()):
-        return f"Not right more often than the plain model in every initialisation: {listed}."
-    return f"Not shown to be right more often than the plain model (the 95% interval of the paired difference reaches 0): {listed}."
 
 
 def _learnt(cells: Sequence[Frame]) -> str:
@@ -237,10 +220,6 @@ def _learnt(cells: Sequence[Frame]) -> str:
     lines = tasks.groupby("task", sort=False)[["learnt", "of"]].sum()
     counts = ", ".join(f"{line.Index} by {line.learnt} of {line.of}" for line in lines.itertuples())
     return f"Learnt to 99% in its own phase, models of all {len(cells)} ways together: {counts}."
-
-
-def _both(own: Frame) -> str:
-    return f"keeps {shown(own, KEPT)} of what it learnt, and is right in {shown(own, RIGHT)} of answers to all tasks in the end"
 
 
 def _controlled(cell: Frame) -> bool:
@@ -274,13 +253,3 @@ def shown(own: Frame, name: str, sign: bool = False) -> str:
     if value["low"] is not None:
         return f"{share(value['mean'], low, high, sign=sign)} ({span(low, high, sign=sign)})"
     return f"{share(value['mean'], sign=sign)} [{share(low, sign=sign)} to {share(high, sign=sign)}]" if value["n"] else NONE
-
-
-def _picture(lines: Sequence[tuple[str, float, float, float, bool]]) -> bytes | None:
-    """What is kept, a line a cell, most first; None where nothing was learnt that could be lost."""
-    if not lines:
-        return None
-    table = pd.DataFrame(lines, columns=["name", "mean", "low", "high", "reference"])
-    most, least = lines[0], lines[-1]
-    title = f"{most[0]} keeps {percent(most[1])} of what it learnt" + (f", {least[0]} {percent(least[1])}" if len(lines) > 1 else "")
-    return drawing.png(kept_figure(table, title))

@@ -5,13 +5,15 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from tqdm.auto import tqdm
 
 from hippo_core.discovery import find_member, member
 from hippo_core.errors import LabError
@@ -20,16 +22,14 @@ from hippo_core.models.checksums import digest
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting import checkpoint, learners
 from hippo_core.protocols.forgetting.checkpoint import TrainingState
-from hippo_core.protocols.forgetting.learner import Learner
+from hippo_core.protocols.forgetting.learner import Learner, Scores
 from hippo_core.protocols.forgetting.learners.base import ContinualLearner
-from hippo_core.protocols.forgetting.live import Live
-from hippo_core.protocols.forgetting.matched import matched
 from hippo_core.protocols.forgetting.table import COLUMNS, LEVELS
 from hippo_core.protocols.forgetting.tasks import Corpus, make_task
 from hippo_core.protocols.forgetting.transformer import load_shape
 from hippo_core.source_code import closure
 
-CHECKPOINTS, BOARDS = "data/training/forgetting", "data/training/tensorboard/forgetting"
+CHECKPOINTS = "data/training/forgetting"
 LEARNT = 0.99  # of the validation answers: from there on a task counts as learnt
 EVERY = 10  # steps from one evaluation to the next
 SOME = 64  # items by which an evaluation judges the training loss, and what is left of an earlier task
@@ -39,12 +39,11 @@ AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
 
 
 class Course:
-    """Models that go through the phases; a checkpoint and the curve lie in `folder` while it goes on. LabError where a task does not fit
-    the preset, a batch is larger than a task's training items, or a checkpoint is of other models."""
+    """Models that go through the phases; a checkpoint and the curve lie in `folder` while it goes on; `bar`: a progress bar is drawn.
+    LabError where a task does not fit the preset, a batch is larger than a task's training items, or a checkpoint is of other models."""
 
-    def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print) -> None:
+    def __init__(self, parameters: Any, folder: Path, say: Callable[[str], None] = print, bar: bool = False) -> None:
         self.parameters, self.folder, self.say = parameters, folder, say
-        self.live: Live | None = None  # is shown every evaluation
         torch.set_num_threads(parameters.threads)
         quicken_products()
         shape = load_shape(parameters.model, **{name: getattr(parameters, name) for name in ("fc1", "fc2", "sort", "bf16")})
@@ -59,6 +58,7 @@ class Course:
         self.method: ContinualLearner = member(learners.__name__, parameters.method, "method")(self.learner, parameters)
         self.steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
         self.everyone = list(range(count))
+        self.bar = tqdm(total=len(self.corpus.tasks) * self.steps, unit="step", disable=not bar)
         self.file = folder / "checkpoint.safetensors"
         self.curve = folder / "curve.jsonl"  # the losses and accuracies of every evaluation, a JSON object a line
 
@@ -133,7 +133,7 @@ class Course:
         scores = learner.scored(vectors, batch)
         learner.update(scores.mean(scores.nats) + method.penalty(vectors, phase, items, models))
         if more is not None:
-            method.seen(phase, step, models, scores.but_first(count))
+            method.seen(phase, step, models, Scores(*(part[:, count:] for part in scores)))
 
     def drawn(self, model: int, phase: int, step: int) -> np.ndarray:
         """A model's items of a step: of each task in turn, in an order that is new with every round through its training items."""
@@ -172,8 +172,7 @@ class Course:
         made_folder(self.folder)
         with self.curve.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self.live:
-            self.live.show(line)
+        self.bar.update(state.phase * self.steps + (state.step or 0) - self.bar.n)
         return line
 
     def at_levels(self, phase: int) -> list[dict[str, dict[str, float]]]:
@@ -207,13 +206,35 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     learner = find_member(learners.__name__, cell.parameters.method, "method").module
     code = {name: sha256(path) for name, path in closure([__name__, learner]).items()}
     folder = home() / CHECKPOINTS / digest({"parameters": values, "code": code})[:16]
-    course = Course(cell.parameters, folder, say)
-    board = home() / BOARDS / cell.parameters.method / folder.name
-    course.live = Live(board, course.learner.seeds, len(course.corpus.tasks), course.steps, bar=not cell.parameters.record_dir)
-    try:
+    course = Course(cell.parameters, folder, say, bar=not cell.parameters.record_dir)  # where a person waits, and not the runner of a grid
+    with course.bar:
         rows = course.run()
-    finally:
-        course.live.close()
     shutil.copyfile(course.curve, cell.record / course.curve.name)
     remove_made(folder)
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def moment(training: Sequence[float], level: float) -> float:
+    """When a training loss first falls to a level, in evaluations: 3.25 is a quarter of the way from 3 to 4. NaN where it never does,
+    or lies there from the beginning."""
+    for index, (before, after) in enumerate(pairwise(training)):
+        if before > level >= after:
+            return index + (before - level) / (before - after)
+    return math.nan
+
+
+def matched(lines: Sequence[Mapping[str, Any]], model: int, tasks: Sequence[str], levels: Sequence[float]) -> dict[str, dict[str, float]]:
+    """Of each of these tasks `loss_at_LEVEL` and `accuracy_at_LEVEL` of one model: what was measured when the training loss fell to a
+    level, from the evaluations of a phase, interpolated between two of them; NaN at no moment. So methods are compared where they have
+    learnt the training items equally well (KintaroAI's GENERALIZATION_PROTOCOL.md; there the first batch under the level counts). Of
+    several evaluations at one step the last counts, as a killed run repeats its own."""
+    by_step = {line["step"]: (line, line["models"].index(model)) for line in lines if model in line["models"]}
+    ordered = [by_step[step] for step in sorted(by_step)]
+    result: dict[str, dict[str, float]] = {task: {} for task in tasks}
+    for level in levels:
+        when = moment([line["training"][index] for line, index in ordered], level)
+        for task, own in result.items():
+            for name, measured in (("loss", "nats"), ("accuracy", "right")):
+                values = [line[task][measured][index] for line, index in ordered]
+                own[f"{name}_at_{level:g}"] = float(np.interp(when, np.arange(len(values)), values))
+    return result

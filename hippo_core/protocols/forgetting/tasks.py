@@ -138,28 +138,25 @@ def read_items(path: Path) -> tuple[Numbers, Numbers]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"task file {path} cannot be read as UTF-8 text: {error}") from None
-    items: dict[tuple[int, ...], tuple[TaskItem, int]] = {}
+    first: dict[str, int] = {}  # what is the same in all items
+    numbers: dict[tuple[int, ...], int] = {}  # of each prompt its line
+    prompts, answers = [], []
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            item = _read(line, f"{path}:{number}")
-            first, _ = next(iter(items.values()), (item, number))
-            for name, value_of in _SAME_IN_ALL.items():
-                if (got := value_of(item)) != (expected := value_of(first)):
-                    raise LabError(f"{path}:{number}: expected {name} {expected}, as in the first item, got {got}")
-            earlier = items.setdefault(tuple(item.prompt), (item, number))
-            if earlier[1] != number:
-                raise LabError(f"{path}:{number}: the prompt of line {earlier[1]} again; each prompt is an item, once")
-    if len(items) < FEWEST:
-        raise LabError(f"{path}: expected at least {FEWEST} items, got {len(items)}")
-    prompts, answers = ([getattr(item, name) for item, _ in items.values()] for name in ("prompt", "answer"))
+        if not line.strip():
+            continue
+        item = _read(line, f"{path}:{number}")
+        shape = {"a prompt of length": len(item.prompt), "an answer of length": len(item.answer), "the cue": item.prompt[0]}
+        first = first or shape
+        for name, got in shape.items():
+            if got != first[name]:
+                raise LabError(f"{path}:{number}: expected {name} {first[name]}, as in the first item, got {got}")
+        if (earlier := numbers.setdefault(tuple(item.prompt), number)) != number:
+            raise LabError(f"{path}:{number}: the prompt of line {earlier} again; each prompt is an item, once")
+        prompts.append(item.prompt)
+        answers.append(item.answer)
+    if len(prompts) < FEWEST:
+        raise LabError(f"{path}: expected at least {FEWEST} items, got {len(prompts)}")
     return np.array(prompts, dtype=np.int64), np.array(answers, dtype=np.int64)
-
-
-_SAME_IN_ALL: Mapping[str, Callable[[TaskItem], int]] = {  # in which all items are
-    "a prompt of length": lambda item: len(item.prompt),
-    "an answer of length": lambda item: len(item.answer),
-    "the cue": lambda item: item.prompt[0],
-}
 
 
 def _read(line: str, where: str) -> TaskItem:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError
-from hippo_core.files import MARK, is_marked, mark, read_object, read_sealed, remove_made, remove_unwritten
+from hippo_core.files import MARK, is_marked, mark, read_sealed, remove_made, remove_unwritten
 from hippo_core.models.lazy_model import LazyModel
 from hippo_core.plugins import imported
 from hippo_core.store.trace import Trace
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TRAINING = "hippo_core.training.consolidation.live"  # a layer above: loaded when something is learnt, or taken up
 LINEAGE = "lineage.json"
-EARLIER = {"model", "recipe", "sentences", "at", "folder"}  # what an earlier lab's lineage says, which sealed nothing
 UPDATE_NAME = re.compile("[0-9a-f]{16}")  # the name of a subfolder that a sleep writes into
 HOLDER = "hippo_consolidation"  # of a model: the consolidation that is attached to it
 
@@ -118,11 +117,9 @@ class Consolidation:
         clear(self.folder)
 
     def tidy(self) -> None:
-        """Put right what a kill has left; mark and seal what an earlier lab wrote, once."""
+        """Put right what a kill has left."""
         if self.version is None:
             clear(self.folder)
-        elif not is_marked(self.folder) and is_earlier(self.folder):
-            imported(f"{TRAINING}:adopt", "consolidation")(self.folder)
 
     @property
     def _real(self) -> "LanguageModel":
@@ -169,18 +166,7 @@ class Consolidation:
 
 def read_lineage(folder: Path) -> dict[str, Any]:
     """A folder's lineage file; LabError where the lab did not write it so."""
-    if is_earlier(folder):
-        return read_object(folder / LINEAGE)
     return read_sealed(folder / LINEAGE, "sleep again, or move it away")
-
-
-def is_earlier(folder: Path) -> bool:
-    """Whether an earlier lab wrote this update: without a seal, into a folder without a mark."""
-    if is_marked(folder):
-        return False
-    with suppress(LabError, OSError):
-        return read_object(folder / LINEAGE).keys() == EARLIER
-    return False
 
 
 def is_own(folder: Path) -> bool:

@@ -1,5 +1,7 @@
-"""Consolidate the traces of a live memory into its model, and load the update again, in this process or a later one."""
+"""Consolidate the traces of a live memory into its model, load the update again, in this process or a later one, and merge it into a copy
+of the model's weights."""
 
+import errno
 import os
 import secrets
 import sys
@@ -9,16 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
-from hippo_core.files import check_seal, mark, new_folder, seal, write_sealed
+from hippo_core.files import check_seal, mark, new_folder, read_object, seal, write_json, write_sealed
 from hippo_core.models import checksums
+from hippo_core.models.load import load, quiet
+from hippo_core.models.spec import load_spec
+from hippo_core.results.records.paths import DONE
+from hippo_core.results.records.sealed import wrong_with
 from hippo_core.store.trace import Trace
 from hippo_core.training.consolidation.lineage import LINEAGE, UPDATE_NAME, clear, is_own, read_lineage
 from hippo_core.training.consolidation.sleep import Sleep, SleepRecipe, first_block, shuffled
 from hippo_core.training.consolidation.update_rules import UpdateRule, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
-from hippo_core.training.consolidation.update_rules.gated import GATE
-from hippo_core.training.consolidation.update_rules.groups import GROUPS
+from hippo_core.training.consolidation.update_rules.gated import GATE, GROUPS
 
+FULL = os.strerror(errno.ENOSPC)
 A_TRACE = 8  # questions a step, at most
 WRITTEN = {FILE, GATE, GROUPS}  # by the rules
 
@@ -62,7 +68,8 @@ def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder
         with new_folder(folder / name) as new:
             attached.save(new)
         mark(folder / name)
-        write_sealed(folder / LINEAGE, lineage | {"folder": name, "files": _sealed(folder / name)})
+        sealed = {file: seal(folder / name / file) for file in sorted(WRITTEN) if (folder / name / file).exists()}
+        write_sealed(folder / LINEAGE, lineage | {"folder": name, "files": sealed})
         clear(folder, keep=name)
     finally:
         if not sys.is_finalizing():  # where the model goes too, and peft would wait for a thread that cannot begin any more
@@ -72,13 +79,7 @@ def learn(lm: Any, traces: Sequence[Trace], update_rule: str, steps: int, folder
 def load_update(lm: Any, folder: Path) -> UpdateRule:
     """What `learn` wrote, attached to the model. LabError where it is damaged or was learnt by another model."""
     made, update_folder = read_update(folder)
-    try:
-        model, recipe = made["model"], SleepRecipe.model_validate(made["recipe"])
-        by, weights = model["name"], model["weights"]
-    except (KeyError, TypeError, ValueError):
-        raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
-    if weights != checksums.weights(lm.spec.name):
-        raise LabError(f"{folder} was learnt by {by} with other weights than {lm.spec.name} has; sleep again, or remove it")
+    recipe = read_recipe(made, folder, lm.spec.name)
     update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
     try:
         update_rule.load(update_folder)
@@ -86,6 +87,18 @@ def load_update(lm: Any, folder: Path) -> UpdateRule:
         update_rule.detach()
         raise
     return update_rule
+
+
+def read_recipe(made: dict[str, Any], folder: Path, model: str = "") -> SleepRecipe:
+    """The recipe of a lineage file. LabError where it is damaged, or what was learnt belongs to a model of other weights than `model`, by
+    default than the one that it names, has now."""
+    try:
+        recipe, name, weights = SleepRecipe.model_validate(made["recipe"]), made["model"]["name"], made["model"]["weights"]
+    except (KeyError, TypeError, ValueError):
+        raise LabError(f"{folder / LINEAGE} is damaged, or an earlier version's; sleep again, or remove the folder") from None
+    if weights != checksums.weights(model or name):
+        raise LabError(f"{folder} was learnt by {name} with other weights than {model or 'it'} has now; sleep again, or remove it")
+    return recipe
 
 
 def read_update(folder: Path) -> tuple[dict[str, Any], Path]:
@@ -99,21 +112,37 @@ def read_update(folder: Path) -> tuple[dict[str, Any], Path]:
     return made, folder / name
 
 
-def adopt(folder: Path) -> None:
-    """Mark and seal what an earlier lab's sleep wrote, as it is. LabError, with nothing changed, where other files lie among it."""
-    made = read_lineage(folder)
-    name = str(made["folder"])
-    update_folder = folder / name
-    if (
-        not UPDATE_NAME.fullmatch(name)
-        or update_folder.is_symlink()
-        or not update_folder.is_dir()
-        or not {*os.listdir(update_folder)} <= WRITTEN
-    ):
-        raise LabError(f"{folder / LINEAGE} names a folder that no sleep wrote; move {folder} away, then open the memory again")
-    mark(update_folder)
-    write_sealed(folder / LINEAGE, made | {"files": _sealed(update_folder)})
+def merge(consolidated: Path, out: Path) -> str:
+    """Write the model with its update merged in, in float32, its tokenizer, and the lineage into a new folder; returns the model's name.
 
-
-def _sealed(folder: Path) -> dict[str, Any]:
-    return {name: seal(folder / name) for name in sorted(WRITTEN) if (folder / name).exists()}
+    `consolidated` is that folder of a record, or of a live memory. LabError where nothing, or something damaged, lies there, the model's
+    weights are others by now or held in 4 bits, the way has no weights to add to every question, or `out` is there already.
+    OSError where the disk is full.
+    """
+    if out.exists():
+        raise LabError(f"{out} is there already; name a new folder")
+    if not (consolidated / LINEAGE).is_file():
+        raise LabError(f"{consolidated} holds no {LINEAGE}: expected the folder `consolidated` of a record or of a memory")
+    record = consolidated.absolute().parent
+    if (record / DONE).exists() and (wrong := wrong_with(record)):
+        raise LabError(f"{record} is not as it was finished: {wrong[0]}; consolidate again")
+    made, folder = read_object(consolidated / LINEAGE), consolidated
+    if "folder" in made:  # a live memory's, which seals by itself
+        made, folder = read_update(consolidated)
+    recipe = read_recipe(made, consolidated)
+    name = made["model"]["name"]
+    spec = load_spec(name)
+    if spec.quantization != "none":
+        raise LabError(f"{name} holds its weights in 4 bits, into which nothing can be merged; set quantization: none in params/models")
+    lm = load(spec, "cpu")
+    update_rule = make_update_rule(recipe.way, lm, recipe.rank, recipe.first_block)
+    update_rule.load(folder)
+    model = update_rule.merged()
+    with new_folder(out) as new, quiet():
+        try:
+            model.save_pretrained(new)
+            lm.tokenizer.save_pretrained(new)
+        except Exception as error:  # the libraries tell a full disk in words only
+            raise OSError(errno.ENOSPC, FULL, str(out)) if FULL in str(error) else error from None
+        write_json(new / LINEAGE, {**made, "merged_from": str(consolidated)})
+    return name

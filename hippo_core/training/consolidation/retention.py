@@ -69,11 +69,6 @@ def own_text(lm: LanguageModel, seed: int, texts: int = TEXTS, tokens: int = TOK
     return ids
 
 
-def divergence(update_rule: Any, batch: PackedBatch) -> Tensor:
-    """KL(unchanged || consolidated) in nats a token over what a batch of lessons labels."""
-    return context_divergence(update_rule, batch, batch)
-
-
 def context_divergence(update_rule: Any, informed: PackedBatch, batch: PackedBatch) -> Tensor:
     """KL(unchanged and informed || consolidated) in nats a token: the unchanged model reads the text that answers (context distillation,
     Snell et al. 2022, arXiv 2209.15189, section 2). Both batches label the same tokens in the same order.

@@ -163,7 +163,7 @@ class Sleep:
         lost, of_text = loss.new_zeros(()), loss.new_zeros(())
         if recipe.lessons:
             parts = self.encoder.batches(retention.lessons(random, recipe.lessons), [], 2)
-            lost = torch.stack([retention.divergence(self.update_rule, part) for part in parts]).mean()
+            lost = torch.stack([retention.context_divergence(self.update_rule, part, part) for part in parts]).mean()
         if self.text_states is not None:
             chosen = random.sample(range(len(self.texts)), recipe.texts)
             of_text = retention.text_divergence(self.update_rule, self.texts[chosen], self.text_states[chosen])

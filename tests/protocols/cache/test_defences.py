@@ -11,7 +11,7 @@ from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences import load_defence
 from hippo_core.protocols.cache.defences.ecc import byte_checks, checks, correct, correct_bytes
-from hippo_core.protocols.cache.detection import RATES, Detections, roc
+from hippo_core.protocols.cache.run import RATES, Detections, roc
 from tests.protocols.cache.conftest import SHAPE, cache
 
 STRANGERS = [name for name in members(defences.__name__) if name not in ("learned", "recompute", "wiener", "wiener_layer")]

@@ -51,13 +51,10 @@ def test_every_defence_reads_every_probe_under_every_fault(rows):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
 
 
-def test_a_clean_cache_is_read_alike_behind_a_defence_that_finds_nothing(rows):
+def test_a_clean_cache_is_read_alike_and_running_the_text_again_brings_all_of_a_damaged_one_back(rows):
     clean = rows[0][rows[0]["kind"] == CLEAN].pivot_table(index="probe", columns="defence", values="loss")
     assert (clean["episodic"] == clean["none"]).all()
     assert np.allclose(clean["recompute"], clean["none"], atol=1e-4)
-
-
-def test_noise_hurts_and_running_the_text_again_brings_all_of_it_back(rows):
     table = recovered(rows[0]).set_index(["task", "defence"])
     assert (table["lost"] > 0.3).all()
     assert table.loc[("text", "recompute"), "recovered"] == pytest.approx(1, abs=1e-3)
@@ -165,6 +162,7 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
     ("parameters", "message"),
     [
         ({"kinds": ["rust"]}, "kinds"),
+        ({"ood": "loto_holdout_gain_drift"}, "unknown here: ood 'loto_holdout_gain_drift'; legal: loto_holdout_bitflip,"),
         ({"severities": [2.0]}, "less than or equal to 1"),
         ({"defences": ["prayer"]}, "unknown defence"),
         ({"kinds": ["gaussian", "gaussian"]}, "twice"),

@@ -6,7 +6,8 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.names import TRACE_PROBES
-from hippo_core.protocols.cache.report import in_words, sections, training_in_words
+from hippo_core.protocols.cache.parameters import CacheParameters
+from hippo_core.protocols.cache.report import in_words, sections
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
@@ -58,15 +59,16 @@ def test_a_defence_that_harms_a_clean_cache_is_charged(rows):
 def test_what_is_said_and_drawn_is_of_the_rows(rows):
     table = TableRows("cache", "measure", "probe", "cluster", rows, ("score",), ("model", "seed"))
     curves, damage, costs = sections([table])
-    assert curves.figure and "clipping" in curves.table["defence"].tolist()
-    assert damage.table["recovered"].tolist() == ["−0.25"]
+    assert curves.figure and "clipping" in curves.table["score kept"].tolist()
+    assert [text.partition(" ")[0] for text in damage.table["clipping"]] == ["−0.25", "+0.50"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
-    assert "keeps 40%" in in_words("m", task_metrics(rows))
+    assert "keeps 40%" in in_words(CacheParameters(), {"tasks": task_metrics(rows)})
 
 
 def test_a_training_is_said_in_words():
     examined = {"clean": 0.01, "gaussian": 1.0, "gaussian bare": 2.0, "bitflip": 3.0, "bitflip bare": 2.0}
-    sentence = training_in_words({"examined": examined, "numbers": 1234, "steps": 9})
+    training = {"examined": examined, "numbers": 1234, "steps": 9}
+    sentence = in_words(CacheParameters(step="train"), {"training": training})
     assert "1,234 numbers, 9 steps" in sentence and "2.00 nats" in sentence and "nearer for 1 of 2" in sentence
 
 

@@ -18,9 +18,9 @@ def course(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "SOME", 8)
     monkeypatch.setitem(PRESETS, "tiny", TransformerShape(24, width=16, heads=2))  # type: ignore[arg-type]
 
-    def make(folder="course", **values):
+    def make(folder="course", bar=False, **values):
         torch.manual_seed(0)
         quick = {"model": "tiny", "tasks": ["majority", "copy"], "steps": 10, "inits": 2, "batch": 8, "split": "val"}
-        return Course(ForgettingParameters(**(quick | values)), tmp_path / folder, say=lambda line: None)
+        return Course(ForgettingParameters(**(quick | values)), tmp_path / folder, say=lambda line: None, bar=bar)
 
     return make

@@ -16,7 +16,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.results.records.sealed import seal
 from hippo_core.training.consolidation import live
 from hippo_core.training.consolidation.lineage import LINEAGE
-from hippo_core.training.consolidation.merged import merge
+from hippo_core.training.consolidation.live import merge
 from hippo_core.training.consolidation.update_rules import make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from tests.training.consolidation.test_live import TRACES
@@ -66,7 +66,7 @@ def test_a_merged_model_answers_as_the_attached_one(name, write_update, lm, tmp_
 @pytest.mark.parametrize("name", sorted(members("hippo_core.training.consolidation.update_rules").keys() - {"lora", "sparse"}))
 def test_what_is_no_weights_is_refused(name, write_update, tmp_path):
     folder, _ = write_update(name)
-    with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it (acts on some questions|is keys and values)"):
+    with pytest.raises(LabError, match=f"way {name} cannot be merged into weights: it acts on some questions"):
         merge(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -78,7 +78,7 @@ def test_what_does_not_belong_to_the_model_is_refused(write_update, tmp_path):
     with pytest.raises(LabError, match="with other weights than it has now"):
         merge(folder, tmp_path / "out")
     (folder / LINEAGE).write_text("{}")
-    with pytest.raises(LabError, match="is damaged; consolidate again"):
+    with pytest.raises(LabError, match="is damaged, or an earlier version's"):
         merge(folder, tmp_path / "out")
     with pytest.raises(LabError, match=r"holds no lineage\.json"):
         merge(tmp_path, tmp_path / "out")

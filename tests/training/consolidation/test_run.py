@@ -19,8 +19,7 @@ from hippo_core.files import MARK, read_object
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.methods.presets import load_preset
 from hippo_core.protocols.consolidation import run
-from hippo_core.protocols.consolidation.ledger import FILE as LEDGER
-from hippo_core.protocols.consolidation.ledger import Ledger
+from hippo_core.protocols.consolidation.run import LEDGER, Ledger
 from hippo_core.protocols.consolidation.table import ABOUT_STORE, PROBES, ROWS, SPENT
 from hippo_core.suites import get_suite
 from hippo_core.training.consolidation import retention as kept
@@ -35,7 +34,7 @@ def scores(rows, stage):
     return rows[rows["stage"] == stage].drop(columns=["stage", "latency_ms", *SPENT]).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("way", ["lora", "kv_prefix"])
+@pytest.mark.parametrize("way", ["lora", "sparse"])
 def test_without_replay_nothing_changes_at_all(cell, way):
     here = cell(replay=False, way=way)
     rows = ROWS.arranged(run.consolidate(here, say=lambda line: None))
@@ -87,7 +86,7 @@ def test_a_full_disk_says_which_file_and_leaves_the_model_and_nothing_half_writt
     assert not list(here.record.glob("*consolidated*"))
 
 
-@pytest.mark.parametrize("way", ["lora", "kv_prefix"])
+@pytest.mark.parametrize("way", ["lora", "sparse"])
 def test_a_cycle_that_loses_too_much_is_taken_back(cell, monkeypatch, way):
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: 0.2 if consolidated else 0.9)
     here = cell(way=way)
@@ -159,21 +158,26 @@ def test_policies_that_go_by_keys_refuse_traces_without(taught):
 
 
 def test_a_cycle_goes_on_from_the_last_that_was_kept_and_begins_anew_where_none_was(cell, lm, taught, monkeypatch):
-    here, begun = cell(way="kv_prefix", steps=1, cycles=3), []
-    update_rule = make_update_rule("kv_prefix", lm, 1, 2)
+    here, begun = cell(way="sparse", steps=1, cycles=3), []
+    update_rule = make_update_rule("sparse", lm, 1, 2)
     recipe = run.recipe_of(here.parameters, lm, len(taught)).model_copy(update={"rank": 1, "lessons": 0, "texts": 1})
     losses = iter((0.9, 0.2, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2))
     monkeypatch.setattr(run, "reading", lambda sleep, consolidated: next(losses))
     slept, ledger = dict.fromkeys(run.COUNTERS, 0), Ledger(WORLDS, {"w": taught})
-    monkeypatch.setattr(
-        run, "train", lambda sleep, *others, **more: begun.append(update_rule.kept()["keys"]) or update_rule.prefix.keys.data.add_(1.0)
-    )
+
+    def train(sleep, *others, **more):
+        begun.append(update_rule.kept())
+        update_rule.deltas[0].data.add_(1.0)
+        update_rule.units[0].copy_(torch.arange(4))
+
+    monkeypatch.setattr(run, "train", train)
     for cycle in (1, 2, 3, 4):
         run.sleep_once(here, update_rule, taught, recipe, cycle, slept, ledger, print)
     update_rule.detach()
     assert (slept["cycles"], slept["rolled_back"]) == (2, 2)
-    assert begun[3].equal(begun[2] + 1) and update_rule.kept()["keys"].equal(begun[3])
-    assert begun[0].any() and begun[0].equal(begun[1]) and begun[2].equal(begun[1] + 1)
+    states = [*begun, update_rule.kept()]
+    assert [float(state["2.delta"].mean()) for state in states] == [0, 0, 1, 2, 2]
+    assert [state["2.units"].tolist() == [0, 1, 2, 3] for state in states] == [False, False, True, True, True]
 
 
 def test_without_a_number_of_steps_every_trace_is_rehearsed_so_many_times(cell, lm):

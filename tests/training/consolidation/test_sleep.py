@@ -130,31 +130,10 @@ def test_what_is_spent_on_a_trace_follows_the_orders_and_its_answers(lm, update_
 def test_a_share_of_the_questions_is_restated_and_the_others_stay_as_they_are(lm, update_rule, sleep):
     plain, mixed, none = (sleep(lm, update_rule, questions=8, restatements=share) for share in (0.0, 0.25, 1e-9))
     for step in range(3):
-        pairs = list(zip(plain.drawn(step), mixed.drawn(step), strict=True))
-        restated = [
-            (plain_question, restated_question) for plain_question, restated_question in pairs if plain_question != restated_question
-        ]
+        restated = [(old, new) for old, new in zip(plain.drawn(step), mixed.drawn(step), strict=True) if old != new]
         assert len(restated) == 2
-        assert all(
-            restated_question.answer == TEXTS[plain_question.trace - 1] and restated_question.trace == plain_question.trace
-            for plain_question, restated_question in restated
-        )
+        assert all(new.answer == TEXTS[old.trace - 1] and new.trace == old.trace for old, new in restated)
         assert none.drawn(step) == plain.drawn(step)
-
-
-def test_what_is_distilled_is_what_the_unchanged_model_answers_with_the_trace_in_its_prompt(lm, update_rule, sleep):
-    trainee, other = sleep(lm, update_rule, distilled=1.0), sleep(lm, update_rule, distilled=1.0)
-    bare, informed = trainee.informed(trainee.drawn(0))
-    assert (bare.labels[bare.labels >= 0]).equal(informed.labels[informed.labels >= 0])
-    other.text_of = dict.fromkeys(other.text_of, "Anders lost a bicycle at the bakery in August.")
-    assert trainee.learn(0)["answers"] != pytest.approx(other.learn(0)["answers"], abs=0.05)
-    nothing = sleep(lm, update_rule, distilled=1.0)
-    nothing.informed = lambda questions: (bare, bare)
-    update_rule.set_tensors(
-        {name: torch.zeros_like(weight) for name, weight in update_rule.weights().items()}
-        | {name: tensor for name, tensor in update_rule.kept().items() if name.endswith(".units")}
-    )
-    assert nothing.learn(0)["answers"] == pytest.approx(0, abs=1e-6)
 
 
 def test_a_larger_model_learns_at_a_tenth_of_the_rate(lm, update_rule, sleep, monkeypatch):

@@ -18,7 +18,7 @@ from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
-from hippo_core.training.consolidation.update_rules import gated, groups, make_update_rule
+from hippo_core.training.consolidation.update_rules import gated, make_update_rule
 from hippo_core.training.consolidation.update_rules.base import FILE
 from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate
 from tests.training.consolidation.conftest import TEXTS
@@ -26,7 +26,6 @@ from tests.training.consolidation.conftest import TEXTS
 RANK = 2
 QUESTIONS = ["Who sold a guitar at the market on Friday?", "Where did Anders lose a bicycle?", "When did Wiebke walk to the harbor?"]
 SECOND = ("At dawn, Zora bought a kite at the castle.",)
-OF_SLEEPS = ("gated_groups", "gated_prefixes")
 UPDATE_RULES = tuple(members("hippo_core.training.consolidation.update_rules"))
 EVERY = pytest.mark.parametrize("name", UPDATE_RULES)
 
@@ -76,26 +75,7 @@ def weights_of(lm):
 @EVERY
 def test_before_training_nothing_changes(name, attached, lm):
     before = logits(lm)
-    update_rule = attached(name)
-    assert update_rule.number() > 0
-    if name in ("kv_prefix", "gated_prefixes"):
-        update_rule.prepare(TEXTS)
-        assert not torch.equal(logits(lm), before)
-        with update_rule.unchanged():
-            assert torch.equal(logits(lm), before)
-    else:
-        assert torch.equal(logits(lm), before)
-
-
-@pytest.mark.parametrize("name", ["kv_prefix", "gated_prefixes"])
-def test_a_prefix_begins_as_the_text_that_it_is_told_before_the_prompt(name, attached, lm):
-    tokens, prompt = lm.encode("\n".join(TEXTS)), "Carla sold a guitar at the market, and"
-    rank = len(tokens) // 8
-    with torch.inference_mode():
-        full = lm.model(torch.tensor([tokens[: 8 * rank] + lm.encode(prompt)])).logits
-    update_rule = attached(name, rank=rank)
-    update_rule.prepare(TEXTS)
-    assert torch.allclose(logits(lm, prompt), full[:, 8 * rank :], atol=1e-3)
+    assert attached(name).number() > 0 and torch.equal(logits(lm), before)
 
 
 @EVERY
@@ -169,16 +149,6 @@ def test_a_file_that_does_not_fit_is_refused(name, attached, tmp_path):
 
 
 @EVERY
-def test_numbers_out_of_range_are_refused(name, lm):
-    with pytest.raises(LabError, match="rank is 1 or more, got 0"):
-        make_update_rule(name, lm, 0, 0)
-    blocks = lm.config.num_hidden_layers
-    for block in (-1, blocks):
-        with pytest.raises(LabError, match=f"0 to {blocks - 1}, got {block}"):
-            make_update_rule(name, lm, RANK, block)
-
-
-@EVERY
 def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     first = 2
     before = early_states(lm, TEXTS, [0, 1, first]), early_states(lm, TEXTS, [first + 1])
@@ -188,7 +158,7 @@ def test_blocks_below_the_first_one_stay_as_they_are(name, trained, lm):
     assert not any(map(torch.equal, before[1], after[1]))
 
 
-@pytest.mark.parametrize("name", [name for name in UPDATE_RULES if name not in OF_SLEEPS])  # whose layers are another's
+@pytest.mark.parametrize("name", [name for name in UPDATE_RULES if name != "gated_groups"])  # whose layers are another's
 def test_an_answer_is_the_same_alone_in_a_batch_and_behind_a_shared_beginning(name, trained, lm):
     update_rule = trained(name)
     drawn = list(worlds("consolidation", "default", 4, 1337, "val"))
@@ -246,34 +216,31 @@ def test_a_second_sleep_begins_with_what_the_first_one_learnt(name, trained, lm,
     before, trained_tensors = logits(lm), update_rule.kept()
     sleep(lm, update_rule, SECOND, earlier=[Trace("w", "f", text) for text in TEXTS])
     assert all(torch.equal(weight, update_rule.kept()[key]) for key, weight in trained_tensors.items())
-    if name not in OF_SLEEPS:
+    if name != "gated_groups":
         assert torch.equal(logits(lm), before)
 
 
-@pytest.mark.parametrize("name", OF_SLEEPS)
-def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(name, trained, lm, sleep, tmp_path):
+def test_each_sleep_has_an_update_of_its_own_and_a_question_goes_to_the_nearest(trained, lm, sleep, tmp_path):
+    questions = [QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"]
+
     def asked(update_rule):
-        return update_rule.apart([QUESTIONS[0], "Who bought a kite at the castle at dawn?", "What is the capital of Peru?"], lambda rows: [
-            logits(lm) for _ in rows
-        ])  # fmt: skip
+        return update_rule.apart(questions, lambda rows: [logits(lm) for _ in rows])
 
     plain = logits(lm)
-    update_rule = trained(name)
+    update_rule = trained("gated_groups")
     first = logits(lm)
     learning = sleep(lm, update_rule, SECOND, earlier=[Trace("w", f"f{n}", text) for n, text in enumerate(TEXTS)], rate=0.1, wordings=20)
-    assert torch.equal(logits(lm), plain) == (name == "gated_groups")  # a prefix begins from what it is told
+    assert torch.equal(logits(lm), plain)
     learning.learn(0)
     answers = asked(update_rule)
-    assert [torch.equal(found_logits, expected) for found_logits, expected in zip(answers, (first, logits(lm), plain), strict=True)] == [
-        True
-    ] * 3
+    assert all(map(torch.equal, answers, (first, logits(lm), plain)))
     assert not torch.equal(answers[0], answers[1])
     update_rule.save(tmp_path)
     update_rule.detach()
-    again = make_update_rule(name, lm, RANK, 0)
+    again = make_update_rule("gated_groups", lm, RANK, 0)
     again.load(tmp_path)
     assert all(map(torch.equal, asked(again), answers))
-    (tmp_path / groups.GROUPS).write_text('{"groups": [0], "updates": 2}')
+    (tmp_path / gated.GROUPS).write_text('{"groups": [0], "updates": 2}')
     with pytest.raises(LabError, match="does not fit"):
         again.load(tmp_path)
     again.detach()
@@ -293,10 +260,12 @@ def test_a_broken_gate_is_refused(attached, tmp_path, broken):
 
 
 @EVERY
-def test_a_rank_above_what_the_model_has_is_refused_and_nothing_is_attached(name, lm):
-    before, weights = logits(lm), weights_of(lm)
-    with pytest.raises(LabError, match=r"rank is \d+, .* or less, got 100000"):
-        make_update_rule(name, lm, 100_000, 0)
+def test_numbers_out_of_range_are_refused_and_nothing_is_attached(name, lm):
+    before, weights, blocks = logits(lm), weights_of(lm), lm.config.num_hidden_layers
+    wrong = [(0, 0, "rank is 1 or more, got 0"), (100_000, 0, r"rank is \d+, .* or less, got 100000")]
+    for rank, block, message in [*wrong, *((RANK, block, f"0 to {blocks - 1}, got {block}") for block in (-1, blocks))]:
+        with pytest.raises(LabError, match=message):
+            make_update_rule(name, lm, rank, block)
     assert torch.equal(logits(lm), before) and weights_of(lm).keys() == weights.keys()
 
 

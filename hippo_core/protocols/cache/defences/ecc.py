@@ -29,6 +29,9 @@ def _signed(word: int) -> int:
 
 
 MASKS = [_signed(sum(1 << bit for bit, column in enumerate(COLUMNS) if column >> check & 1)) for check in range(CHECKS)]
+POSITIONS = torch.full((128,), -1, dtype=torch.long)  # of the flipped bit, by its column; DATA: a check bit itself, nothing to correct
+POSITIONS[COLUMNS] = torch.arange(DATA)
+POSITIONS[[0, *(1 << check for check in range(CHECKS))]] = DATA
 
 
 def parity(words: Tensor) -> Tensor:
@@ -53,12 +56,7 @@ def correct(words: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
     wrong = checks(words).long() ^ kept
     syndrome = wrong & 127
     odd = parity(words) ^ parity(kept)  # of all 72 bits
-    position = torch.full((128,), -1, dtype=torch.long)
-    position[COLUMNS] = torch.arange(DATA)
-    for check in range(CHECKS):
-        position[1 << check] = DATA  # a check bit itself: nothing to correct
-    position[0] = DATA
-    at = position[syndrome]
+    at = POSITIONS[syndrome]
     ones = torch.ones_like(words)
     corrected = torch.where((odd == 1) & (at >= 0) & (at < DATA), words ^ (ones << at.clamp(0, DATA - 1)), words)
     lost = ((odd == 0) & (syndrome != 0)) | ((odd == 1) & (at < 0))

@@ -137,10 +137,6 @@ class SpanStore:
         """Features as they lie among those of clean text, in standard deviations, at most CLIPPED; what is no number is the mean."""
         return ((kv.float().cpu() - self.clean.mean) / self.clean.spread).nan_to_num(0.0, 0.0, 0.0).clamp(-CLIPPED, CLIPPED)
 
-    def likeness(self, kv: KV, other: KV) -> float:
-        """The cosine of two caches' standardised features, from -1 to 1."""
-        return cosine(self.standardised(kv), self.standardised(other))
-
 
 def cosine(a: Tensor, b: Tensor) -> float:
     """The cosine of two tensors of one shape; 0 where one is all zeros."""
@@ -173,7 +169,9 @@ class Episodic(Defence):
         if kept is None or not self.trusts(damaged, kept):
             return damaged.kv
         wrong = differs(damaged.kv, kept, self.setting.precision)
-        chosen = self.chosen(damaged, wrong).to(wrong.device)
+        spans = ceil(kept.shape[3] / SPAN)
+        chosen = torch.zeros(spans, dtype=torch.bool, device=wrong.device)
+        chosen[self.ranked(damaged, wrong)[: ceil(self.setting.budget * spans)]] = True
         return torch.where(wrong & chosen.repeat_interleave(SPAN)[: kept.shape[3]].view(1, 1, 1, -1, 1), kept.to(damaged.kv), damaged.kv)
 
     def recalled(self, damaged: DefenceInput) -> str:
@@ -182,21 +180,11 @@ class Episodic(Defence):
 
     def trusts(self, damaged: DefenceInput, kept: KV) -> bool:
         """Whether what was recalled is the damaged cache as it was."""
-        return self.store.likeness(damaged.kv, kept) > self.typical_similarity
+        return cosine(self.store.standardised(damaged.kv), self.store.standardised(kept)) > self.typical_similarity
 
-    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
-        """Which spans are put back, bool [S]: of those with damage the worst."""
-        return self.most(by_span(wrong))
-
-    def most(self, damage: Tensor) -> Tensor:
-        """The spans with most damage [S], as many as the budget allows, earlier ones first of equals."""
-        chosen = torch.zeros(len(damage), dtype=torch.bool)
-        chosen[damage.argsort(descending=True, stable=True)[: self.allowed(damage)]] = True
-        return chosen
-
-    def allowed(self, spans: Tensor) -> int:
-        """How many of the spans [S] may be put back."""
-        return ceil(self.setting.budget * len(spans))
+    def ranked(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
+        """The numbers of the spans in the order in which they are put back, as many as the budget allows: the worst first."""
+        return by_span(wrong).argsort(descending=True, stable=True)
 
 
 class Random(Episodic):
@@ -204,10 +192,8 @@ class Random(Episodic):
 
     name = "episodic_random"
 
-    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
-        spans = by_span(wrong)
-        order = torch.randperm(len(spans), generator=generator_of("spans", self.setting.seed, damaged.address))
-        return torch.isin(torch.arange(len(spans)), order[: self.allowed(spans)])
+    def ranked(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
+        return torch.randperm(len(by_span(wrong)), generator=generator_of("spans", self.setting.seed, damaged.address))
 
 
 class Oldest(Episodic):
@@ -215,9 +201,8 @@ class Oldest(Episodic):
 
     name = "episodic_oldest"
 
-    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
-        spans = by_span(wrong)
-        return torch.arange(len(spans)) < self.allowed(spans)
+    def ranked(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
+        return torch.arange(len(by_span(wrong)))
 
 
 class Gold(Episodic):
@@ -232,8 +217,8 @@ class Gold(Episodic):
     def trusts(self, damaged: DefenceInput, kept: KV) -> bool:
         return True
 
-    def chosen(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
-        return self.most(by_span(damaged.mask))
+    def ranked(self, damaged: DefenceInput, wrong: Tensor) -> Tensor:
+        return by_span(damaged.mask).argsort(descending=True, stable=True)
 
 
 def by_span(mask: Tensor) -> Tensor:

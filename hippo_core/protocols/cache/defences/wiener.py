@@ -14,7 +14,6 @@ gradients. No fault is shown to the filter, and where the damage is nobody says:
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,14 +70,6 @@ class KeyRotation:
         return bool((keys - keys[:, :1]).norm(dim=-1).max() <= NEAR * keys.norm(dim=-1).max())
 
 
-class Estimate(NamedTuple):
-    """What a cache most likely was, float32 [L, 2, H, T, D], and the variance of features about that with their noise, [S, G] for S spans
-    and G = 2 L H heads."""
-
-    kv: KV
-    deviation: Tensor
-
-
 class TokenPrior:
     """The distribution of clean tokens; `of` fits it.
 
@@ -111,13 +102,14 @@ class TokenPrior:
         margin = WIDER / 2 * (high - low)
         psi = left.clamp(min=1e-4 * float(spread.pow(2).mean()))
         prior = cls(rotation, mean, loadings, psi, low - margin, high + margin)
-        apart = [prior.estimate(kv, start, rounds=1).deviation for kv, start in all_caches[::HELD_OUT_EVERY]]
+        apart = [prior.estimate(kv, start, rounds=1)[1] for kv, start in all_caches[::HELD_OUT_EVERY]]
         prior.most = MARGIN * torch.cat(apart).quantile(NOISE_QUANTILE, dim=0)
         return prior
 
     @torch.inference_mode()
-    def estimate(self, kv: KV, start: int, rounds: int = ROUNDS) -> Estimate:
-        """What a cache was whose first token stands at `start`. What neither its range nor its noise gives away stays as it is."""
+    def estimate(self, kv: KV, start: int, rounds: int = ROUNDS) -> tuple[KV, Tensor]:
+        """What a cache most likely was whose first token stands at `start`, float32 [L, 2, H, T, D], and the variance of features about
+        that with their noise, [S, G] for S spans and G = 2 L H heads. What neither its range nor its noise gives away stays as it is."""
         y = kv.float().cpu().flatten(0, 2)  # [G, T, D]
         possible = y.isfinite() & (y != 0) & (y >= self.low) & (y <= self.high)
         y, seen = y.where(possible, 0.0), possible
@@ -137,7 +129,7 @@ class TokenPrior:
         noise = noise.T[:, tokens, None]
         psi = self.psi[:, None, None]
         likely = y - away + torch.where(seen, psi / (psi + noise) * away, 0.0)
-        return Estimate(torch.where(seen & (noise == 0), y, likely).unflatten(0, kv.shape[:3]), deviation)
+        return torch.where(seen & (noise == 0), y, likely).unflatten(0, kv.shape[:3]), deviation
 
     def _placed(self, x: Tensor, kv: KV, start: int) -> Tensor:
         """Features [G, T, D] at position 0 as a cache of this shape holds them."""
@@ -218,7 +210,7 @@ class Wiener(Defence):
 
     def repair(self, damaged: DefenceInput) -> KV:
         start, parts = damaged.prefix.shape[3], damaged.kv.chunk(len(self.priors))
-        return torch.cat([prior.estimate(part, start).kv for prior, part in zip(self.priors, parts, strict=True)]).to(damaged.kv)
+        return torch.cat([prior.estimate(part, start)[0] for prior, part in zip(self.priors, parts, strict=True)]).to(damaged.kv)
 
 
 class ByLayer(Wiener):

@@ -32,7 +32,9 @@ class Forever(Replay):
             return None
         self._age(step)
         for model in models:
-            if (days := self._days(model)) > self.notes["days"][model]:
+            day = self.notes["day"][model]
+            days = sum(self.notes["moved"][model] >= number * day for number in DAYS) if day else 0
+            if days > self.notes["days"][model]:
                 self.notes["days"][model], self.notes["until"][model] = days, step + CYCLE
                 self.notes["drawn"][model] = self._draw(model, phase)
             elif step >= self.notes["until"][model]:
@@ -54,8 +56,3 @@ class Forever(Replay):
         self.tensors["before"] = now
         if step == CYCLE + 1:
             self.notes["day"] = list(self.notes["moved"])
-
-    def _days(self, model: int) -> int:
-        """How many of the days have come."""
-        day = self.notes["day"][model]
-        return sum(self.notes["moved"][model] >= days * day for days in DAYS) if day else 0

@@ -1,8 +1,8 @@
 """What every update rule has in common: trained tensors that are saved, read and put aside. Base weights are never written."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -29,7 +29,6 @@ class UpdateRule(ABC):
 
     name: ClassVar[str]
     rate: ClassVar[float]  # of AdamW in a model of up to SMALL parameters, unless told otherwise
-    no_weights: ClassVar[str] = "it adds nothing to them"  # why it cannot be merged
 
     def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
         blocks = lm.config.num_hidden_layers
@@ -69,9 +68,9 @@ class UpdateRule(ABC):
                     answers |= zip(indices, ask(indices), strict=True)
         return [answers[index] for index in range(len(questions))]
 
+    @abstractmethod
     def merged(self) -> Any:
         """The plain model with the update in its weights, for good; the rule is of no use any more. LabError where it has no such thing."""
-        raise LabError(f"way {self.name} cannot be merged into weights: {self.no_weights}")
 
     def full_rate(self) -> float:
         """The learning rate of AdamW that suits the model's size."""
@@ -107,13 +106,3 @@ class UpdateRule(ABC):
             self.set_tensors(load_file(folder / FILE))
         except (OSError, SafetensorError) as error:
             raise LabError(f"{folder / FILE} cannot be read ({error}); consolidate again") from None
-
-
-@contextmanager
-def switched_off(holder: Any) -> Iterator[None]:
-    """Set `holder.on` to False for a while."""
-    before, holder.on = holder.on, False
-    try:
-        yield
-    finally:
-        holder.on = before

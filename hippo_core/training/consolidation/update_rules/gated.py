@@ -5,20 +5,22 @@ its key: here the words of a trace and of its rehearsed questions, by the share 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.retrieval.lexicon import Lexicon, grams, words
 from hippo_core.training.consolidation import retention as kept
-from hippo_core.training.consolidation.update_rules.base import UpdateRule
-from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate
+from hippo_core.training.consolidation.update_rules.lora import LoRAUpdate, beginning
 
-GATE = "gate.json"
+T = TypeVar("T")
+GATE, GROUPS = "gate.json", "groups.json"
+FIRST = "default"  # peft's name of the first update
 LESSONS, SEED = 200, 1337  # whose questions are strangers
 
 
@@ -51,7 +53,8 @@ class InputGate:
 
 def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: Sequence[str]) -> InputGate:
     """The gate of these texts and of the questions that were rehearsed of each. The threshold tells rehearsed questions from those of
-    strangers: each trace is indexed with every other question of its own, and judged by the rest."""
+    strangers: each trace is indexed with every other question of its own, and judged by the rest. It lies where the share of rehearsed
+    questions at or above it less the share of strangers is largest, in the middle of the gap."""
     lexicon = Lexicon.of([*(" ".join((text, *own)) for text, own in zip(texts, questions, strict=True)), *strangers], grams)
 
     def gate(step: int, threshold: float) -> InputGate:
@@ -60,31 +63,26 @@ def fitted(texts: Sequence[str], questions: Sequence[Sequence[str]], strangers: 
 
     half = gate(2, 0.0)
     near = [half.nearness(question) for own in questions for question in own[1::2]]
-    return gate(1, _threshold(near, [half.nearness(question) for question in strangers]))
-
-
-def _threshold(near: Sequence[float], far: Sequence[float]) -> float:
-    """Where the share of `near` at or above it least the share of `far` is largest, in the middle of the gap."""
+    far = [half.nearness(question) for question in strangers]
     scores = sorted({*near, *far, 1.0})
     best = max(scores, key=lambda score: _share(near, score) - _share(far, score))
-    return (best + max((score for score in scores if score < best), default=best)) / 2
+    return gate(1, (best + max((score for score in scores if score < best), default=best)) / 2)
 
 
 def _share(values: Sequence[float], least: float) -> float:
     return sum(value >= least for value in values) / max(1, len(values))
 
 
-class Gated(UpdateRule):
-    """An update rule behind a gate, in front of the class of what it changes. `fits` says which questions it is for."""
+class GatedLoRA(LoRAUpdate):
+    """Low-rank updates behind a gate; `fits` says which questions they are for."""
 
-    no_weights = "it acts on some questions only, and weights act on all"
+    name = "gated_lora"
 
-    def __init__(self, lm: LanguageModel, rank: int, first_block: int, **others: Any) -> None:
-        super().__init__(lm, rank, first_block, **others)
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
+        super().__init__(lm, rank, first_block)
         self.gate = InputGate((), {}, 1.0, 2.0)
 
     def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
-        super().prepare(texts, questions, known)
         lessons = kept.lessons(Random(f"gate/{SEED}"), LESSONS)
         strangers = [branch.question for lesson in lessons for branch in lesson.branches if branch.question]
         self.gate = fitted(texts, questions or [()] * len(texts), strangers)
@@ -93,7 +91,7 @@ class Gated(UpdateRule):
         return [self.gate.nearness(question) >= self.gate.threshold for question in questions]
 
     def merged(self) -> Any:
-        return UpdateRule.merged(self)
+        raise LabError(f"way {self.name} cannot be merged into weights: it acts on some questions only, and weights act on all")
 
     def save(self, folder: Path) -> None:
         super().save(folder)
@@ -112,7 +110,72 @@ class Gated(UpdateRule):
         self.gate = gate
 
 
-class GatedLoRA(Gated, LoRAUpdate):
-    """`rank` is that of the updates."""
+class GatedGroups(GatedLoRA):
+    """An update for each sleep, as MELO's blocks: earlier ones are not overwritten, and a question goes to the nearest sleep. The last is
+    trained. `rank` is that of the updates of one sleep."""
 
-    name = "gated_lora"
+    name = "gated_groups"
+    of_groups = True
+
+    def __init__(self, lm: LanguageModel, rank: int, first_block: int) -> None:
+        super().__init__(lm, rank, first_block)
+        self.updates = 1
+        self.groups: list[int] = []  # of each trace of the gate the number of its update
+
+    def prepare(self, texts: Sequence[str], questions: Sequence[Sequence[str]] = (), known: int = 0) -> None:
+        super().prepare(texts, questions, known)
+        if known:
+            self._add()
+        self.groups = [*self.groups[:known], *[self.updates - 1] * (len(texts) - known)]
+
+    def apart(self, questions: Sequence[str], ask: Callable[[list[int]], Sequence[T]]) -> list[T]:
+        nearest = [self.gate.nearest(question) for question in questions]
+        groups = [self.groups[trace] if share >= self.gate.threshold else -1 for share, trace in nearest]
+        answers: dict[int, T] = {}
+        for group in sorted(set(groups), reverse=True):
+            indices = [index for index, its in enumerate(groups) if its == group]
+            with self.unchanged() if group < 0 else self._acting(group):
+                answers |= zip(indices, ask(indices), strict=True)
+        return [answers[index] for index in range(len(questions))]
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / GROUPS, {"groups": self.groups, "updates": self.updates})
+
+    def load(self, folder: Path) -> None:
+        """See `GatedLoRA.load`; LabError too where the file of the groups is missing or cut."""
+        try:
+            values = read_object(folder / GROUPS)
+            groups, updates = [int(group) for group in values["groups"]], int(values["updates"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise LabError(f"{folder / GROUPS} cannot be read ({error!r}); consolidate again") from None
+        while self.updates < updates:
+            self._add()
+        super().load(folder)
+        if len(groups) != len(self.gate.traces) or not set(groups) <= set(range(self.updates)):
+            raise LabError(f"{folder / GROUPS} does not fit the gate's {len(self.gate.traces)} traces; consolidate again")
+        self.groups = groups
+
+    def _add(self) -> None:
+        """One update more, without effect yet, which acts from now on."""
+        self.updates += 1
+        with beginning():
+            self.adapted.add_adapter(self._name(self.updates - 1), self.config)
+        self._act(self.updates - 1)
+        self.adapted.eval()
+
+    def _act(self, group: int) -> None:
+        self.adapted.set_adapter(self._name(group))
+
+    @contextmanager
+    def _acting(self, group: int) -> Iterator[None]:
+        """A context in which the update of one sleep acts."""
+        self._act(group)
+        try:
+            yield
+        finally:
+            self._act(self.updates - 1)
+
+    @staticmethod
+    def _name(group: int) -> str:
+        return f"sleep_{group + 1}" if group else FIRST

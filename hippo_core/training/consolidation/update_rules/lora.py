@@ -49,7 +49,7 @@ class LoRAUpdate(UpdateRule):
         """LabError where the model lacks one of the layers, or they are smaller than the rank."""
         has: dict[str, Any] = {name.rpartition(".")[2]: layer for name, layer in self.model.named_modules()}
         if lacking := [layer for layer in layers if layer not in has]:
-            raise LabError(f"{self.lm.spec.name} has no layers called {', '.join(lacking)}, which way={self.name} changes; use kv_prefix")
+            raise LabError(f"{self.lm.spec.name} has no layers called {', '.join(lacking)}, which way={self.name} changes")
         most = min(size for layer in layers for size in (has[layer].in_features, has[layer].out_features))
         if self.rank > most:
             raise LabError(f"rank is {most}, the width of the layers of {self.lm.spec.name}, or less, got {self.rank}")

@@ -6,7 +6,8 @@ arXiv 2510.15103, section 3).
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,24 +15,9 @@ from torch import Tensor, nn
 
 from hippo_core.errors import LabError
 from hippo_core.models.language_model import LanguageModel, pad_left
-from hippo_core.training.consolidation.update_rules.base import UpdateRule, switched_off
+from hippo_core.training.consolidation.update_rules.base import UpdateRule
 
 UNITS = 4  # a unit of rank, in each block
-
-
-class _Values(nn.Module):
-    """What is added to the values of some units of a feed-forward layer."""
-
-    units: Tensor
-
-    def __init__(self, units: int, hidden: int, device: torch.device) -> None:
-        super().__init__()
-        self.register_buffer("units", torch.arange(units, device=device))
-        self.delta = nn.Parameter(torch.zeros(units, hidden, device=device))
-        self.on = True
-
-    def __call__(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
-        return output + (inputs[0][..., self.units] @ self.delta.to(inputs[0].dtype)).to(output.dtype) if self.on else None
 
 
 class SparseRows(UpdateRule):
@@ -53,41 +39,45 @@ class SparseRows(UpdateRule):
             )
         for weight in lm.model.parameters():
             weight.requires_grad_(False)
-        self.values = [_Values(units, layer.out_features, lm.device) for layer in self.layers]
-        self.hooks = [layer.register_forward_hook(values) for layer, values in zip(self.layers, self.values, strict=True)]
+        self.units = [torch.arange(units, device=lm.device) for _ in self.layers]
+        self.deltas = [nn.Parameter(torch.zeros(units, layer.out_features, device=lm.device)) for layer in self.layers]
+        self.on = True
+        self.hooks = [layer.register_forward_hook(partial(self._add, number)) for number, layer in enumerate(self.layers)]
+
+    def _add(self, number: int, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+        """The output of a layer with what is added to the values of its units."""
+        [x] = inputs
+        return output + (x[..., self.units[number]] @ self.deltas[number].to(x.dtype)).to(output.dtype) if self.on else None
 
     def weights(self) -> dict[str, Tensor]:
-        named = zip(self.blocks, self.values, strict=True)
-        return {f"{block}.delta": values.delta for block, values in named}
+        return {f"{block}.delta": delta for block, delta in zip(self.blocks, self.deltas, strict=True)}
 
     def kept(self) -> dict[str, Tensor]:
-        named = zip(self.blocks, self.values, strict=True)
-        return super().kept() | {f"{block}.units": values.units.clone() for block, values in named}
+        return super().kept() | {f"{block}.units": units.clone() for block, units in zip(self.blocks, self.units, strict=True)}
 
     def set_tensors(self, tensors: dict[str, Tensor]) -> None:
-        units = {name: tensor for name, tensor in tensors.items() if name.endswith(".units")}
-        for block, values, layer in zip(self.blocks, self.values, self.layers, strict=True):
-            stored = units.get(f"{block}.units")
-            if stored is None or stored.shape != values.units.shape or not ((stored >= 0) & (stored < layer.in_features)).all():
-                raise LabError(
-                    f"way {self.name}: expected {len(values.units)} units of block {block}; the file is of another model or rank"
-                )
-        super().set_tensors({name: tensor for name, tensor in tensors.items() if name not in units})
-        for block, values in zip(self.blocks, self.values, strict=True):
-            values.units.copy_(units[f"{block}.units"])
+        stored = {name: tensor for name, tensor in tensors.items() if name.endswith(".units")}
+        for block, units, layer in zip(self.blocks, self.units, self.layers, strict=True):
+            own = stored.get(f"{block}.units")
+            if own is None or own.shape != units.shape or not ((own >= 0) & (own < layer.in_features)).all():
+                raise LabError(f"way {self.name}: expected {len(units)} units of block {block}; the file is of another model or rank")
+        super().set_tensors({name: tensor for name, tensor in tensors.items() if name not in stored})
+        for block, units in zip(self.blocks, self.units, strict=True):
+            units.copy_(stored[f"{block}.units"])
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        with ExitStack() as off:
-            for values in self.values:
-                off.enter_context(switched_off(values))
+        before, self.on = self.on, False
+        try:
             yield
+        finally:
+            self.on = before
 
     @torch.no_grad()
     def merged(self) -> Any:
         self.detach()
-        for values, layer in zip(self.values, self.layers, strict=True):
-            layer.weight[:, values.units] += values.delta.T.to(layer.weight.dtype)
+        for units, delta, layer in zip(self.units, self.deltas, self.layers, strict=True):
+            layer.weight[:, units] += delta.T.to(layer.weight.dtype)
         return self.model
 
     def detach(self) -> None:
@@ -100,20 +90,17 @@ class SparseRows(UpdateRule):
             return
         with self.unchanged():
             here, elsewhere = self._firing(texts), self._firing(PLAIN)
-        for values, fired, elsewhere_rate in zip(self.values, here, elsewhere, strict=True):
-            values.units.copy_((fired / (elsewhere_rate + elsewhere_rate.mean())).topk(len(values.units)).indices)
+        for units, fired, usual in zip(self.units, here, elsewhere, strict=True):
+            units.copy_((fired / (usual + usual.mean())).topk(len(units)).indices)
 
     def _firing(self, texts: Sequence[str]) -> list[Tensor]:
         """Of each layer the mean strength with which its units [U] fire."""
         sums = [torch.zeros(layer.in_features, device=self.lm.device) for layer in self.layers]
 
-        def add(number: int) -> Any:
-            def hook(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-                sums[number] += inputs[0].abs().flatten(0, -2).sum(0)
+        def add(number: int, layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            sums[number] += inputs[0].abs().flatten(0, -2).sum(0)
 
-            return hook
-
-        hooks = [layer.register_forward_pre_hook(add(number)) for number, layer in enumerate(self.layers)]
+        hooks = [layer.register_forward_pre_hook(partial(add, number)) for number, layer in enumerate(self.layers)]
         tokens = 0
         for start in range(0, len(texts), 32):
             ids, mask, positions = pad_left(self.lm, [self.lm.encode_text(text) for text in texts[start : start + 32]])
