@@ -8,7 +8,7 @@ from hippo_core.evaluation.asked import asked_of
 from hippo_core.live.answer import LISTED, Answer, RecallResult, number_of, recalled
 from hippo_core.methods.base import Method, Query, Retrieved
 from hippo_core.methods.controls import open_controlled
-from hippo_core.methods.read import composed_by, left_of, read_of
+from hippo_core.methods.self_ask import composed_by, left_of, read_of
 from hippo_core.retrieval.encoded import private
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item

@@ -13,7 +13,7 @@ from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorCha
 from hippo_core.retrieval.fusion import CHANNELS, Channel
 from hippo_core.retrieval.lexicon import Lexicon, grams, sentences, words
 from hippo_core.retrieval.pieces import PieceChannel, PieceIndex
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 

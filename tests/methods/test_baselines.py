@@ -10,9 +10,8 @@ from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.composite import Composite
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.methods.rag.rankers import BM25, RagSettings
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.suites.types import Fact
 from tests.methods.asking import bound, choose, index_of, query_of

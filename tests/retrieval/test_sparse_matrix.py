@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseMatrix
 
 
 def rows(*codes, dims=8, unit=None):

@@ -12,9 +12,8 @@ from torch import Tensor
 from hippo_core.errors import LabError
 from hippo_core.kernels.code import WEIGHTS, Code, check_code
 from hippo_core.kernels.sparse_recall import Recalled, check_recall
-from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle
 from hippo_core.kernels.sparse_recall.side_by_side import Store, search
-from hippo_core.kernels.sparse_recall.walk import add_up
+from hippo_core.kernels.sparse_recall.walk import Chains, Runs, add_up, chain, settle
 
 BLOCK = 65_536  # rows: as many as 16 bits can number; their sums stay in the cache of a core
 FEW = 512  # rows of a block that are worth settling

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hippo_core.kernels.sparse_recall.postings import Chains, Runs
-from hippo_core.kernels.sparse_recall.walk import walk
+from hippo_core.kernels.sparse_recall.walk import Chains, Runs, walk
 
 WORTH = 500_000  # rows times cues beyond which another thread pays for its start
 

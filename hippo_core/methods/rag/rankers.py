@@ -13,10 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from hippo_core.methods.base import OFF, Count, Method, MethodSettings, Query, Retrieve, Retrieved
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores, query_tokens
 from hippo_core.retrieval.lexicon import grams, words
 from hippo_core.retrieval.ranking import latest_first, ranked, standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores, query_tokens
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace

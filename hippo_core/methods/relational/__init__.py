@@ -22,9 +22,9 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
+    from hippo_core.methods.relational.clauses import TextSimilarity
     from hippo_core.methods.relational.graph import Graph, TraceReader
     from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
-    from hippo_core.methods.relational.likeness import TextSimilarity
     from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
@@ -126,7 +126,7 @@ class SgcRss(Memory):
     @cached_property
     def similarity(self) -> "TextSimilarity":
         """The similarity of words, with the vectors computed so far."""
-        from hippo_core.methods.relational.likeness import Meaning, TextSimilarity
+        from hippo_core.methods.relational.clauses import Meaning, TextSimilarity
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else TextSimilarity()
 

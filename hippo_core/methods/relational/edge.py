@@ -1,5 +1,5 @@
-"""What the store keeps of an edge besides its text (who told it, when, with what confidence; whether it is pending), and what a gate
-weighs."""
+"""What the store keeps of an edge besides its text (who told it, when, with what confidence; whether it is pending), and the terms
+by which a gate weighs an edge, each from 0 to 1 with a weight, and their sum S."""
 
 import json
 import math
@@ -8,7 +8,39 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hippo_core.errors import LabError
-from hippo_core.methods.gate_terms import Weighed
+
+ROUNDING = 1e-9
+
+
+class Weighed:
+    """The base of such terms: a dataclass with a field for each of `weights`."""
+
+    __slots__ = ()
+    weights: ClassVar[Mapping[str, float]]
+
+    @property
+    def raw(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in self.weights}
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """What each adds to S."""
+        return {name: weight * getattr(self, name) for name, weight in self.weights.items()}
+
+    @property
+    def score(self) -> float:
+        """S."""
+        return math.fsum(self.contributions.values())
+
+    def passes(self, threshold: float) -> bool:
+        """Whether S is at least the threshold."""
+        return self.score >= threshold - ROUNDING
+
+
+def hub(degree: int, usual: int) -> float:
+    """How far a degree exceeds the usual one: 0 up to it, 1 from twice as many on."""
+    return min(1.0, max(0, degree - usual) / usual)
+
 
 PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 WEIGHTS: Mapping[str, float] = {"confidence": 0.5, "schema": 0.3, "novelty": 0.1, "recency": 0.1, "degree": -0.2}

@@ -22,10 +22,9 @@ from hippo_core.methods.base import Query
 from hippo_core.methods.rag.rankers import Rag, RagSettings
 from hippo_core.methods.relational.mentions import COMMON, begins
 from hippo_core.methods.relational.settings import PassagesSection
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.ranking import ranked, standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 

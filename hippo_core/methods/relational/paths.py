@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hippo_core.methods.encoded import Encoder
-from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
+from hippo_core.methods.relational.attribution import When, asked_of
+from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, TextSimilarity, blank, spelling
 from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge, resolve_conflict
-from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
-from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
 SAYS = 0.5  # least similarity of a statement's word to an asked one, to count as the same

@@ -8,14 +8,27 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.relational.mentions import mentions
-from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import LocalisedWalk, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
-from hippo_core.methods.spatial.names import is_plain, mark, place_names
 from hippo_core.methods.spatial.place_map import LinkMap, PlaceMap, beside, build_map, labelled_map
 from hippo_core.methods.spatial.planner import PlannedRoute, Planner
-from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, VisitStatement, Walk, read
+from hippo_core.methods.spatial.reading import (
+    Barrier,
+    Link,
+    MapQuery,
+    Observation,
+    PlaceRef,
+    Route,
+    There,
+    VisitStatement,
+    Walk,
+    asked,
+    is_plain,
+    mark,
+    place_names,
+    read,
+)
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 

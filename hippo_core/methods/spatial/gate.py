@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hippo_core.methods.gate_terms import Weighed, hub
+from hippo_core.methods.relational.edge import Weighed, hub
 from hippo_core.methods.spatial.settings import BlockSettings
 
 WEIGHTS: Mapping[str, float] = {"repeat": 1.0, "edge": 1.0, "degree": 0.2}

@@ -18,18 +18,21 @@ import torch
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.relational.encoder import Marker
-from hippo_core.methods.spatial.asked import PLACE_LISTS, Kind, MapQuery, PlaceRef
 from hippo_core.methods.spatial.encoder import ASKS, ROLES, SAYS, TELLS, TURNS, PlaceEncoder
-from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.methods.spatial.reading import (
+    CLOSED,
     DIRECTION,
     GENERIC,
     NOUN,
+    PLACE_LISTS,
     THROUGH,
     Barrier,
+    Kind,
     Link,
+    MapQuery,
     Observation,
+    PlaceRef,
     Route,
     There,
     VisitStatement,

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.reading import GENERIC, NOUN
+from hippo_core.methods.spatial.reading import GENERIC, NOUN, mark
 from hippo_core.spoken import MOVES
 
 WORD = re.compile(r"[^\W_]+(?:-[^\W_]+|['’](?!s\b)[^\W_]+)*|['’]s?(?!\w)|[.,;:?!()]")

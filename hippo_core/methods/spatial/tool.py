@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from hippo_core.errors import LabError
 from hippo_core.methods.spatial.answers import MapAnswerer
-from hippo_core.methods.spatial.names import mark
 from hippo_core.methods.spatial.place_map import valid_cost
-from hippo_core.methods.spatial.reading import Barrier, Link, read
+from hippo_core.methods.spatial.reading import Barrier, Link, mark, read
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES
 

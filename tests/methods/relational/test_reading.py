@@ -6,8 +6,8 @@ import pytest
 
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.relational.attribution import Attribution, parse_attribution
+from hippo_core.methods.relational.clauses import TextSimilarity, spelling
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import NEAR, NameIndex, mentions
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.relations import FORMS

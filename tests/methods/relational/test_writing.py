@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
-from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, add_attestation, confidence, recency
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, add_attestation, confidence, hub, recency
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement

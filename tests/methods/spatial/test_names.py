@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hippo_core.methods.spatial.answers import MapAnswerer
-from hippo_core.methods.spatial.names import mark, place_names
+from hippo_core.methods.spatial.reading import mark, place_names
 
 DATA = Path(__file__).parents[3] / "data" / "ways"
 TEXTS = (

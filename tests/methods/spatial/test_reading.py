@@ -2,8 +2,7 @@
 
 import pytest
 
-from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
-from hippo_core.methods.spatial.reading import Barrier, Link, Route, There, VisitStatement, Walk, read
+from hippo_core.methods.spatial.reading import Barrier, Link, MapQuery, PlaceRef, Route, There, VisitStatement, Walk, asked, read
 
 TEXTS = {
     "The barn lies east of the well.": Link("well", "barn", "east"),
