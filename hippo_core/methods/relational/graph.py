@@ -186,11 +186,12 @@ class ConflictSet:
 
 
 class ConflictClaim(NamedTuple):
-    """One attestation of a statement."""
+    """One attestation of a statement; `old`: that it says what is no longer so, or never was."""
 
     number: int
     tail: str
     attestation: Attestation
+    old: bool = False
 
     @property
     def confidence_or_default(self) -> float:
@@ -363,10 +364,10 @@ class Graph:
             return number if at is None or self.statements[number].trace.time <= at else None
         if at is None:
             if group.winner is None:
-                group.winner = resolve_conflict(self._claims(group))
+                group.winner = resolve_conflict(self._claims(group)).number
             return group.winner
         claims = [claim for claim in self._claims(group) if claim.attestation.time <= at]
-        return resolve_conflict(claims) if claims else None
+        return resolve_conflict(claims).number if claims else None
 
     def statement_at(self, number: int, when: When) -> int | None:
         """The statement that held at the time that a question asks about; None where none did."""
@@ -389,11 +390,11 @@ class Graph:
         claims = self._claims(group) if group else []
         for time in dict.fromkeys(claim.attestation.time for claim in claims):
             winner = resolve_conflict([claim for claim in claims if claim.attestation.time <= time])
-            if periods and self.statements[periods[-1].number].tail == self.statements[winner].tail:
+            if periods and self.statements[periods[-1].number].tail == winner.tail:
                 continue
             if periods:
                 periods[-1] = periods[-1]._replace(until=time)
-            periods.append(Period(winner, time, None))
+            periods.append(Period(winner.number, time, None))
         return periods or [Period(number, self.statements[number].trace.time, None)]
 
     def _claims(self, group: ConflictSet) -> list[ConflictClaim]:
@@ -411,15 +412,15 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def resolve_conflict(claims: Sequence[ConflictClaim]) -> int:
-    """The number of the statement that holds, of claims in order.
+def resolve_conflict(claims: Sequence[ConflictClaim]) -> ConflictClaim:
+    """The claim that holds, of claims in order.
 
     A claim that says something changed outdates those before it. Of the rest count those of the highest confidence, by each teller's last
     claim; then the tail of most tellers; then the latest.
     """
     begin = max((index for index, claim in enumerate(claims) if claim.attestation.replaces), default=0)
     left = [*enumerate(claims)][begin:]
-    left = [(index, claim) for index, claim in left if claim.confidence_or_default != HEARSAY] or left
+    left = [(index, claim) for index, claim in left if claim.confidence_or_default > HEARSAY] or left
     last = {claim.attestation.teller: (index, claim) for index, claim in left}
     most = max(claim.confidence_or_default for _, claim in last.values())
     indices_by_tail: dict[str, list[int]] = defaultdict(list)
@@ -427,7 +428,7 @@ def resolve_conflict(claims: Sequence[ConflictClaim]) -> int:
         if claim.confidence_or_default == most:
             indices_by_tail[claim.tail].append(index)
     winner = max(indices_by_tail.values(), key=lambda indices: (len(indices), max(indices)))
-    return claims[max(winner)].number
+    return claims[max(winner)]
 
 
 def _later(date: Date, than: Date) -> bool:

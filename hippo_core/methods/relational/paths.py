@@ -256,9 +256,8 @@ class Search:
                 continue
             claims.sort(key=lambda claim: (claim.attestation.time, claim.number))
             winner = resolve_conflict(claims)
-            [tail] = {claim.tail for claim in claims if claim.number == winner}
-            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
-            best = best if winner == number else there[winner]
+            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != winner.tail)
+            best = best if winner.number == number else there[winner.number]
         return best, tuple(lost)
 
     def _claims(self, number: int, name: str) -> list[ConflictClaim]:

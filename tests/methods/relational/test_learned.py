@@ -4,11 +4,12 @@ from itertools import pairwise, product
 
 import pytest
 
+from hippo_core.methods.relational.edge import Attestation
 from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
-from hippo_core.methods.relational.graph import Graph
+from hippo_core.methods.relational.graph import ConflictClaim, Graph
 from hippo_core.methods.relational.learned import EitherSearch, LearnedSearch
 from hippo_core.methods.relational.name_finder import TaggedNames, key_of, tagged_spans
-from hippo_core.methods.relational.path_search import PathClaim, PathSearch, PathStep, claim_in_force
+from hippo_core.methods.relational.path_search import PathSearch, claim_in_force
 from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.statement_reader import fitted_reader
 from tests.methods.asking import needs_minilm
@@ -208,7 +209,7 @@ def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_
 def claims(*rows):
     """(tail, how surely, whether it replaces, teller)."""
     return [
-        PathClaim(PathStep(number, "a", tail), confidence, replaces, teller)
+        ConflictClaim(number, tail, Attestation(teller, number, confidence, replaces))
         for number, (tail, confidence, replaces, teller) in enumerate(rows)
     ]
 
@@ -226,6 +227,6 @@ def claims(*rows):
     ],
 )
 def test_what_holds_of_what_was_told(said, now, before):
-    assert claim_in_force(claims(*said)).step.end == now
+    assert claim_in_force(claims(*said)).tail == now
     former = claim_in_force(claims(*said), before=True)
-    assert (former and former.step.end) == before
+    assert (former and former.tail) == before
