@@ -88,7 +88,8 @@ class MapAnswerer:
             else set()
         )
         if observation and isinstance(self.map, LinkMap) and ends and ends <= self.map.labels.keys():
-            self.planner.update(*self.map.observe(len(self.texts) - 1, observation))
+            self.map.observe(len(self.texts) - 1, observation)
+            self.planner.update()
             return observation
         self._build()
         return next((observation for number, observation in self.observations if number == len(self.texts) - 1), None)
@@ -97,7 +98,7 @@ class MapAnswerer:
         """Set the cost of the steps between two places, both ways. LabError where it is below 0, infinite or no number."""
         for ends in ((a, b), (b, a)):
             self.map.price(*ends, cost)
-        self.planner.update(a, b)
+        self.planner.update()
 
     def _build(self) -> None:
         plain = [text for text in self.texts if is_plain(text)]

@@ -98,8 +98,8 @@ class LinkMap(PlaceMap):
             waiting += new
         return b in known
 
-    def observe(self, number: int, observation: Observation) -> tuple[str, ...]:
-        """Add a statement; returns its places, the only ones whose steps may have changed."""
+    def observe(self, number: int, observation: Observation) -> None:
+        """Add a statement."""
         if isinstance(observation, Link):
             pair = frozenset((observation.origin, observation.goal))
             self.edges.observe(pair, number, not observation.closed, observation.by)
@@ -117,13 +117,12 @@ class LinkMap(PlaceMap):
                 self._words[observation.goal, observation.origin][OPPOSITE[observation.word]] += 1
                 self._barred -= {(observation.origin, observation.word), (observation.goal, OPPOSITE[observation.word])}
             self._near[observation.origin][observation.goal] = self._near[observation.goal][observation.origin] = None
-            return self._update(number, observation.origin, observation.goal)
-        if isinstance(observation, Barrier):
+            self._update(number, observation.origin, observation.goal)
+        elif isinstance(observation, Barrier):
             self._barred.add((observation.place, observation.word))
-            return self._update(number, observation.place)
-        if isinstance(observation, There):
+            self._update(number, observation.place)
+        elif isinstance(observation, There):
             self.statements[observation.place].append(number)
-        return ()
 
     def _doubt(self, link: Link) -> None:
         """A link is as doubtful as its least doubtful statement."""
@@ -134,7 +133,7 @@ class LinkMap(PlaceMap):
             if doubt:
                 self.doubts[pair] = doubt
 
-    def _update(self, number: int, *places: str) -> tuple[str, ...]:
+    def _update(self, number: int, *places: str) -> None:
         for place in places:
             self.labels[place] = place
             self.statements[place].append(number)
@@ -150,7 +149,6 @@ class LinkMap(PlaceMap):
                 word = words.most_common(1)[0][0] if words else near
                 if (place, word) not in self._barred:
                     self.steps[place][word] = near
-        return places
 
 
 def build_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> LinkMap:
