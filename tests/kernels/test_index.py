@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall import index as module
-from hippo_core.kernels.sparse_recall import side_by_side, sparse_recall
+from hippo_core.kernels.sparse_recall import sparse_recall
 from hippo_core.kernels.sparse_recall.index import SparseIndex
 from tests.kernels.impls import draw_code
 
@@ -29,7 +29,7 @@ def small():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", 8)
         patch.setattr(module, "FEW", 2)
-        patch.setattr(side_by_side, "WORTH", 0)
+        patch.setattr(module, "WORTH", 0)
         yield
 
 
@@ -114,41 +114,12 @@ def test_blocks_as_large_as_they_are(monkeypatch, dtype, threads):
         agree(index, plain, Code(*(tensor[asked] for tensor in code)), 50, None, threads)
 
 
-def test_many_rows_at_once_are_the_same_rows_one_by_one():
-    code = draw_code(3, 40, 5, 12)
-    at_once, one_by_one = SparseIndex(12), SparseIndex(12)
-    at_once.add(code)
-    for row in range(40):
-        one_by_one.add(Code(*(part[row : row + 1] for part in code)))
-    a, b = at_once.recall(code, 40), one_by_one.recall(code, 40)
-    assert torch.equal(a.ids, b.ids)
-    assert torch.equal(a.scores, b.scores)
-
-
 def test_tensors_that_do_not_lie_together():
     code, index, plain = draw_code(4, 30, 5, 12), SparseIndex(12), Plain(5)
     every_second = Code(*(part[::2] for part in code))
     index.add(every_second)
     plain.add(every_second)
     agree(index, plain, Code(*(part[::3] for part in code)), 9, (torch.arange(45) % 2 > 0)[::3], 1)
-
-
-def test_a_removed_row_keeps_its_number():
-    index = SparseIndex(3)
-    code = Code(torch.tensor([[0]], dtype=torch.int32), torch.tensor([[1]], dtype=torch.int8))
-    index.add(code)
-    index.remove([0, 0])
-    assert index.recall(code, 1).ids.tolist() == [[-1]]
-    assert index.add(code) == range(1, 2)
-    assert index.recall(code, 2).ids.tolist() == [[1, -1]]
-    assert len(index) == 2
-
-
-def test_scores_that_may_leave_32_bits_are_exact():
-    index = SparseIndex(9, torch.int16)
-    large = Code(torch.arange(9, dtype=torch.int32)[None], torch.full((1, 9), -(2**15), dtype=torch.int16))
-    index.add(large)
-    assert index.recall(large, 1).scores.tolist() == [[9 * 2**30]]
 
 
 def filled() -> SparseIndex:

@@ -186,8 +186,3 @@ def test_what_it_cannot_take_is_said(use, said):
     index.add(np.ones((2, WIDTH), np.int8))
     with pytest.raises(LabError, match=said):
         use(index)
-
-
-def test_nothing_is_recalled_of_nothing():
-    assert NeighbourIndex(WIDTH).recall(np.ones((2, WIDTH), np.int8), 3).ids.tolist() == [[-1] * 3] * 2
-    assert NeighbourIndex(WIDTH).recall(np.empty((0, WIDTH), np.int8), 3).ids.shape == (0, 3)

@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from hippo_core.errors import LabError
-from hippo_core.kernels.sparse_recall.index import grown
-from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
+from hippo_core.kernels.sparse_recall.index import at_once, grown, parts
 from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, append_rows, code, compare_all, emptied, search, signs_of
 from hippo_core.retrieval.vectors import lengths_of
 
