@@ -25,11 +25,10 @@ STEPS = st.lists(
 
 @pytest.fixture(autouse=True, scope="module")
 def small():
-    """Blocks of eight rows, settled from two on, and a second thread for the smallest question."""
+    """Blocks of eight rows, settled from two on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", 8)
         patch.setattr(module, "FEW", 2)
-        patch.setattr(module, "WORTH", 0)
         yield
 
 
@@ -46,14 +45,14 @@ class Plain:
         self.alive = torch.cat([self.alive, torch.ones(len(wider[0]), dtype=torch.bool)])
 
 
-def agree(index: SparseIndex, plain: Plain, cue: Code, top: int, mask: torch.Tensor | None, threads: int) -> None:
+def agree(index: SparseIndex, plain: Plain, cue: Code, top: int, mask: torch.Tensor | None = None) -> None:
     due = sparse_recall(plain.code, cue, top, plain.alive if mask is None else plain.alive & mask, impl="reference")
-    got = index.recall(cue, top, mask, threads)
+    got = index.recall(cue, top, mask)
     assert torch.equal(got.ids, due.ids)
     assert torch.equal(got.scores, due.scores)
 
 
-def play(steps, seed: int, threads: int) -> None:
+def play(steps, seed: int) -> None:
     index, plain = SparseIndex(12), Plain(5)
     for number, (step, count, width) in enumerate(steps):
         if step == "add":
@@ -66,13 +65,13 @@ def play(steps, seed: int, threads: int) -> None:
             plain.alive[count % len(index)] = False
         elif step == "recall":
             mask = torch.rand(len(index), generator=torch.Generator().manual_seed(seed)) > 0.3 if width % 2 else None
-            agree(index, plain, draw_code(seed + number, width, 5, 14), count, mask, threads)
+            agree(index, plain, draw_code(seed + number, width, 5, 14), count, mask)
 
 
 @settings(max_examples=150, deadline=None)
-@given(STEPS, st.integers(0, 10_000), st.sampled_from([1, 2, 3]))
-def test_any_order_of_adding_removing_and_recalling(steps, seed, threads):
-    play(steps, seed, threads)
+@given(STEPS, st.integers(0, 10_000))
+def test_any_order_of_adding_removing_and_recalling(steps, seed):
+    play(steps, seed)
 
 
 def test_fresh_memory_is_written_before_it_is_read(monkeypatch):
@@ -91,14 +90,13 @@ def test_fresh_memory_is_written_before_it_is_read(monkeypatch):
         ("recall", 20, 3),
         ("recall", 1, 1),
     ]
-    play(steps, 1, 2)  # compiled before numpy's own function is gone
+    play(steps, 1)  # compiled before numpy's own function is gone
     monkeypatch.setattr(np, "empty", poisoned)
-    play(steps, 1, 2)
+    play(steps, 1)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int16])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_blocks_as_large_as_they_are(monkeypatch, dtype, threads):
+def test_blocks_as_large_as_they_are(monkeypatch, dtype):
     """More rows than 16 bits can number, so that the highest row of a full block, and the second block, are recalled."""
     monkeypatch.setattr(module, "BLOCK", 65_536)
     random = torch.Generator().manual_seed(5)
@@ -111,7 +109,7 @@ def test_blocks_as_large_as_they_are(monkeypatch, dtype, threads):
     plain.add(code)
     rows = torch.tensor([0, 32_767, 32_768, 65_535, 65_536, 65_999])
     for asked in (rows, rows[:1], rows[3:4]):
-        agree(index, plain, Code(*(tensor[asked] for tensor in code)), 50, None, threads)
+        agree(index, plain, Code(*(tensor[asked] for tensor in code)), 50)
 
 
 def test_tensors_that_do_not_lie_together():
@@ -119,7 +117,7 @@ def test_tensors_that_do_not_lie_together():
     every_second = Code(*(part[::2] for part in code))
     index.add(every_second)
     plain.add(every_second)
-    agree(index, plain, Code(*(part[::3] for part in code)), 9, (torch.arange(45) % 2 > 0)[::3], 1)
+    agree(index, plain, Code(*(part[::3] for part in code)), 9, (torch.arange(45) % 2 > 0)[::3])
 
 
 def filled() -> SparseIndex:
@@ -157,4 +155,4 @@ def test_a_refused_code_leaves_the_index_as_it_was():
     with pytest.raises(LabError):
         index.add(wrong)
     assert len(index) == 4
-    agree(index, plain, draw_code(1, 3, 3, 9), 4, None, 1)
+    agree(index, plain, draw_code(1, 3, 3, 9), 4)

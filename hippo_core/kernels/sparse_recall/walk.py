@@ -85,7 +85,6 @@ PART = 256  # rows looked at together: most parts hold nobody good enough, which
 def walk(
     indices: NDArray,
     values: NDArray,
-    blocks: tuple[int, int],
     runs: Runs,
     chains: Chains,
     alive: NDArray,
@@ -95,12 +94,12 @@ def walk(
     ids: NDArray,
     scores: NDArray,
 ) -> None:
-    """Fill `ids` and `scores` int64 [B, top] with the best rows of the blocks from blocks[0] to blocks[1] for cues [B, K'].
+    """Fill `ids` and `scores` int64 [B, top] with the best rows for cues [B, K'].
 
     Blocks have `size` rows; a row counts where `alive` and `mask` bool [N] are both true. `sums` [size] is 0 and is 0 again at the end.
     """
     ids[:], scores[:] = -1, 0
-    for block in range(*blocks):
+    for block in range(-(-alive.size // size)):
         first = block * size
         postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
         for cue in range(indices.shape[0]):
