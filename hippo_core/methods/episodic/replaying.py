@@ -13,7 +13,7 @@ from random import Random
 import torch
 
 from hippo_core.methods.episodic.components import Components
-from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
+from hippo_core.methods.episodic.replay import Schedule, arrivals_of, draw, queue_of, recalled
 from hippo_core.retrieval.channels import dense, rows_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.payload import Payload
@@ -72,7 +72,7 @@ class ReplayCycle:
 
     def _drawn(self, traces: Sequence[Trace], schedule: Schedule) -> list[Trace]:
         replay = self.memory.settings.replay
-        ids = draw(push(Queue(), arrivals_of(traces)), replay, self.cycle, len(traces), SEED, schedule)
+        ids = draw(queue_of(arrivals_of(traces)), replay, self.cycle, len(traces), SEED, schedule)
         by_id = {trace.id: trace for trace in traces}
         return [by_id[identifier] for identifier in ids]
 
