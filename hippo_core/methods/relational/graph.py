@@ -10,7 +10,7 @@ from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple
 
 from hippo_core.methods.relational.attribution import CERTAIN, HEARSAY, Attribution, Date, When, infer_speaker, lowered, parse_attribution
 from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeTerms, hub, recency
@@ -199,14 +199,6 @@ class ConflictClaim(NamedTuple):
         return CERTAIN if self.attestation.confidence is None else self.attestation.confidence
 
 
-class Period(NamedTuple):
-    """When a statement held, in order of telling (`until` None: it still holds)."""
-
-    number: int
-    since: int
-    until: int | None
-
-
 @dataclass
 class Graph:
     """`statements` in order of telling; `at`: by name the numbers of the statements that mention it and are not pending; `types`: what each
@@ -352,22 +344,14 @@ class Graph:
         group, relation = self._group(number), self.statements[number].relation
         return group is not None and relation is not None and len(group.tails) > 1 and self.schemas[relation.name].functional
 
-    @overload
-    def current_statement(self, number: int) -> int: ...
-    @overload
-    def current_statement(self, number: int, at: int | None) -> int | None: ...
-    def current_statement(self, number: int, at: int | None = None) -> int | None:
-        """The statement that holds, of this one and those it conflicts with; `at`: of those told until this time, None where there are
-        none."""
+    def current_statement(self, number: int) -> int:
+        """The statement that holds, of this one and those it conflicts with."""
         group = self._group(number)
         if group is None:
-            return number if at is None or self.statements[number].trace.time <= at else None
-        if at is None:
-            if group.winner is None:
-                group.winner = resolve_conflict(self._claims(group)).number
-            return group.winner
-        claims = [claim for claim in self._claims(group) if claim.attestation.time <= at]
-        return resolve_conflict(claims).number if claims else None
+            return number
+        if group.winner is None:
+            group.winner = resolve_conflict(self._claims(group)).number
+        return group.winner
 
     def statement_at(self, number: int, when: When) -> int | None:
         """The statement that held at the time that a question asks about; None where none did."""
@@ -375,31 +359,29 @@ class Graph:
             since = self.statements[number].attribution.since
             return None if since and when.date and _later(since, when.date) else number
         if when.date is None:
-            periods = self.history(number)
-            return periods[0].number if when.what == "first" else periods[-2].number if len(periods) > 1 else None
+            history = self.history(number)
+            return history[0] if when.what == "first" else history[-2] if len(history) > 1 else None
         later = [
             statement.trace.time
             for statement in self.statements
             if statement.attribution.since and _later(statement.attribution.since, when.date)
         ]
-        return self.current_statement(number, min(later) - 1 if later else None)
+        claims = [claim for claim in self._claims(self._group(number)) if not later or claim.attestation.time < min(later)]
+        return resolve_conflict(claims).number if claims else None
 
-    def history(self, number: int) -> list[Period]:
-        """What held when, of this statement and those it conflicts with; a period ends where another tail holds."""
-        group, periods = self._group(number), list[Period]()
-        claims = self._claims(group) if group else []
+    def history(self, number: int) -> list[int]:
+        """The statements that held one after the other, of this one and those it conflicts with: the first one of each tail in turn."""
+        winners = list[ConflictClaim]()
+        claims = self._claims(self._group(number))
         for time in dict.fromkeys(claim.attestation.time for claim in claims):
             winner = resolve_conflict([claim for claim in claims if claim.attestation.time <= time])
-            if periods and self.statements[periods[-1].number].tail == winner.tail:
-                continue
-            if periods:
-                periods[-1] = periods[-1]._replace(until=time)
-            periods.append(Period(winner.number, time, None))
-        return periods or [Period(number, self.statements[number].trace.time, None)]
+            if not winners or winners[-1].tail != winner.tail:
+                winners.append(winner)
+        return [winner.number for winner in winners] or [number]
 
-    def _claims(self, group: ConflictSet) -> list[ConflictClaim]:
+    def _claims(self, group: ConflictSet | None) -> list[ConflictClaim]:
         """All attestations of a group, in order."""
-        statements = ((number, self.statements[number]) for number in group.numbers)
+        statements = ((number, self.statements[number]) for number in (group.numbers if group else ()))
         claims = [
             ConflictClaim(number, statement.tail, attestation) for number, statement in statements for attestation in statement.attestations
         ]

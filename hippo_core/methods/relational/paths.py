@@ -165,16 +165,7 @@ class Search:
         names: Sequence[Mention],
         by_patterns: bool,
     ) -> dict[str, float]:
-        """What speaks for the first of these paths, and against it.
-
-        `covered`: the share of the question's words that it says, in its own words or those of another form of its relations; `least`,
-        `most`: how alike the words are that it says least and most; `forms`: the share of its statements that tell a relation in a form
-        that is known; `met`: the share of the question's names that it meets; `lead`: its score less that of the best path with another
-        end; `typed`, `fits`: whether its last statement, and anything, says that the end is of the kind that is asked for; `schema`: that
-        others are told of likewise; `idle`: statements before the last that say no word that is asked; `off`: how many more or fewer
-        there are than the parts of the question; `clauses`: how well these parts are said, a statement. Where nothing is asked but names,
-        all words are said.
-        """
+        """What speaks for the first of these paths, and against it. Where nothing is asked but names, all words are said."""
         best = paths[0]
         parts, statements = clauses[best.nodes[0]], [self.graph.statements[number] for number in best.statements]
         known = [statement.relation.words if statement.relation else frozenset[str]() for statement in statements]
@@ -183,19 +174,21 @@ class Search:
         path_names = {key for number in best.statements for key in self.statement_names[number]}
         saying = set(similarities.argmax(0)[similarities.max(0) >= SAYS].tolist()) if idf.size else set[int]()
         kinds = (statements[-1].relation.head_type, statements[-1].relation.tail_type) if statements[-1].relation else ()
+        said = similarities.max(0)  # of each word that is asked
+        off = abs(len(best.statements) - parts.hops)
         return {
-            "covered": float(similarities.max(0) @ idf / idf.sum()) if idf.size else 1.0,
-            "least": float(similarities.max(0).min()) if idf.size else 1.0,
-            "most": float(similarities.max()) if idf.size else 1.0,
-            "forms": sum(map(bool, known)) / len(known),
-            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),
-            "lead": min(1.0, best.score - max(competing)) if competing else 1.0,
-            "typed": float(kind in kinds),
-            "fits": float(kind in self.graph.types.get(best.end, ())),
-            "schema": min(map(self.graph.fit, statements)),
-            "idle": float(len(set(range(len(best.statements) - 1)) - saying)),
-            "off": float(abs(len(best.statements) - parts.hops)),
-            "clauses": 0.0 if by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
+            "covered": float(said @ idf / idf.sum()) if idf.size else 1.0,  # the share of the question's words that it says
+            "least": float(said.min()) if idf.size else 1.0,  # how alike the words are that it says least
+            "most": float(said.max()) if idf.size else 1.0,
+            "forms": sum(map(bool, known)) / len(known),  # the share of its statements that tell a relation in a known form
+            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),  # of the question's names
+            "lead": min(1.0, best.score - max(competing)) if competing else 1.0,  # over the best path with another end
+            "typed": float(kind in kinds),  # its last statement says that the end is of the kind that is asked for
+            "fits": float(kind in self.graph.types.get(best.end, ())),  # anything says so
+            "schema": min(map(self.graph.fit, statements)),  # that others are told of likewise
+            "idle": float(len(set(range(len(best.statements) - 1)) - saying)),  # statements before the last that say no word that is asked
+            "off": float(off),  # how many more or fewer statements there are than the parts of the question
+            "clauses": 0.0 if by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),  # how well parts are said
         }
 
     def against(self, path: StatementPath) -> list[list[int]]:
@@ -234,11 +227,7 @@ class Search:
         return self.graph.current_statement(number) if self.resolve and self.graph.contested(number) else number
 
     def _settled(self, paths: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
-        """The best path, or where people disagree in other words the best that shares its beginning and goes on by what holds; and the
-        statements that lost.
-
-        Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
-        """
+        """The best path, or where tellers disagree on the same parts of the question the one that goes on by what holds; and what lost."""
         best, parts, lost = paths[0], clauses[paths[0].nodes[0]], dict[int, None]()
         for index in range(len(best.statements)):
             if index >= len(best.statements) or best.worth[parts.end] <= NONE / 2:

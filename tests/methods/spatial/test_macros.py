@@ -7,7 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.spatial.answers import MapAnswerer
-from hippo_core.methods.spatial.macros import Macro, examples, mined, of_route, plan, replayed, table_of
+from hippo_core.methods.spatial.macros import Macro, mined, of_route, plan, replayed
 from hippo_core.methods.spatial.policy import MacroPolicy, MacroPolicyCodec, learn
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.store import TraceStore
@@ -77,11 +77,6 @@ def test_the_policy_does_what_was_done_and_nothing_where_nobody_went():
     assert policy.propose("cabin", "quay").goal == "quay"
     assert [policy.propose("mill", goal) for goal in ("barn", "forge", "moor")] == [None] * 3
     assert policy.propose("well", "quay") is None  # no macro starts there
-    table = table_of(examples(routes, policy.macros), policy.macros)
-    assert {where: table[where].goal for where in (("mill", "quay"), ("cabin", "quay"))} == {
-        ("mill", "quay"): "cabin",
-        ("cabin", "quay"): "quay",
-    }
 
 
 def test_the_policy_follows_what_it_is_taught():
