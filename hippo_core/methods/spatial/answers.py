@@ -80,13 +80,8 @@ class MapAnswerer:
         the map is built again."""
         self.texts.append(text)
         observation = next(reversed(self._read()[-1]), None)
-        ends = (
-            {observation.origin, observation.goal}
-            if isinstance(observation, Link)
-            else {observation.place}
-            if isinstance(observation, Barrier)
-            else set()
-        )
+        ends = {observation.origin, observation.goal} if isinstance(observation, Link) else set[str]()
+        ends |= {observation.place} if isinstance(observation, Barrier) else set()
         if observation and isinstance(self.map, LinkMap) and ends and ends <= self.map.labels.keys():
             self.map.observe(len(self.texts) - 1, observation)
             self.planner.update()
