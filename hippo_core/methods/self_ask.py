@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hippo_core.methods.base import Query, Read, Retrieved
 from hippo_core.store.trace import Trace
@@ -34,26 +34,14 @@ class StepAnswer(NamedTuple):
     cost: Retrieved
 
 
-class Costs(TypedDict):
-    """The fields of `Retrieved` that add up over searches."""
-
-    recall_ms: float
-    completion_ms: float
-    encode_ms: float
-    computed_tokens: float
-    once_tokens: float
-
-
-def costs(searches: Iterable[Retrieved]) -> Costs:
-    """The total cost of several searches; `recall_ms` is NaN where none of them searched."""
+def costs(searches: Iterable[Retrieved]) -> dict[str, Any]:
+    """The total cost of several searches, by field of `Retrieved`; `recall_ms` is NaN where none of them searched."""
     results = list(searches)
     searched = [result.recall_ms for result in results if not math.isnan(result.recall_ms)]
+    added = ("completion_ms", "encode_ms", "computed_tokens", "once_tokens")
     return {
         "recall_ms": math.fsum(searched) if searched else math.nan,
-        "completion_ms": math.fsum(result.completion_ms for result in results),
-        "encode_ms": math.fsum(result.encode_ms for result in results),
-        "computed_tokens": math.fsum(result.computed_tokens for result in results),
-        "once_tokens": math.fsum(result.once_tokens for result in results),
+        **{name: math.fsum(getattr(result, name) for result in results) for name in added},
     }
 
 
@@ -62,7 +50,7 @@ class Steps(NamedTuple):
     took, the inner questions and their answers too. `inner_read`: what the model read and said of these."""
 
     retrieved: list[Retrieved]
-    costs: Costs
+    costs: dict[str, Any]
     inner_read: tuple[Read, ...]
 
     def at(self, number: int) -> Retrieved:
