@@ -89,12 +89,6 @@ class MapAnswerer:
         self._build()
         return next((observation for number, observation in self.observations if number == len(self.texts) - 1), None)
 
-    def price(self, a: str, b: str, cost: float) -> None:
-        """Set the cost of the steps between two places, both ways. LabError where it is below 0, infinite or no number."""
-        for ends in ((a, b), (b, a)):
-            self.map.price(*ends, cost)
-        self.planner.update()
-
     def _build(self) -> None:
         plain = [text for text in self.texts if is_plain(text)]
         tagged = self.reader.names(plain) if plain and self.reader else None
@@ -110,8 +104,7 @@ class MapAnswerer:
             elif isinstance(observation, Walk):
                 self.walks.setdefault(observation.who, []).append((number, observation))
         self.landmarks = dict(self._landmarks())
-        costs, self.map = self.map.costs, self._map(observations)
-        self.map.costs = costs
+        self.map = self._map(observations)
         self.planner = Planner(self.map)
 
     def _read(self) -> list[list[Observation]]:

@@ -6,10 +6,8 @@ Several statements about one link are weighed: each counts one, for open or for 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isfinite
 from operator import itemgetter
 
-from hippo_core.errors import LabError
 from hippo_core.methods.spatial.gate import Edges, LinkEvidence
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
@@ -21,8 +19,8 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 class PlaceMap:
     """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions;
     `labels`: the name of a place; `links`: the evidence of each pair of linked places; `walk_cells`: where places lie by a walk through
-    them; `statements`: by place the numbers of those that describe it, in order; `edges`: all evidence of links; `costs`: of a step, where
-    it is not one; `doubts`: what an uncertain step costs more."""
+    them; `statements`: by place the numbers of those that describe it, in order; `edges`: all evidence of links; `doubts`: what an
+    uncertain step costs more than one."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -30,7 +28,6 @@ class PlaceMap:
     walk_cells: dict[str, Cell] = field(default_factory=dict)
     statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     edges: Edges = field(default_factory=Edges)
-    costs: dict[tuple[str, str], float] = field(default_factory=dict)
     doubts: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
@@ -53,25 +50,9 @@ class PlaceMap:
         """Whether links joined two places once, which may be closed now; a walk joins all of its places."""
         return True
 
-    @property
-    def is_weighed(self) -> bool:
-        """Whether some steps cost other than one."""
-        return bool(self.costs or self.doubts)
-
     def cost(self, a: str, b: str) -> float:
         """What a step from one place to the next one costs."""
-        return self.costs.get((a, b), 1.0) + self.doubts.get((a, b), 0.0)
-
-    def price(self, a: str, b: str, cost: float) -> None:
-        """Say what a step from one place to another costs, this way alone."""
-        self.costs[a, b] = valid_cost(cost)
-
-
-def valid_cost(cost: float) -> float:
-    """The cost; LabError where it is below 0, infinite or no number."""
-    if not (isfinite(cost) and cost >= 0):
-        raise LabError(f"the cost of a step must be a number from 0 on, not {cost}; a step that cannot be gone is told as closed")
-    return float(cost)
+        return 1.0 + self.doubts.get((a, b), 0.0)
 
 
 def beside(cell: Cell, word: str) -> Cell:

@@ -1,4 +1,4 @@
-"""Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
+"""Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where some steps are uncertain and cost more.
 
 scipy searches all that can be reached, so on a large map a few places around the start are searched first. The matrix of steps is built
 when it is first needed after a change of the map.
@@ -35,7 +35,7 @@ class Planner:
         """A best route; None where there is none, or a place is not known. The route from a place to itself has no steps."""
         if start not in self.map.steps or goal not in self.map.steps:
             return None
-        most = 0 if self.map.is_weighed else min(len(self.map.steps) // AROUND, AROUND)
+        most = 0 if self.map.doubts else min(len(self.map.steps) // AROUND, AROUND)
         places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
         return PlannedRoute(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
 
@@ -61,7 +61,7 @@ class Planner:
         """The places of a best way; none where there is none."""
         number, matrix = self._steps
         first, names = number[start], list(number)
-        if self.map.is_weighed:
+        if self.map.doubts:
             _, before = dijkstra(matrix, indices=first, return_predecessors=True)
         else:
             _, before = breadth_first_order(matrix, first)
@@ -79,7 +79,7 @@ class Planner:
         number = {place: at for at, place in enumerate(steps)}
         leads = np.array([number[b] for near in steps.values() for b in near.values()], np.int32)
         ends = np.cumsum([0, *(len(near) for near in steps.values())], dtype=np.int32)
-        costs = [self.map.cost(a, b) for a, near in steps.items() for b in near.values()] if self.map.is_weighed else np.ones(len(leads))
+        costs = [self.map.cost(a, b) for a, near in steps.items() for b in near.values()] if self.map.doubts else np.ones(len(leads))
         return number, csr_array((np.array(costs, float), leads, ends), shape=(len(steps), len(steps)))
 
     def _word(self, a: str, b: str) -> str:
