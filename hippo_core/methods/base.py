@@ -182,6 +182,24 @@ class Observation:
         return Trace(statement.world, statement.source, statement.text, **{**fields, **more})
 
 
+def replay_row(
+    cycle: int, trace: Trace, recalled: bool, ms: float, cue: str | None = None, after: float | None = None, merged: bool = False
+) -> dict[str, object]:
+    """A row of a replay. `cue`: by which the trace was recalled, if not its words; `after`: its salience then, if that has changed;
+    `merged`: whether another trace has taken its place."""
+    return {
+        "cycle": cycle,
+        "world": trace.world,
+        "trace_id": trace.id,
+        "cue": trace.text if cue is None else cue,
+        "recalled": float(recalled),
+        "salience_before": trace.salience,
+        "salience_after": trace.salience if after is None else after,
+        "merged": float(merged),
+        "ms": ms,
+    }
+
+
 class SettingsModel(BaseModel):
     """Settings, or a section of them. They cannot be changed, and an unknown key is an error."""
 
@@ -312,13 +330,8 @@ class Memory(Method):
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     steps: ClassVar[tuple[Step, ...]] = ("teach",)
-    test_settings: ClassVar[tuple[str, ...]] = (
-        "delivery",
-        "control",
-        "abstention",
-        "unknown_below",
-        "k",
-    )  # that matter to a test alone, by dotted key
+    # Settings that matter to a test alone, by dotted key.
+    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "abstention", "unknown_below", "k")
     replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property
@@ -360,7 +373,7 @@ class Memory(Method):
     @property
     def writes(self) -> bool:
         """Whether anything is stored at all."""
-        return self.settings.memory.runtime.enable_writes
+        return self.settings.memory.runtime.enable_writes and getattr(self.settings, "traces", "") != "off"
 
     @property
     def alters_answers(self) -> bool:

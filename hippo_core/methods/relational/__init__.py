@@ -57,10 +57,6 @@ class SgcRss(Memory):
     def replay_cycles(self) -> int:
         return self.settings.replay.cycles if self.settings.replay.enabled else 0
 
-    @property
-    def writes(self) -> bool:
-        return super().writes and self.settings.traces == "semantic"
-
     def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
         """See `Memory`."""
         return self._written(store).write(observation)

@@ -27,14 +27,7 @@ from hippo_core.models.adapted_minilm import shipped
 
 FIT = "python -m recipes.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
-CONFIDENCE_BY_KIND = {
-    "high": 0.9,
-    "middle": 0.6,
-    "low": 0.3,
-    "guess": 0.1,
-    "plain": None,
-    "update": None,
-}  # by the kind of a statement; None: plain
+CONFIDENCE_BY_KIND = {"high": 0.9, "middle": 0.6, "low": 0.3, "guess": 0.1, "plain": None, "update": None}  # None: plain
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
 
