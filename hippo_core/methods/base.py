@@ -209,7 +209,9 @@ class MethodSettings(SettingsModel):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Published encoders that must be on the disk (`make models`)."""
+        """Published encoders that must be on the disk (`make models`): its own, or those of the presets that it uses."""
+        if self.uses:
+            return tuple(dict.fromkeys(name for used in self.uses.values() for name in used.settings.requires))
         encoder = getattr(self, "encoder", None)
         return () if encoder in (None, "own") else (encoder,)
 

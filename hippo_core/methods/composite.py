@@ -112,10 +112,6 @@ class CompositeSettings(MethodSettings):
     def calibrates(self) -> bool:
         return any(part.settings.calibrates for part in self.memories.values())
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return _each_once(part.settings.requires for part in self.memories.values())
-
 
 class Composite(Memory):
     """The memories of its settings, bound to one model, with one delivery."""
