@@ -201,25 +201,22 @@ class ConflictClaim(NamedTuple):
 
 @dataclass
 class Graph:
-    """`statements` in order of telling; `at`: by name the numbers of the statements that mention it and are not pending; `types`: what each
-    name is said to be; `groups`: edges by head, relation and context; `schemas`: one a relation; `names`: each name as first written;
-    `edges`, `pending`: the first statement of each edge; `relations`: those of `edges`; `pending_at`: as `at`, of pending ones; `pairs`:
-    which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: the kinds of dates that occur."""
+    """The graph of one world's statements, by number in order of telling."""
 
     statements: list[StatementEdge] = field(default_factory=list)
-    at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)
-    schemas: dict[str, Schema] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    edges: dict[Key, int] = field(default_factory=dict)
+    at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by name the statements that mention it, but pending ones
+    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # what each name is said to be
+    groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)  # by head, relation and context
+    schemas: dict[str, Schema] = field(default_factory=dict)  # one a relation
+    names: dict[str, str] = field(default_factory=dict)  # each name as first written
+    edges: dict[Key, int] = field(default_factory=dict)  # the first statement of each edge
     pending: dict[Key, int] = field(default_factory=dict)
-    relations: set[str] = field(default_factory=set)
-    pending_at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    nodes: NameIndex = field(default_factory=NameIndex)
-    kinds: set[str] = field(default_factory=set)
-    dates: set[str] = field(default_factory=set)
+    relations: set[str] = field(default_factory=set)  # those of `edges`
+    pending_at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # as `at`, of pending ones
+    pairs: set[tuple[str, str]] = field(default_factory=set)  # which names are joined
+    nodes: NameIndex = field(default_factory=NameIndex)  # the names of `at`
+    kinds: set[str] = field(default_factory=set)  # all that names are said to be
+    dates: set[str] = field(default_factory=set)  # the kinds of dates that occur
     read_trace: TraceReader = read
 
     @classmethod

@@ -25,36 +25,28 @@ ASKED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts of a path.
+    """What counts of a path."""
 
-    `covered`: the share of the question's words that it has; `seen`: that the question's names are met; `schema`: that others are told of
-    likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it; `hop`, what each statement costs.
-    Elsewhere: `clauses`, how well its statements say in order what the question's parts say; `asked`, what each statement costs that is
-    more or less than the parts ask for. `near`: how much less well a statement may say these, to be one of the same matter.
-    """
-
-    covered: float = 1.0
-    seen: float = 0.5
-    schema: float = 0.1
-    fits: float = 1.0
-    hop: float = 0.05
-    clauses: float = 1.0
-    asked: float = 1.0
-    near: float = 0.5
+    covered: float = 1.0  # the share of the question's words that it has
+    seen: float = 0.5  # that the question's names are met
+    schema: float = 0.1  # that others are told of likewise
+    fits: float = 1.0  # where what is asked for is of a kind that patterns tell: that the end is of it
+    hop: float = 0.05  # there, what each statement costs
+    clauses: float = 1.0  # elsewhere: how well its statements say in order what the question's parts say
+    asked: float = 1.0  # there, what each statement costs that is more or less than the parts ask for
+    near: float = 0.5  # how much less well a statement may say these, to be one of the same matter
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPath:
-    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
-    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold; `evidence`
-    is what speaks for the first one that is found (`Search`)."""
+    """Statements by number, in the order in which they lead from a name of the question to `end`."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
-    score: float
-    worth: np.ndarray = field(compare=False, repr=False)
-    lost: tuple[int, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    score: float  # how well they fit
+    worth: np.ndarray = field(compare=False, repr=False)  # what parts of the question they say (`Clauses`)
+    lost: tuple[int, ...] = ()  # statements that say otherwise in other words, and do not hold
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)  # what speaks for the best path
 
     @property
     def end(self) -> str:

@@ -50,15 +50,14 @@ class Tagged(NamedTuple):
 
 @dataclass
 class ReadStatement:
-    """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how
-    likely that stands [M, M]; its words [T, D]; its kind, and the role of each name."""
+    """A statement as it was read."""
 
-    names: dict[str, str]
-    leads: Tensor
-    standing: Tensor
-    words: Tensor
+    names: dict[str, str]  # as they stand in it, by key
+    leads: Tensor  # what leads from each name to each other [M, M, W]
+    standing: Tensor  # how likely that stands [M, M]
+    words: Tensor  # [T, D]
     kind: str
-    roles: dict[str, str]
+    roles: dict[str, str]  # of each name
 
     @property
     def teller(self) -> str:

@@ -41,15 +41,14 @@ LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b"
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was asked), the answer in
-    it, if known, the numbers of the statements behind it, the route, if it is one, and its cost in decisions."""
+    """An answer as a sentence in the words of what was told."""
 
-    sentence: str
-    question: str
-    answer: str
-    statements: tuple[int, ...]
+    sentence: str  # "": the statements say it themselves
+    question: str  # that it answers in its own words; "": as it was asked
+    answer: str  # in the sentence, if known
+    statements: tuple[int, ...]  # the numbers of those behind it
     route: PlannedRoute | None = None
-    trip: Trip | None = None
+    trip: Trip | None = None  # the cost of the route in decisions
 
 
 class MapAnswerer:

@@ -17,18 +17,15 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 
 @dataclass
 class PlaceMap:
-    """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions;
-    `labels`: the name of a place; `links`: the evidence of each pair of linked places; `walk_cells`: where places lie by a walk through
-    them; `statements`: by place the numbers of those that describe it, in order; `edges`: all evidence of links; `doubts`: what an
-    uncertain step costs more than one."""
+    """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)
-    walk_cells: dict[str, Cell] = field(default_factory=dict)
-    statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    edges: Edges = field(default_factory=Edges)
-    doubts: dict[tuple[str, str], float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)  # the name of a place
+    links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)  # of each pair of linked places
+    walk_cells: dict[str, Cell] = field(default_factory=dict)  # where places lie by a walk through them
+    statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # the numbers of those that describe a place
+    edges: Edges = field(default_factory=Edges)  # all evidence of links
+    doubts: dict[tuple[str, str], float] = field(default_factory=dict)  # what an uncertain step costs more than one
 
     @property
     def cells(self) -> dict[str, Cell]:

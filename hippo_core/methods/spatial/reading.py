@@ -51,15 +51,14 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names, and back unless
-    it is `one_way`. `closed`: not any more. `doubt`: from 0 on, how little sure that it is told; so much more does a step over it cost."""
+    """One gets from `origin` to `goal`, and back unless it is `one_way`."""
 
     origin: str
     goal: str
-    word: str = ""
-    by: str = ""
-    closed: bool = False
-    doubt: float = 0.0
+    word: str = ""  # the direction; "" where none is said
+    by: str = ""  # over what it leads
+    closed: bool = False  # not any more
+    doubt: float = 0.0  # from 0 on, how uncertain it is; so much more does a step over it cost
     one_way: bool = False
 
 
@@ -82,15 +81,14 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class VisitStatement:
-    """A step of an explorer: `move` that led there ("" at first), over what `by` names; the label of the `place` ("" where it shows none),
-    its `open` sides (None: nothing is said of these), and the labels `seen` beyond some of them."""
+    """A step of an explorer."""
 
     number: int
-    move: str
-    by: str
-    place: str
-    open: frozenset[str] | None
-    seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+    move: str  # the direction that led there; "" at first
+    by: str  # over what it led
+    place: str  # the label of the place; "" where it shows none
+    open: frozenset[str] | None  # its open sides; None: nothing is said of these
+    seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)  # the labels beyond some of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,17 +262,16 @@ class PlaceRef:
 
 @dataclass(frozen=True, slots=True)
 class MapQuery:
-    """A question about a map. `start`, `goal`: the places that it names, `other`: another goal; `word`: its direction; `who`: whom it is
-    about; `in_places`: whether it wants the route as places, not directions; `thing`: whether it asks for a thing and names nobody."""
+    """A question about a map, and the places that it names."""
 
     kind: Kind
     start: PlaceRef
     goal: PlaceRef | None = None
-    word: str = ""
-    who: str = ""
-    in_places: bool = False
-    thing: bool = False
-    other: PlaceRef | None = None
+    word: str = ""  # its direction
+    who: str = ""  # whom it is about
+    in_places: bool = False  # whether it wants the route as places, not directions
+    thing: bool = False  # whether it asks for a thing and names nobody
+    other: PlaceRef | None = None  # another goal
 
 
 def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> MapQuery | None:
