@@ -46,12 +46,11 @@ def costs(searches: Iterable[Retrieved]) -> dict[str, Any]:
 
 
 class Steps(NamedTuple):
-    """What was retrieved at each step, for the question as it was put first, each with its question as `rephrased`; and what all of it
-    took, the inner questions and their answers too. `inner_read`: what the model read and said of these."""
+    """The steps of a question."""
 
-    retrieved: list[Retrieved]
-    costs: dict[str, Any]
-    inner_read: tuple[Read, ...]
+    retrieved: list[Retrieved]  # at each step, for the question as it was put first, each with its question as `rephrased`
+    costs: dict[str, Any]  # of all of it, the inner questions and their answers too
+    inner_read: tuple[Read, ...]  # what the model read and said of these
 
     def at(self, number: int) -> Retrieved:
         """What one step retrieved, at the cost of all."""

@@ -9,27 +9,20 @@ from hippo_core.kernels.compiled import compiled
 
 
 class Runs(NamedTuple):
-    """Of block b and dimension d the postings from bases[b] + starts[b, d] to bases[b] + starts[b, d + 1].
+    """Of block b and dimension d the postings from bases[b] + starts[b, d] to bases[b] + starts[b, d + 1]."""
 
-    `bases` int64 [blocks + 1], `starts` int32 [blocks, dims + 1], `postings` int32 [P]: in the upper 16 bits the row, counted from the
-    block's first, in the lower ones the weight.
-    """
-
-    bases: NDArray
-    starts: NDArray
-    postings: NDArray
+    bases: NDArray  # int64 [blocks + 1]
+    starts: NDArray  # int32 [blocks, dims + 1]
+    postings: NDArray  # int32 [P]: in the upper 16 bits the row, counted from the block's first, in the lower ones the weight
 
 
 class Chains(NamedTuple):
-    """Of the last block and dimension d the link heads[d], then the one that it names, and so on until -1.
+    """Of the last block and dimension d the link heads[d], then the one that it names, and so on until -1. Following a chain misses the
+    cache once a posting."""
 
-    `heads` int32 [dims], `dims` int32 [P], `links` int64 [P]: in the upper 32 bits the link before it, in the lower ones the posting.
-    Following a chain misses the cache once a posting.
-    """
-
-    heads: NDArray
-    dims: NDArray
-    links: NDArray
+    heads: NDArray  # int32 [dims]
+    dims: NDArray  # int32 [P]
+    links: NDArray  # int64 [P]: in the upper 32 bits the link before it, in the lower ones the posting
 
 
 @compiled

@@ -42,13 +42,12 @@ class DenseSettings(RagSettings):
 
 @dataclass(frozen=True)
 class Ordered:
-    """Positions among the taught passages, best first; how many tokens a model ran for that, those of the encoder left out; how sure it
-    is that the best one answers the question, from 0 to 1, or None; and the scores of the positions, perhaps of the first ones alone."""
+    """A ranking of the taught passages."""
 
-    positions: Sequence[int]
-    tokens: float = 0.0
-    confidence: float | None = None
-    scores: Sequence[float] = ()
+    positions: Sequence[int]  # among the taught passages, best first
+    tokens: float = 0.0  # that a model ran for that, those of the encoder left out
+    confidence: float | None = None  # that the best one answers the question, from 0 to 1
+    scores: Sequence[float] = ()  # of the positions, perhaps of the first ones alone
 
 
 class Rag(Method):

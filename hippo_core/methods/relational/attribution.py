@@ -105,13 +105,12 @@ MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`core`: the statement; `teller`: who says so, "" where nobody does; `confidence`: from 0 to 1, None for a plain statement;
-    `replaces`: whether it says that something changed; `since`: its date."""
+    """What a sentence says, and who says so."""
 
-    core: str
-    teller: str = ""
-    confidence: float | None = None
-    replaces: bool = False
+    core: str  # the statement
+    teller: str = ""  # "" where nobody says so
+    confidence: float | None = None  # from 0 to 1, None for a plain statement
+    replaces: bool = False  # whether it says that something changed
     since: Date | None = None
 
 

@@ -49,13 +49,12 @@ HUB = 64  # edges of a name from which on it counts as a hub; twice as many coun
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """One time that an edge was told: by whom ("": the text itself), when, with what confidence (0 to 1; None: plainly), and whether it
-    `replaces` what was so before."""
+    """One time that an edge was told."""
 
-    teller: str
+    teller: str  # "": the text itself
     time: int
-    confidence: float | None = None
-    replaces: bool = False
+    confidence: float | None = None  # 0 to 1; None: plainly
+    replaces: bool = False  # what was so before
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +125,15 @@ def _share(confidence: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTerms(Weighed):
-    """What a gate knows of an edge, each from 0 to 1: `confidence`, of all its tellers; `schema`, how well it fits its relation; `novelty`,
-    0 where the graph has the same edge, .5 where another edge joins the two names, else 1; `recency`, g / (g + 1), g statements after one
-    of its names was last mentioned, 1 for new names; `degree`, how far the larger of its names exceeds `HUB` edges. S is their weighted
-    sum: an edge of S >= threshold is inserted, another is pending. Nothing is dropped."""
+    """What a gate knows of an edge, each from 0 to 1. S is their weighted sum: an edge of S >= threshold is inserted, another is pending.
+    Nothing is dropped."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
-    confidence: float
-    schema: float
-    novelty: float
-    recency: float
-    degree: float
+    confidence: float  # of all its tellers
+    schema: float  # how well it fits its relation
+    novelty: float  # 0 where the graph has the same edge, .5 where another edge joins the two names, else 1
+    recency: float  # g / (g + 1), g statements after one of its names was last mentioned, 1 for new names
+    degree: float  # how far the larger of its names exceeds `HUB` edges
 
 
 def recency(gap: int | None) -> float:

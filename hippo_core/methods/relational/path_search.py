@@ -36,14 +36,13 @@ class PathStep(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPath:
-    """Steps from a name of the question; `likely`: of each the logarithm of how likely it is what is asked there. `lost`: the statements
-    that say otherwise and do not hold. `evidence`: what speaks for the best path, and against it."""
+    """Steps from a name of the question."""
 
     steps: tuple[PathStep, ...]
-    likely: tuple[float, ...]
+    likely: tuple[float, ...]  # of each the logarithm of how likely it is what is asked there
     score: float
-    lost: tuple[int, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    lost: tuple[int, ...] = ()  # the statements that say otherwise and do not hold
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)  # for the best path, and against it
 
     @property
     def end(self) -> str:

@@ -66,14 +66,13 @@ class ReadStatement:
 
 
 class ChainQuery(NamedTuple):
-    """What a question may ask from one of its names on: its hops as vectors [H, W] and the words of each [T, D], how
-    likely it is cut so (a logarithm), and whether it asks of what was so before."""
+    """What a question may ask from one of its names on."""
 
     start: str
-    hops: Tensor
-    words: list[Tensor]
-    likely: float
-    before: bool
+    hops: Tensor  # as vectors [H, W]
+    words: list[Tensor]  # of each hop [T, D]
+    likely: float  # how likely it is cut so, as a logarithm
+    before: bool  # whether it asks of what was so before
 
 
 @dataclass
