@@ -15,8 +15,8 @@ WEIGHTS = (torch.int8, torch.int16)
 
 
 class Code(NamedTuple):
-    """N rows of at most K winners. Kernels that read a code do not rest on the order: a negative index counts for nothing, and weights of an
-    index that stands twice add up."""
+    """N rows of at most K winners. Kernels that read a code do not rest on the order: a negative index counts for nothing, and weights of
+    an index that stands twice add up."""
 
     indices: Tensor  # int32 [N, K]: dimensions, ascending, -1 behind a row's last
     values: Tensor  # int8 or int16 [N, K]: weights, 0 there
