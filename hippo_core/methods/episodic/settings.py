@@ -74,7 +74,7 @@ class GateSettings(SettingsModel):
 
 
 class StoreSettings(SettingsModel):
-    """What the store may keep. `kv`: where keys and values of traces are kept, which are computed again elsewhere: nowhere (none), in memory
+    """What the store may keep. `kv`: where keys and values of traces are kept, computed again elsewhere: nowhere (none), in memory
     while their world is asked about, or on disk below data/generated/kv, where a gate saves those that it has computed."""
 
     budget: Share | None = None  # of a world's facts; None keeps all
