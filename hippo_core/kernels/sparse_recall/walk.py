@@ -80,7 +80,6 @@ def walk(
     values: NDArray,
     runs: Runs,
     chains: Chains,
-    alive: NDArray,
     mask: NDArray,
     sums: NDArray,
     size: int,
@@ -89,10 +88,10 @@ def walk(
 ) -> None:
     """Fill `ids` and `scores` int64 [B, top] with the best rows for cues [B, K'].
 
-    Blocks have `size` rows; a row counts where `alive` and `mask` bool [N] are both true. `sums` [size] is 0 and is 0 again at the end.
+    Blocks have `size` rows; a row counts where `mask` bool [N] is true. `sums` [size] is 0 and is 0 again at the end.
     """
     ids[:], scores[:] = -1, 0
-    for block in range(-(-alive.size // size)):
+    for block in range(-(-mask.size // size)):
         first = block * size
         postings = runs.postings[runs.bases[block] : runs.bases[block + 1]]
         for cue in range(indices.shape[0]):
@@ -100,18 +99,17 @@ def walk(
                 dim, factor = indices[cue, column], values[cue, column]
                 if dim >= 0 and dim < chains.heads.size:
                     _follow_run(postings[runs.starts[block, dim] : runs.starts[block, dim + 1]], factor, sums)
-                    if first + size >= alive.size:
+                    if first + size >= mask.size:
                         _follow_chain(int(chains.heads[dim]), chains, factor, sums)
-            _keep(sums[: min(size, alive.size - first)], first, alive, mask, ids[cue], scores[cue])
+            _keep(sums[: min(size, mask.size - first)], first, mask, ids[cue], scores[cue])
 
 
 @compiled
-def add_up(
-    indices: NDArray, values: NDArray, runs: Runs, chains: Chains, alive: NDArray, size: int, covered: bool, scores: NDArray
-) -> None:
-    """Fill `scores` int64 [B, N], which are 0, with the score of every row for cues [B, K']; rows that are not `alive` keep 0. `covered`:
-    a row's value counts as 1 where it is above 0, and what the cue has there is squared."""
-    blocks = -(-alive.size // size)
+def add_up(indices: NDArray, values: NDArray, runs: Runs, chains: Chains, size: int, covered: bool, scores: NDArray) -> None:
+    """Fill `scores` int64 [B, N], which are 0, with the score of every row for cues [B, K']. `covered`: a row's value counts as 1 where it
+    is above 0, and what the cue has there is squared."""
+    rows = scores.shape[1]
+    blocks = -(-rows // size)
     for cue in range(indices.shape[0]):
         for block in range(blocks):
             first = block * size
@@ -121,16 +119,13 @@ def add_up(
                 dim, factor = indices[cue, column], int(values[cue, column])
                 if dim >= 0 and dim < chains.heads.size:
                     run = postings[runs.starts[block, dim] : runs.starts[block, dim + 1]]
-                    number = int(chains.heads[dim]) if first + size >= alive.size else -1
+                    number = int(chains.heads[dim]) if first + size >= rows else -1
                     if covered:
                         _mark_run(run, factor * factor, sums)
                         _mark_chain(number, chains, factor * factor, sums)
                     else:
                         _follow_run(run, factor, sums)
                         _follow_chain(number, chains, factor, sums)
-        for row in range(alive.size):
-            if not alive[row]:
-                scores[cue, row] = 0
 
 
 @compiled
@@ -164,14 +159,14 @@ def _mark_chain(number: int, chains: Chains, squared: int, sums: NDArray) -> Non
 
 
 @compiled
-def _keep(sums: NDArray, first: int, alive: NDArray, mask: NDArray, ids: NDArray, scores: NDArray) -> None:
+def _keep(sums: NDArray, first: int, mask: NDArray, ids: NDArray, scores: NDArray) -> None:
     """Put the sums that are among the best into `ids` and `scores` [top], sorted, and leave zeros. Rows come in ascending order."""
     for start in range(0, sums.size, PART):
         part = sums[start : start + PART]
         if _largest(part) > scores[-1]:
             for offset in range(part.size):
                 row = first + start + offset
-                if part[offset] > scores[-1] and alive[row] and mask[row]:
+                if part[offset] > scores[-1] and mask[row]:
                     _insert(row, part[offset], ids, scores)
         part[:] = 0
 
