@@ -166,12 +166,12 @@ class Search:
         path_names = {key for number in best.statements for key in self.statement_names[number]}
         saying = set(similarities.argmax(0)[similarities.max(0) >= SAYS].tolist()) if idf.size else set[int]()
         kinds = (statements[-1].relation.head_type, statements[-1].relation.tail_type) if statements[-1].relation else ()
-        said = similarities.max(0)  # of each word that is asked
+        by_word = similarities.max(0)  # of each word that is asked
         off = abs(len(best.statements) - parts.hops)
         return {
-            "covered": float(said @ idf / idf.sum()) if idf.size else 1.0,  # the share of the question's words that it says
-            "least": float(said.min()) if idf.size else 1.0,  # how alike the words are that it says least
-            "most": float(said.max()) if idf.size else 1.0,
+            "covered": float(by_word @ idf / idf.sum()) if idf.size else 1.0,  # the share of the question's words that it says
+            "least": float(by_word.min()) if idf.size else 1.0,  # how alike the words are that it says least
+            "most": float(by_word.max()) if idf.size else 1.0,
             "forms": sum(map(bool, known)) / len(known),  # the share of its statements that tell a relation in a known form
             "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),  # of the question's names
             "lead": min(1.0, best.score - max(competing)) if competing else 1.0,  # over the best path with another end
