@@ -31,5 +31,5 @@ def after_kv(passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question:
     before = [(passage_kv.prefix, restored(kv, passage_kv.prefix.dtype)[:, :, :, :-1]) for kv in passages.traces]
     starts = [tokens_of(passage_kv.prefix) + len(block) - 1 for block in blocks]
     rows = [[block[-1], *question_ids] for block in blocks]
-    logs = log_likelihood_behind(passage_kv.lm, before, starts, rows, batch_size=64)
+    logs = log_likelihood_behind(passage_kv.lm, before, starts, rows)
     return [math.fsum(row) for row in logs], sum(map(len, rows))
