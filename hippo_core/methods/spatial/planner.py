@@ -1,11 +1,10 @@
 """Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where some steps are uncertain and cost more.
 
 scipy searches all that can be reached, so on a large map a few places around the start are searched first. The matrix of steps is built
-when it is first needed after a change of the map.
+with the planner, and again when it is first needed after a change of the map.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +29,7 @@ class Planner:
 
     def __init__(self, place_map: PlaceMap) -> None:
         self.map = place_map
+        self._matrix: csr_array | None = self._steps()
 
     def route(self, start: str, goal: str) -> PlannedRoute | None:
         """A best route; None where there is none, or a place is not known. The route from a place to itself has no steps."""
@@ -41,7 +41,7 @@ class Planner:
 
     def update(self) -> None:
         """Plan on what the map has become."""
-        self.__dict__.pop("_steps", None)
+        self._matrix = None
 
     def _around(self, start: str, goal: str, most: int) -> tuple[str, ...]:
         """The places of a way of fewest steps, if it is found among so many around the start."""
@@ -59,28 +59,29 @@ class Planner:
 
     def _anywhere(self, start: str, goal: str) -> tuple[str, ...]:
         """The places of a best way; none where there is none."""
-        number, matrix = self._steps
-        first, names = number[start], list(number)
+        if self._matrix is None:
+            self._matrix = self._steps()
+        first = self._number[start]
         if self.map.doubts:
-            _, before = dijkstra(matrix, indices=first, return_predecessors=True)
+            _, before = dijkstra(self._matrix, indices=first, return_predecessors=True)
         else:
-            _, before = breadth_first_order(matrix, first)
-        passed = [number[goal]]
+            _, before = breadth_first_order(self._matrix, first)
+        passed = [self._number[goal]]
         while passed[-1] != first:
             if (here := before.item(passed[-1])) < 0:
                 return ()
             passed.append(here)
-        return tuple(names[at] for at in reversed(passed))
+        return tuple(self._names[at] for at in reversed(passed))
 
-    @cached_property
-    def _steps(self) -> tuple[dict[str, int], csr_array]:
-        """The number of each place, and the costs of the steps between them as a matrix."""
+    def _steps(self) -> csr_array:
+        """The costs of the steps between places as a matrix; the places are numbered as the map has them."""
         steps = self.map.steps
-        number = {place: at for at, place in enumerate(steps)}
-        leads = np.array([number[b] for near in steps.values() for b in near.values()], np.int32)
+        self._names = list(steps)
+        self._number = {place: at for at, place in enumerate(self._names)}
+        leads = np.array([self._number[b] for near in steps.values() for b in near.values()], np.int32)
         ends = np.cumsum([0, *(len(near) for near in steps.values())], dtype=np.int32)
         costs = [self.map.cost(a, b) for a, near in steps.items() for b in near.values()] if self.map.doubts else np.ones(len(leads))
-        return number, csr_array((np.array(costs, float), leads, ends), shape=(len(steps), len(steps)))
+        return csr_array((np.array(costs, float), leads, ends), shape=(len(steps), len(steps)))
 
     def _word(self, a: str, b: str) -> str:
         return next(word for word, near in self.map.steps[a].items() if near == b)
