@@ -64,10 +64,8 @@ def sources(outcome):
 @pytest.mark.parametrize("name", METHODS)
 def test_oracle_shows_exactly_the_gold_passages_in_order_of_telling(asked, name):
     for outcome in asked(name, control="oracle"):
-        assert (
-            sources(outcome) == [source for source in outcome.item.taught if source in outcome.item.gold_facts]
-            and len(sources(outcome)) == 2
-        )
+        gold = [source for source in outcome.item.taught if source in outcome.item.gold_facts]
+        assert sources(outcome) == gold and len(gold) == 2
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -90,9 +88,8 @@ def test_random_shows_nothing_that_tells_a_gold_fact_again(tiny):
 @pytest.mark.parametrize("name", METHODS)
 def test_shuffled_shows_as_many_passages_of_the_other_world_and_nothing_else(asked, name):
     for usual, outcome in zip(asked(name), asked(name, control="shuffled"), strict=True):
-        assert len(outcome.retrieved.shown) == len(usual.retrieved.shown) and {trace.world for trace in outcome.opened} != {
-            outcome.item.world
-        }
+        assert len(outcome.retrieved.shown) == len(usual.retrieved.shown)
+        assert {trace.world for trace in outcome.opened} != {outcome.item.world}
         assert all(trace.world != outcome.item.world for trace in outcome.retrieved.shown)
         assert {trace.text for trace in outcome.retrieved.shown} <= {fact.text for world in asked.worlds for fact in world.facts}
 
@@ -102,14 +99,10 @@ def test_shuffled_shows_as_many_passages_of_the_other_world_and_nothing_else(ask
 def test_empty_is_no_passages_letter_for_letter_though_all_is_run(asked, name, delivery):
     empty, usual, plain = asked(name, control="empty", delivery=delivery), asked(name, delivery=delivery), asked("baselines/span_short")
     assert [sources(outcome) for outcome in empty] == [sources(outcome) for outcome in usual]
-    assert (
-        [outcome.answer.tokens for outcome in empty]
-        == [outcome.answer.tokens for outcome in plain]
-        != [outcome.answer.tokens for outcome in usual]
-    )
-    assert [outcome.answer.first_logprob for outcome in empty] == pytest.approx(
-        [outcome.answer.first_logprob for outcome in plain], abs=1e-5
-    )
+    tokens = [[outcome.answer.tokens for outcome in outcomes] for outcomes in (empty, plain, usual)]
+    assert tokens[0] == tokens[1] != tokens[2]
+    logprobs = [[outcome.answer.first_logprob for outcome in outcomes] for outcomes in (empty, plain)]
+    assert logprobs[0] == pytest.approx(logprobs[1], abs=1e-5)
     assert all(outcome.answer.trace_tokens > 0 for outcome in empty) and not any(outcome.answer.trace_tokens for outcome in plain)
 
 
