@@ -89,10 +89,8 @@ def test_a_passage_that_names_a_seed_stands_beside_it(tiny):
 def test_words_of_the_question_count_beside_the_likeness(tiny):
     texts = [("Ash", "Ash is a hilltop, a hillock and hilly."), ("Bell", "Bell has one hill."), ("Cole", "Cole has none.")]
     weights = {"named": 0, "linked": 0, "seeds": 0}
-    assert [retrieve(tiny, texts, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] for words in (0, 9)] == [
-        "Ash",
-        "Bell",
-    ]
+    for words, best in ((0, "Ash"), (9, "Bell")):
+        assert retrieve(tiny, texts, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] == best
 
 
 def test_what_stands_before_a_comma_is_a_title_unless_another_passage_has_it():

@@ -83,11 +83,7 @@ def expected(slots):
 @pytest.mark.parametrize("text", ["Celine works for the Whitby company.", "The Whitby company employs Celine.", "Whitby employs Celine."])
 def test_who_works_is_the_head_whichever_name_comes_first(text):
     read_statement = read(Trace("w", "f", text, time=1, id=1))
-    assert read_statement.key and (read_statement.key.head, read_statement.key.relation, read_statement.key.tail) == (
-        "celine",
-        "works for",
-        "whitby",
-    )
+    assert read_statement.key and read_statement.key[:3] == ("celine", "works for", "whitby")
 
 
 PARTS = ("ash", "ashe", "bell", "belle", "cole", "coll", "dale", "dales", "finch", "fitch")

@@ -83,10 +83,7 @@ def test_what_held_at_a_time():
 )
 def test_edges_of_odd_texts(text, edge):
     [edge_statement] = graph_of(text).statements
-    assert (edge_statement.key and (edge_statement.head, edge_statement.relation.name, edge_statement.tail)) in (
-        edge,
-        edge and (edge[2], edge[1], edge[0]),
-    )
+    assert (edge_statement.key and edge_statement.key[:3]) in (edge, edge and edge[::-1])
 
 
 def test_a_cycle_ends():
