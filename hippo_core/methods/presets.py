@@ -93,6 +93,11 @@ class Preset:
     settings: MethodSettings
 
     @property
+    def origin(self) -> str:
+        """The preset at the bottom of those that it extends."""
+        return [self.name, *extended(self.name)][-1]
+
+    @property
     def auto_encoder(self) -> bool:
         """Whether its file leaves it to the machine whose vectors it compares."""
         return read_preset(self.name).get("encoder") == "auto"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.methods.presets import extended, flat, load_preset, merged, nested, preset_names
+from hippo_core.methods.presets import flat, load_preset, merged, nested, preset_names
 
 
 @pytest.mark.parametrize("name", ["baselines/rag_dense", "baselines/rag_hybrid", "baselines/rag_rerank"])
@@ -80,7 +80,7 @@ def test_an_overlay_is_the_preset_below_but_for_what_it_says(presets):
     presets("two", "extends: one\nk: 5")
     presets("three", "extends: two\ndecoding: plain")
     preset = load_preset("three")
-    assert (preset.name, preset.path, extended("three")) == ("three", "hippo_core.methods.rag.rankers:BM25", ["two", "one"])
+    assert (preset.name, preset.path, preset.origin) == ("three", "hippo_core.methods.rag.rankers:BM25", "one")
     assert (preset.settings.decoding, preset.settings.k) == ("plain", 5)
 
 
@@ -125,11 +125,11 @@ def test_each_control_and_ablation_says_one_thing_more_than_what_it_extends():
         "controls/altered_sgc_rss",
         "controls/altered_smpd",
     }
-    for name in (name for name in preset_names() if load_preset(name).taught and "memory/all" in (name, *extended(name))):
+    for name in (name for name in preset_names() if load_preset(name).taught and load_preset(name).origin == "memory/all"):
         assert name in ("memory/all", "controls/altered_all", f"ablations/all_{load_preset(name).settings.traces}")
         of_their_own.add(name)
     for name in (name for name in preset_names() if load_preset(name).taught and name not in of_their_own):
         both_are_mappings = load_preset(name).of_step("test")
         differing = {key for key in both_are_mappings if both_are_mappings[key] != usual[key]}
         assert differing == more[name] if name in more else len(differing) == 1, name
-        assert extended(name)[-1] == "memory/hei_nw"
+        assert load_preset(name).origin == "memory/hei_nw"
