@@ -54,9 +54,9 @@ def members(package: str, made: str = "") -> dict[str, Member]:
     return dict(sorted(by_name.items(), key=lambda entry: entry[1].constants.get("order", ORDER)))
 
 
-def member(package: str, name: str, what: str, made: str = "") -> Any:
+def member(package: str, name: str, what: str) -> Any:
     """The member of this name, loaded; LabError with the names that there are otherwise."""
-    return imported(find_member(package, name, what, made).path, f"{what} {name}")
+    return imported(find_member(package, name, what).path, f"{what} {name}")
 
 
 def find_member(package: str, name: str, what: str, made: str = "") -> Member:

@@ -15,8 +15,8 @@ from retrieval import method_of, opened
 
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
+from hippo_core.methods.relational.clauses import Meaning
 from hippo_core.methods.relational.graph import Graph
-from hippo_core.methods.relational.likeness import Meaning
 from hippo_core.methods.relational.paths import Search, Weights
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

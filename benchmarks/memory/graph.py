@@ -2,7 +2,7 @@
 
     HIPPO_DATA=... python benchmarks/memory/graph.py choose    the weights on one half of HotpotQA, told on the other
     HIPPO_DATA=... python benchmarks/memory/graph.py show      2WikiMultiHopQA beside rags, and with each step left out
-    HIPPO_DATA=... python benchmarks/memory/graph.py cost      seconds to read 6,119 passages, ms to put one in or out, beside networkx
+    HIPPO_DATA=... python benchmarks/memory/graph.py cost      seconds to read 6,119 passages, ms to put one in or out
 
 What is chosen by: `worth`. Nothing of 2WikiMultiHopQA takes part in that. Vectors of passages are kept on disk (data/generated/encoded);
 `cost` encodes a part of them anew. One thread, unless `--threads` says.
@@ -12,14 +12,13 @@ import argparse
 import time
 from collections.abc import Iterable
 
-import networkx as nx
 import numpy as np
 from hotpot_pairs import pairs
 from retrieval import method_of
 
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Query
-from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, PassageGraph, pagerank, title_of, walk_of
+from hippo_core.methods.relational.passages import LinkedPassages, LinkedSettings, PassageGraph, title_of
 from hippo_core.methods.relational.settings import PassagesSection
 from hippo_core.models import minilm
 from hippo_core.models.load import load
@@ -50,7 +49,6 @@ WITHOUT = {
     "seeds by the question's names alone": {"seeds": 0},
     "a seed's links count in full": {"hub": 0},
     "all seeds alike": {"fade": 0},
-    "PageRank in the place of one hop": {"search": "pagerank"},
 }
 PART = 512  # passages that are encoded anew
 
@@ -138,7 +136,7 @@ def show(lm, names: Iterable[str]) -> None:
 
 
 def cost() -> None:
-    """Print what reading takes, what one passage more or less takes, and a walk beside networkx."""
+    """Print what reading takes, and what one passage more or less takes."""
     _, traces = world_of("twowiki")
     begin = time.perf_counter()
     graph = PassageGraph.of(traces)
@@ -163,26 +161,6 @@ def cost() -> None:
             step()
             times[name].append((time.perf_counter() - begin) * 1e3)
     print("one passage, ms, median and 95 %: " + "; ".join(f"{k} {np.median(v):.3f}, {np.quantile(v, 0.95):.3f}" for k, v in times.items()))
-    beside_networkx(graph)
-
-
-def beside_networkx(graph: PassageGraph) -> None:
-    """Print a walk from five passages, with scipy and with networkx on the same links, both from links that were read."""
-    size = len(graph.texts)
-    steps = walk_of(graph)
-    start = np.zeros(size)
-    start[:5] = 0.2
-    begin = time.perf_counter()
-    rank = pagerank(steps, start, 0.5)
-    done = time.perf_counter()
-    other = nx.Graph()
-    other.add_nodes_from(range(size))
-    other.add_edges_from((number, link) for number in graph.texts for link in graph.links(number))
-    read = time.perf_counter()
-    theirs = nx.pagerank(other, alpha=0.5, personalization=dict(enumerate(start)), max_iter=100, tol=1e-12)
-    asked = time.perf_counter()
-    furthest = np.abs(rank / rank.sum() - [theirs[number] for number in range(size)]).max()  # theirs loses no walk
-    print(f"a walk {(done - begin) * 1e3:.1f} ms, networkx {(asked - read) * 1e3:.1f} ms; furthest apart {furthest:.1e}")
 
 
 def main() -> None:

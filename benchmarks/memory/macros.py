@@ -15,7 +15,7 @@ not. Tokens: of the sentence, the question and the answer of each decision, as h
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,7 @@ from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial import Smpd
 from hippo_core.methods.spatial.answers import MapAnswerer, route_sentence
-from hippo_core.methods.spatial.macros import Example, Guide, Macro, Proposer, examples, replayed, table_of
+from hippo_core.methods.spatial.macros import Example, Guide, Macro, Proposer, examples, replayed
 from hippo_core.methods.spatial.policy import MacroPolicy
 from hippo_core.methods.spatial.reading import Route
 from hippo_core.models.language_model import LanguageModel
@@ -153,6 +153,14 @@ class Traveller:
         if here == goal:
             self.tell(route_sentence(goal, start, ", ".join(path))[0])
         return {**counts, "success": float(here == goal), "fewest": best, "steps": counts["moves"] + counts["decisions"]}
+
+
+def table_of(counts: Mapping[Example, int], macros: Sequence[Macro]) -> dict[tuple[str, str], Macro]:
+    """What a table of the examples proposes, without a policy: for each place and goal in it, the most frequent choice."""
+    best: dict[tuple[str, str], tuple[int, int]] = {}
+    for (here, goal, chosen), count in counts.items():
+        best[here, goal] = max(best.get((here, goal), (0, -1)), (count, chosen))
+    return {where: macros[chosen] for where, (_, chosen) in best.items() if chosen >= 0}
 
 
 def journeys(arm: str, lm: LanguageModel, journeys_of: list[tuple[World, Map, Journey]]) -> tuple[list[dict[str, object]], float]:

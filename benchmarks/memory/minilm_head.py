@@ -24,7 +24,7 @@ from hippo_core.models.load import load
 from hippo_core.models.matmul import quicken_products
 from hippo_core.models.spec import load_spec
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
-from hippo_core.retrieval.minilm_head import SEEDS, natural_part_of, owner, part_of, pieces_part_of
+from hippo_core.retrieval.minilm_head import SEEDS, owner, part_of, pieces_part_of
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.retrieval.trace_index import CHANNELS
@@ -78,7 +78,7 @@ def fit_natural(seed: int, changes: dict[str, int], piece_steps: int) -> None:
     head = fit_key(random, states, source.shape, recipe, print)
     settings = {"settings": head.settings.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
     fitted_with = {"fitted_with": {"expansion": usual.code.expansion, "winners": usual.code.winners}}
-    save_part(owner(), natural_part_of(seed), {**settings, **fitted_with, **made}, head.half())
+    save_part(owner(), f"head-natural-{seed}", {**settings, **fitted_with, **made}, head.half())
 
 
 def ladder_words() -> frozenset[str]:

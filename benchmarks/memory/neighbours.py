@@ -96,12 +96,11 @@ def as_good(peer: "Peer", least: float, near: NDArray) -> tuple["Method", str]:
 
 
 def timed(methods: list["Method"]) -> Iterator[str]:
-    """Microseconds a cue of each side, alone and in a batch, by one thread and, where there are two cores, by two; and as times of ours."""
-    for threads in range(1, 1 + min(2, len(os.sched_getaffinity(0)))):
-        for kind, by_method in ask_all(methods, threads).items():
-            times = ", ".join(f"{name} {each:.0f}" for name, each in by_method.items())
-            over = ", ".join(f"{name} {each / by_method['ours']:.1f}" for name, each in by_method.items() if name != "ours")
-            yield f"  recall  {threads} threads, {kind:5}: {times} us a cue; divided by ours: {over}"
+    """Microseconds a cue of each side, alone and in a batch, by one thread; and as times of ours."""
+    for kind, by_method in ask_all(methods, 1).items():
+        times = ", ".join(f"{name} {each:.0f}" for name, each in by_method.items())
+        over = ", ".join(f"{name} {each / by_method['ours']:.1f}" for name, each in by_method.items() if name != "ours")
+        yield f"  recall  {kind:5}: {times} us a cue; divided by ours: {over}"
 
 
 def compare(count: int) -> None:

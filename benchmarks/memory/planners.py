@@ -184,7 +184,8 @@ def changes(place_map: LinkMap, pairs: Sequence[tuple[int, int]], names: Sequenc
         closed, opened = Link(*ends, word, closed=True), Link(*ends, word)
 
         def hear(link: Link, number: int = number) -> None:
-            planner.update(*place_map.observe(number, link))
+            place_map.observe(number, link)
+            planner.update()
 
         for link in (closed, closed):
             update_ms.append(once(partial(hear, link)))

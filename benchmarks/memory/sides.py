@@ -32,9 +32,9 @@ class Method:
 def ours(index: SparseIndex, cues: Code) -> Method:
     alone = [Code(*parts) for parts in zip(cues.indices.split(1), cues.values.split(1), strict=True)]  # as the coder hands them over
 
-    def ids(first: int, end: int, threads: int) -> NDArray:
+    def ids(first: int, end: int, _: int) -> NDArray:
         cue = alone[first] if end == first + 1 else Code(cues.indices[first:end], cues.values[first:end])
-        return index.recall(cue, TOP, threads=threads).ids.numpy()
+        return index.recall(cue, TOP).ids.numpy()
 
     return Method("ours", ids)
 
@@ -101,7 +101,7 @@ def neighbour_index(rows: NDArray[np.int8], cues: NDArray[np.int8]) -> tuple[Nei
     begin = time.perf_counter()
     for start in range(0, len(rows), 1000):
         index.add(rows[start : start + 1000])
-    method = Method("ours", lambda first, end, threads: index.recall(cues[first:end], TOP, threads=threads).ids)
+    method = Method("ours", lambda first, end, _: index.recall(cues[first:end], TOP).ids)
     return index, method, since(begin, rows)
 
 

@@ -15,7 +15,7 @@ from hippo_core.evaluation.asked import asked_of
 from hippo_core.evaluation.table import COLUMNS
 from hippo_core.methods.base import Method, Observation, Query, Read, Retrieved
 from hippo_core.methods.controls import CHOOSING, Controlled, open_controlled
-from hippo_core.methods.read import composed_by, left_of, read_of
+from hippo_core.methods.self_ask import composed_by, left_of, read_of
 from hippo_core.models.abstention import NEVER, unknown_tokens
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hippo_core.methods.base import Read, Retrieved
-from hippo_core.methods.read import ComposedBy
+from hippo_core.methods.self_ask import ComposedBy
 from hippo_core.retrieval.lexicon import words
 from hippo_core.store.trace import Action, Trace
 

@@ -28,7 +28,7 @@ from hippo_core.methods import base
 from hippo_core.methods.base import Method, Observation, Query, Retrieved
 from hippo_core.methods.controls import open_controlled
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.read import composed_by, left_of, read_of
+from hippo_core.methods.self_ask import composed_by, left_of, read_of
 from hippo_core.models.lazy_model import LazyModel
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, load_spec

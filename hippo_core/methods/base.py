@@ -37,19 +37,12 @@ OFF = BeforeValidator(lambda value: "off" if value is False else value)  # YAML 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question as a method sees it.
-
-    Args:
-        text: the question.
-        taught: sources of the passages that were taught for it, in order of telling.
-        window: sources of those that stand right before it; empty in another session.
-        room: new tokens of an answer, at most.
-    """
+    """A question as a method sees it."""
 
     text: str
-    taught: tuple[str, ...]
-    window: tuple[str, ...] = ()
-    room: int = OWN_ANSWER_TOKENS
+    taught: tuple[str, ...]  # sources of the passages that were taught for it, in order of telling
+    window: tuple[str, ...] = ()  # sources of those that stand right before it; empty in another session
+    room: int = OWN_ANSWER_TOKENS  # new tokens of an answer, at most
 
 
 class Read(NamedTuple):
@@ -62,47 +55,28 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a method retrieved for a question.
+    """What a method retrieved for a question."""
 
-    Args:
-        shown: the traces that reach the model, in order of telling unless `together`.
-        ranking: all traces that were ranked, best first; None where nothing is ranked.
-        scores: the scores of the ranking, in its order; may be fewer than the ranking or none.
-        terms: what the scores are made of, by name (a channel, a rule, a completion), each as long as `scores`; none where it is not known.
-        recall_ms, completion_ms: milliseconds of the query's two stages, without building indexes; NaN where nothing is searched.
-        encode_ms: milliseconds in which keys and values were made of traces that had none yet; no part of the other two times.
-        computed_tokens: tokens that a model or an encoder ran for the query.
-        once_tokens: tokens of single traces that were run for the first time, and are kept; no part of `computed_tokens`.
-        columns: numbers of the method's own, by the names that it declares for the step test.
-        confidence: how sure the method is that what it shows holds the answer, from 0 to 1; None where it does not say.
-        together: whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are.
-        restated: what the method says in the place of the words of what it shows, such as a way that it found on a map; "": those words.
-        reworded: whether `restated` tells what is shown in plainer words, in which the model must still find the answer; otherwise
-            `restated` says the answer, and the model copies it.
-        rephrased: the question as the model is asked it, in words that go with `restated`; "": as it was put.
-        answer: what the method itself takes for the answer, such as the name where a path ends; "" where it leaves that to the model.
-        inner_read: what the model read and said on the way to `rephrased`, in order; none where it was not asked.
-        replaced: the traces that tell the matter of what is shown, and hold no longer.
-    """
-
-    shown: tuple[Trace, ...]
-    ranking: tuple[Trace, ...] | None = None
-    scores: tuple[float, ...] = ()
+    shown: tuple[Trace, ...]  # the traces that reach the model, in order of telling unless `together`
+    ranking: tuple[Trace, ...] | None = None  # all traces that were ranked, best first; None where nothing is ranked
+    scores: tuple[float, ...] = ()  # of the ranking, in its order; may be fewer than the ranking or none
+    # What the scores are made of, by name (a channel, a rule, a completion), each as long as `scores`; none where it is not known.
     terms: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    recall_ms: float = math.nan
-    completion_ms: float = 0.0
-    encode_ms: float = 0.0
-    computed_tokens: float = 0.0
-    once_tokens: float = 0.0
-    columns: Mapping[str, float] = field(default_factory=dict)
-    confidence: float | None = None
-    together: bool = False
-    restated: str = ""
+    recall_ms: float = math.nan  # of the query's first stage, without building indexes; NaN where nothing is searched
+    completion_ms: float = 0.0  # of its second stage
+    encode_ms: float = 0.0  # in which keys and values were made of traces that had none yet; no part of the other two times
+    computed_tokens: float = 0.0  # that a model or an encoder ran for the query
+    once_tokens: float = 0.0  # of single traces that were run for the first time, and are kept; no part of `computed_tokens`
+    columns: Mapping[str, float] = field(default_factory=dict)  # numbers of its own, by the names that it declares for the step test
+    confidence: float | None = None  # that what it shows holds the answer, from 0 to 1; None where it does not say
+    together: bool = False  # whether what is shown is one text in the order in which it stands in `shown`, as the statements of a path are
+    restated: str = ""  # what the method says in the place of the words of what it shows, such as a way on a map; "": those words
+    # Whether `restated` tells what is shown in plainer words, in which the model must still find the answer; else the model copies it.
     reworded: bool = False
-    rephrased: str = ""
-    answer: str = ""
-    inner_read: tuple[Read, ...] = ()
-    replaced: tuple[Trace, ...] = ()
+    rephrased: str = ""  # the question as the model is asked it, in words that go with `restated`; "": as it was put
+    answer: str = ""  # what the method itself takes for the answer, as the name where a path ends; "" where it leaves that to the model
+    inner_read: tuple[Read, ...] = ()  # what the model read and said on the way to `rephrased`, in order; none where it was not asked
+    replaced: tuple[Trace, ...] = ()  # the traces that tell the matter of what is shown, and hold no longer
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -182,6 +156,24 @@ class Observation:
         return Trace(statement.world, statement.source, statement.text, **{**fields, **more})
 
 
+def replay_row(
+    cycle: int, trace: Trace, recalled: bool, ms: float, cue: str | None = None, after: float | None = None, merged: bool = False
+) -> dict[str, object]:
+    """A row of a replay. `cue`: by which the trace was recalled, if not its words; `after`: its salience then, if that has changed;
+    `merged`: whether another trace has taken its place."""
+    return {
+        "cycle": cycle,
+        "world": trace.world,
+        "trace_id": trace.id,
+        "cue": trace.text if cue is None else cue,
+        "recalled": float(recalled),
+        "salience_before": trace.salience,
+        "salience_after": trace.salience if after is None else after,
+        "merged": float(merged),
+        "ms": ms,
+    }
+
+
 class SettingsModel(BaseModel):
     """Settings, or a section of them. They cannot be changed, and an unknown key is an error."""
 
@@ -217,7 +209,9 @@ class MethodSettings(SettingsModel):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Published encoders that must be on the disk (`make models`)."""
+        """Published encoders that must be on the disk (`make models`): its own, or those of the presets that it uses."""
+        if self.uses:
+            return tuple(dict.fromkeys(name for used in self.uses.values() for name in used.settings.requires))
         encoder = getattr(self, "encoder", None)
         return () if encoder in (None, "own") else (encoder,)
 
@@ -312,13 +306,8 @@ class Memory(Method):
 
     Settings: ClassVar[type[MethodSettings]] = MemorySettings
     steps: ClassVar[tuple[Step, ...]] = ("teach",)
-    test_settings: ClassVar[tuple[str, ...]] = (
-        "delivery",
-        "control",
-        "abstention",
-        "unknown_below",
-        "k",
-    )  # that matter to a test alone, by dotted key
+    # Settings that matter to a test alone, by dotted key.
+    test_settings: ClassVar[tuple[str, ...]] = ("delivery", "control", "abstention", "unknown_below", "k")
     replay_settings: ClassVar[tuple[str, ...]] = ()  # those that matter from a replay on
 
     @property
@@ -360,7 +349,7 @@ class Memory(Method):
     @property
     def writes(self) -> bool:
         """Whether anything is stored at all."""
-        return self.settings.memory.runtime.enable_writes
+        return self.settings.memory.runtime.enable_writes and getattr(self.settings, "traces", "") != "off"
 
     @property
     def alters_answers(self) -> bool:

@@ -69,7 +69,7 @@ class CompositeSettings(MethodSettings):
     def _memories(cls, parts: dict[str, str]) -> dict[str, str]:
         for name, preset in parts.items():
             try:
-                method = method_of(preset, read_preset(preset).values)
+                method = method_of(preset, read_preset(preset))
                 if issubclass(method, Composite) or not issubclass(method, Memory):
                     kind = "a composite" if issubclass(method, Composite) else "no memory"
                     raise LabError(f"preset {preset} is {kind}; expected a preset of one memory, such as memory/hei_nw")
@@ -111,10 +111,6 @@ class CompositeSettings(MethodSettings):
     @property
     def calibrates(self) -> bool:
         return any(part.settings.calibrates for part in self.memories.values())
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return _each_once(part.settings.requires for part in self.memories.values())
 
 
 class Composite(Memory):

@@ -18,23 +18,15 @@ from hippo_core.models.spec import read_mapping, validated
 from hippo_core.plugins import imported
 
 
-@dataclass(frozen=True)
-class Overlaid:
-    """The values of a preset with those that it extends below them, and the name of the preset at the bottom."""
-
-    values: dict[str, Any]
-    origin: str
-
-
 def preset_names() -> list[str]:
     """All presets of params/presets, such as "baselines/core" and "memory/hei_nw"."""
     folder = root() / "params" / "presets"
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
 
 
-def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
-    """The preset of that name, overlays resolved; `above` are the presets that extend it. LabError for an unknown name, for presets that
-    extend each other, and where an overlay names another method than its parent."""
+def read_preset(name: str, above: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The values of the preset of that name over those that it extends; `above` are the presets that extend it. LabError for an unknown
+    name, for presets that extend each other, and where an overlay names another method than its parent."""
     path = root() / "params" / "presets" / f"{name}.yaml"
     if Path(name).is_absolute() or ".." in path.parts or not path.is_file():  # a record may name one, and its file names a method's module
         raise unknown(f"preset (which {above[-1]} extends)" if above else "preset", name, preset_names())
@@ -43,11 +35,12 @@ def read_preset(name: str, above: tuple[str, ...] = ()) -> Overlaid:
     own = read_mapping(path)
     own.pop("look", None)  # by which nothing is computed
     if "extends" not in own:
-        return Overlaid(own, name)
-    below = read_preset(str(own.pop("extends")), (*above, name))
-    if own.get("method", below.values.get("method")) != below.values.get("method"):
-        raise LabError(f"preset {name}: an overlay keeps the method of the preset that it extends, which is {below.origin}")
-    return Overlaid(merged(below.values, own), below.origin)
+        return own
+    parent = str(own.pop("extends"))
+    below = read_preset(parent, (*above, name))
+    if own.get("method", below.get("method")) != below.get("method"):
+        raise LabError(f"preset {name}: an overlay keeps the method of the preset that it extends, which is {parent}")
+    return merged(below, own)
 
 
 def styles_of_presets() -> Mapping[str, Mapping[str, Any]]:
@@ -92,18 +85,22 @@ def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Preset:
-    """A method with its settings. `path`: its module path; `origin`: the preset at the bottom of those that this one extends."""
+    """A method with its settings. `path`: its module path."""
 
     name: str
     path: str
     method: type[Method]
     settings: MethodSettings
-    origin: str
+
+    @property
+    def origin(self) -> str:
+        """The preset at the bottom of those that it extends."""
+        return [self.name, *extended(self.name)][-1]
 
     @property
     def auto_encoder(self) -> bool:
         """Whether its file leaves it to the machine whose vectors it compares."""
-        return read_preset(self.name).values.get("encoder") == "auto"
+        return read_preset(self.name).get("encoder") == "auto"
 
     @property
     def taught(self) -> bool:
@@ -148,8 +145,7 @@ class Preset:
 def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset:
     """The preset of that name with some settings replaced, by dotted key; LabError on an unknown name, method, delivery, key or
     value."""
-    overlaid = read_preset(name)
-    values = dict(overlaid.values)
+    values = read_preset(name)
     method, path = method_of(name, values), values.pop("method")
     if "method" in (overrides or {}):
         raise LabError(f"preset {name}: its method cannot be replaced; choose another preset")
@@ -161,7 +157,7 @@ def load_preset(name: str, overrides: Mapping[str, Any] | None = None) -> Preset
         raise LabError(f"preset {name}: {needs}, {path} does not; use abstention=model")
     if settings.unknown_below and not method.says_confidence:
         raise LabError(f"preset {name}: unknown_below needs a method that says how sure it is, {path} does not; leave it at 0")
-    return Preset(name, path, method, settings, overlaid.origin)
+    return Preset(name, path, method, settings)
 
 
 def method_of(name: str, values: Mapping[str, Any]) -> type[Method]:

@@ -4,19 +4,22 @@
     Which directions lead from the mill to the employer of the one who sold a guitar?
     Who sold a guitar?  Carla                             ->   Which directions lead from the mill to the employer of Carla?
     What is the employer of Carla?  the Marlow company    ->   Which directions lead from the mill to the Marlow company?
+
+And what the model read for a question, part by part, with who wrote each part; and who composed the answer.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hippo_core.methods.base import Query, Read, Retrieved
-from hippo_core.methods.read import read_of
+from hippo_core.store.trace import Trace
+from hippo_core.text import on_one_line
 
 if TYPE_CHECKING:
-    from hippo_core.delivery.types import Delivery
+    from hippo_core.delivery.types import Delivered, Delivery
 
 INNER = (  # what may stand at the end of a question in the place of a name, the question that it is, and whether only a text answers it
     (re.compile(r"\bthe (?:one|person|man|woman) who (?P<rest>[^?]+)\?$"), "Who {rest}?", True),
@@ -31,36 +34,23 @@ class StepAnswer(NamedTuple):
     cost: Retrieved
 
 
-class Costs(TypedDict):
-    """The fields of `Retrieved` that add up over searches."""
-
-    recall_ms: float
-    completion_ms: float
-    encode_ms: float
-    computed_tokens: float
-    once_tokens: float
-
-
-def costs(searches: Iterable[Retrieved]) -> Costs:
-    """The total cost of several searches; `recall_ms` is NaN where none of them searched."""
+def costs(searches: Iterable[Retrieved]) -> dict[str, Any]:
+    """The total cost of several searches, by field of `Retrieved`; `recall_ms` is NaN where none of them searched."""
     results = list(searches)
     searched = [result.recall_ms for result in results if not math.isnan(result.recall_ms)]
+    added = ("completion_ms", "encode_ms", "computed_tokens", "once_tokens")
     return {
         "recall_ms": math.fsum(searched) if searched else math.nan,
-        "completion_ms": math.fsum(result.completion_ms for result in results),
-        "encode_ms": math.fsum(result.encode_ms for result in results),
-        "computed_tokens": math.fsum(result.computed_tokens for result in results),
-        "once_tokens": math.fsum(result.once_tokens for result in results),
+        **{name: math.fsum(getattr(result, name) for result in results) for name in added},
     }
 
 
 class Steps(NamedTuple):
-    """What was retrieved at each step, for the question as it was put first, each with its question as `rephrased`; and what all of it
-    took, the inner questions and their answers too. `inner_read`: what the model read and said of these."""
+    """The steps of a question."""
 
-    retrieved: list[Retrieved]
-    costs: Costs
-    inner_read: tuple[Read, ...]
+    retrieved: list[Retrieved]  # at each step, for the question as it was put first, each with its question as `rephrased`
+    costs: dict[str, Any]  # of all of it, the inner questions and their answers too
+    inner_read: tuple[Read, ...]  # what the model read and said of these
 
     def at(self, number: int) -> Retrieved:
         """What one step retrieved, at the cost of all."""
@@ -93,3 +83,27 @@ def read(delivery: "Delivery", query: Query, retrieved: Retrieved) -> StepAnswer
     seen = (*read_of(query.text, retrieved, answer, False), Read(answer.text.strip(), "model"))
     cost = replace(retrieved, completion_ms=retrieved.completion_ms + answer.latency_ms, computed_tokens=tokens, inner_read=seen)
     return StepAnswer(answer.text.strip(), cost)
+
+
+ComposedBy = Literal["model", "program, model copies", "program"]
+
+
+def left_of(retrieved: Retrieved, delivered: "Delivered") -> tuple[Trace, ...]:
+    """The traces whose words, or the method's own words for them, reached the model."""
+    return retrieved.shown[len(retrieved.shown) if retrieved.restates and delivered.dropped else delivered.dropped :]
+
+
+def read_of(question: str, retrieved: Retrieved, delivered: "Delivered", masked: bool) -> tuple[Read, ...]:
+    """What the model read of a question's own, in order: the lines before it, and the question as it was asked. `masked`: the model saw no
+    line."""
+    lines = () if masked else retrieved.delivered[delivered.dropped :]
+    asked = Read(retrieved.rephrased, "program") if retrieved.rephrased not in ("", question) else Read(question, "asker")
+    return (*(Read(on_one_line(trace.text), "program" if retrieved.restates else "teller") for trace in lines), asked)
+
+
+def composed_by(read: Sequence[Read], retrieved: Retrieved, delivered: "Delivered") -> ComposedBy:
+    """Who composed an answer: a program alone, a program whose words the model copies, or the model that read facts."""
+    if delivered.decided or not delivered.generated_tokens:
+        return "program"
+    by_program = any(part.by == "program" for part in read[:-1])
+    return "program, model copies" if by_program and not retrieved.reworded else "model"

@@ -12,8 +12,7 @@ from torch.nn.functional import normalize
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.kwta import kwta
 from hippo_core.kernels.sparse_recall.index import SparseIndex
-from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseKey, SparseMatrix
 from hippo_core.retrieval.vectors import cosines, lengths_of
 
 Rows = NDArray[np.int64]

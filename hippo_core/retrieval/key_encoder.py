@@ -9,7 +9,6 @@ fitted on train worlds (recipes/key.py). The first half of the units is a code t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -118,9 +117,9 @@ class KeyModel:
         return normalize(torch.cat(parts)[:, :expansion], dim=-1) if parts else torch.zeros(0, expansion)
 
 
-def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key", folder: Path | None = None) -> KeyHead:
+def load_head(owner: LanguageModel | artifacts.Owner, part: str = "key") -> KeyHead:
     """Load a fitted head. LabError where there is none, it is damaged, or it belongs to other weights."""
-    return artifacts.load_part(owner, part, lambda values: KeyHead(validated(KeySettings, values, f"{part}.json")), folder)
+    return artifacts.load_part(owner, part, lambda values: KeyHead(validated(KeySettings, values, f"{part}.json")))
 
 
 def padded(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseMatrix
 from hippo_core.text import words
 
 SCALE = 4095  # integer steps per unit; products of two rows fit easily into 32 bits

@@ -18,11 +18,6 @@ def part_of(seed: int) -> str:
     return f"head-{seed}"
 
 
-def natural_part_of(seed: int) -> str:
-    """What the head of a seed is called that learnt from what people wrote, too."""
-    return f"head-natural-{seed}"
-
-
 def pieces_part_of(seed: int) -> str:
     """What the projection of pieces of a seed is called (retrieval/pieces.py)."""
     return f"pieces-{seed}"

@@ -23,9 +23,7 @@ def after_text(lm: "LanguageModel", texts: Sequence[str], question: str, decodin
     return token_likelihood(lm, [([*pieces.prefix, *block], pieces.tail[: pieces.question_tokens]) for block in pieces.blocks], len(texts))
 
 
-def after_kv(
-    passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding, batch_size: int = 64
-) -> tuple[list[float], int]:
+def after_kv(passage_kv: "PassageKV", blocks: Sequence[Sequence[int]], question: str, decoding: Decoding) -> tuple[list[float], int]:
     """log p(question | passage) in nats after the stored KV of each passage, and how many tokens were run for the question."""
     pieces = split(passage_kv.lm, (), question, decoding)
     question_ids = pieces.tail[: pieces.question_tokens]
@@ -33,5 +31,5 @@ def after_kv(
     before = [(passage_kv.prefix, restored(kv, passage_kv.prefix.dtype)[:, :, :, :-1]) for kv in passages.traces]
     starts = [tokens_of(passage_kv.prefix) + len(block) - 1 for block in blocks]
     rows = [[block[-1], *question_ids] for block in blocks]
-    logs = log_likelihood_behind(passage_kv.lm, before, starts, rows, batch_size)
+    logs = log_likelihood_behind(passage_kv.lm, before, starts, rows)
     return [math.fsum(row) for row in logs], sum(map(len, rows))

@@ -83,7 +83,8 @@ class Recaller:
         begin = time.perf_counter()
         if not self.index.traces:
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3)
-        cue, mask = self.index.cue(text, codes), self._mask(sources)
+        cue, allowed = self.index.cue(text, codes), [sources is None or trace.source in sources for trace in self.index.traces]
+        mask = None if all(allowed) else torch.tensor(allowed)
         rows, features, scores = self._proposed(cue, mask)
         if not len(rows):
             return Recall(recall_ms=(time.perf_counter() - begin) * 1e3, confidence=0.0 if self._gives_confidence else None)
@@ -116,10 +117,6 @@ class Recaller:
             return None
         size = len(self.index.traces) if mask is None else int(mask.sum())
         return self.config.confidence.of(evidence(features, scores.tolist(), size))
-
-    def _mask(self, sources: Set[str] | None) -> torch.Tensor | None:
-        allowed = None if sources is None else [trace.source in sources for trace in self.index.traces]
-        return None if allowed is None or all(allowed) else torch.tensor(allowed)
 
     def _proposed(self, cue: Cue, mask: torch.Tensor | None) -> tuple[Rows, Features, Scores]:
         """The best traces before completion, best first, their features and their scores."""

@@ -16,8 +16,7 @@ from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates
 from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.payload import Payload
 from hippo_core.retrieval.pieces import PieceHead, PieceIndex, pieces_of
-from hippo_core.retrieval.sparse_key import SparseKey
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseKey, SparseMatrix
 from hippo_core.retrieval.vectors import quantised
 from hippo_core.retrieval.world_index import Cues
 from hippo_core.store.trace import Trace

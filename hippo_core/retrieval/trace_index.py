@@ -13,7 +13,7 @@ from hippo_core.retrieval.channels import Rows, Scores, SparseChannel, VectorCha
 from hippo_core.retrieval.fusion import CHANNELS, Channel
 from hippo_core.retrieval.lexicon import Lexicon, grams, sentences, words
 from hippo_core.retrieval.pieces import PieceChannel, PieceIndex
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseMatrix
 from hippo_core.retrieval.text_encoder import Codes, TextEncoder
 from hippo_core.store.trace import Trace
 
@@ -112,17 +112,13 @@ class TraceIndex:
         coded = {name: (self.sparse[name], code) for name, code in cue.codes.items()}
         return coded if cue.vector is None else {**coded, "minilm": (self.expanded, codes_of(cue.vector[None]))}
 
-    @cached_property
-    def times(self) -> Scores:
-        """When each trace was told."""
-        return np.array([trace.time for trace in self.traces], dtype=np.float64)
-
     def superseded(self, rows: Rows) -> Scores:
         """For each row the highest cosine, to the fourth, of its key with one of these rows that was told later; 0 where none was."""
         if "key" not in self.sparse:
             return np.zeros(len(rows))
         patterns = self.sparse["key"].dense(rows)
-        later = self.times[rows][None] > self.times[rows][:, None]
+        times = np.array([self.traces[row].time for row in rows])
+        later = times[None] > times[:, None]
         return np.where(later, (patterns @ patterns.T).numpy().astype(np.float64), 0.0).max(1, initial=0.0) ** SIMILARITY_POWER
 
     @cached_property

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hippo_core.errors import LabError
 from hippo_core.kernels.code import Code
@@ -91,31 +89,6 @@ def test_triton_refuses_scores_beyond_32_bits(impl):
     large = Code(torch.arange(9, dtype=torch.int32)[None], torch.full((1, 9), -(2**15), dtype=torch.int16))
     with pytest.raises(LabError, match=r"below 2\^31, these codes may reach 9663676416"):
         recall(large, large, 1, None, impl)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["reference", "cpu"]))
-def test_permuting_stored_rows_permutes_ids(seed, impl):
-    store, cue = draw_code(seed, 25, 6, 10), draw_code(seed + 1, 3, 6, 10)
-    order = torch.randperm(25, generator=torch.Generator().manual_seed(seed))
-    ids, scores = recall(store, cue, 25, None, impl)
-    moved, same = recall(Code(store.indices[order], store.values[order]), cue, 25, None, impl)
-    assert torch.equal(scores, same)
-    back = torch.where(moved >= 0, order[moved.clamp(min=0)], -1)
-    for cue_number in range(3):  # of equal scores the order is by the row's new number
-        key = [sorted(zip(scores[cue_number].tolist(), recalled[cue_number].tolist(), strict=True)) for recalled in (ids, back)]
-        assert key[0] == key[1]
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["reference", "cpu"]))
-def test_a_batch_is_its_cues_one_by_one_and_masked_rows_never_come(seed, impl):
-    store, cue = draw_code(seed, 30, 5, 12), draw_code(seed + 1, 4, 5, 12)
-    mask = torch.rand(30, generator=torch.Generator().manual_seed(seed)) > 0.5
-    batched = recall(store, cue, 7, mask, impl)
-    alone = [recall(store, Code(*(part[number : number + 1] for part in cue)), 7, mask, impl) for number in range(4)]
-    assert all(torch.equal(part, torch.cat(each)) for part, each in zip(batched, zip(*alone, strict=True), strict=True))
-    assert mask[batched[0][batched[0] >= 0]].all()
 
 
 @pytest.mark.parametrize(

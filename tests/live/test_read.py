@@ -9,7 +9,7 @@ from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Delivered, Question
 from hippo_core.live.answer import Read
 from hippo_core.methods.base import Retrieved
-from hippo_core.methods.read import composed_by, left_of, read_of
+from hippo_core.methods.self_ask import composed_by, left_of, read_of
 from hippo_core.models.abstention import ALWAYS, NEVER
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec

@@ -3,16 +3,14 @@
 import dataclasses
 import math
 
-import numpy as np
 import pytest
 
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.composite import Composite
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.methods.rag.rankers import BM25, RagSettings
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
-from hippo_core.retrieval.lexicon import grams, words
+from hippo_core.retrieval.lexicon import words
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.suites.types import Fact
 from tests.methods.asking import bound, choose, index_of, query_of
@@ -152,14 +150,6 @@ def test_hybrid_is_the_sum_of_z_scores(lm):
     both = [score(index, ITEM.taught, ITEM.question) for score in (bm25_scores, dense_scores)]
     due = sum((scores - scores.mean()) / scores.std() for scores in both)
     assert bound("baselines/rag_hybrid", lm).scores(index, query_of(ITEM)) == pytest.approx(due, abs=1e-5)
-
-
-def test_grams_find_a_misspelt_word_where_words_do_not(loaded):
-    index = index_of(loaded["qwen2"], WORLD)
-    misspelt = ITEM.question.replace("guitar", "giutar")
-    scores = bm25_scores(index, ITEM.taught, "giutar?", grams)
-    assert misspelt != ITEM.question and not bm25_scores(index, ITEM.taught, "giutar?").any()
-    assert np.argmax(scores) == 0
 
 
 @pytest.mark.parametrize(

@@ -244,11 +244,8 @@ def test_a_question_in_a_question_is_asked_first_and_its_answer_stands_in_its_pl
     assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f3"], "How does the walk go?", 2)
     path = {QUESTION.format(goal="employer of Ann"): retrieved("first", "f4", confidence=0.8)}
     shown = asked(full, {name: KNOWN[name] for name in list(KNOWN)[:2]} | path)
-    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (
-        ["first.f4"],
-        QUESTION.format(goal="employer of Ann"),
-        1,
-    )
+    asked_last = QUESTION.format(goal="employer of Ann")
+    assert (names(shown.shown), shown.rephrased, shown.columns["inner_questions"]) == (["first.f4"], asked_last, 1)
 
 
 def test_every_step_and_every_inner_question_is_paid_for(asked):
@@ -269,20 +266,16 @@ def test_a_question_stays_as_it_was_put_where_nobody_is_sure_of_a_step(asked):
 def test_a_part_is_believed_as_far_as_it_was_right(asked):
     confident = {"What?": retrieved("first", "f1", confidence=0.9)}
     assert asked("What?", confident).confidence == 0.9
-    assert asked("What?", confident, trust={"first": {"bias": -2.0, "confidence": 1.0}}).confidence == pytest.approx(
-        1 / (1 + math.exp(1.1))
-    )
+    calibrated = asked("What?", confident, trust={"first": {"bias": -2.0, "confidence": 1.0}})
+    assert calibrated.confidence == pytest.approx(1 / (1 + math.exp(1.1)))
 
 
 def test_what_several_parts_show_is_believed_sooner(asked):
     trust = {"first": {"bias": -2.0, "confidence": 1.0, "agreed": 4.0, "joined": 4.0}}
     confident = {"What?": retrieved("first", "f1", confidence=0.9)}
-    assert asked("What?", confident, {"What?": retrieved("second", "f2", confidence=0.1)}, trust=trust).confidence == pytest.approx(
-        0.25, abs=0.01
-    )
-    assert asked("What?", confident, {"What?": retrieved("second", "f1", confidence=0.1)}, trust=trust).confidence == pytest.approx(
-        0.95, abs=0.01
-    )
+    for source, due in (("f2", 0.25), ("f1", 0.95)):
+        other = {"What?": retrieved("second", source, confidence=0.1)}
+        assert asked("What?", confident, other, trust=trust).confidence == pytest.approx(due, abs=0.01)
     silent = {"What?": retrieved("second", "f1")}  # it does not say how sure it is
     assert asked("What?", confident, silent, trust=trust).confidence == pytest.approx(0.25, abs=0.01)
     path = replace(retrieved("first", "f1", "f3", shown=2, confidence=0.9), together=True)

@@ -133,10 +133,8 @@ def test_its_records_rest_on_the_settings_of_both():
     preset = load_preset("helped/longctx_planner", {"encoder": "own"})
     parts = {name: settings for name, _, settings in preset.of_step("test")["parts"]}
     assert (parts["retriever"]["k"], parts["helper"]["encoder"], parts["helper"]["delivery"]) == (None, "own", "text")
-    assert {name: part["name"] for name, part in preset.described()["parts"].items()} == {
-        "retriever": "baselines/longctx",
-        "helper": "memory/smpd",
-    }
+    names = {name: part["name"] for name, part in preset.described()["parts"].items()}
+    assert names == {"retriever": "baselines/longctx", "helper": "memory/smpd"}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ from hippo_core.evaluation.run import passages_of
 from hippo_core.files import root
 from hippo_core.models import minilm
 from hippo_core.models.packages.pins import packages
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.key_encoder import BlockStates, KeyHead, KeyModel, KeySettings, MiniLMStates
 from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.ranking import standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.text_encoder import KeyEncoder, with_payloads
 from hippo_core.retrieval.trace_index import TraceIndex
 from tests.methods.asking import asker, choose, index_of

@@ -32,6 +32,14 @@ def test_the_encoder_is_the_model_itself_unless_told_otherwise(name):
         ("baselines/rag_bm25", {"encoder": "own"}, "encoder: unknown key; legal: .*k, recency"),
         ("baselines/rag_dense", {"candidates": 5}, "candidates: unknown key; legal: .*encoder"),
         ("baselines/core", {"method": "a:B"}, "its method cannot be replaced"),
+        ("memory/hei_nw", {"episodic.use_gates": True}, "preset memory/hei_nw: episodic.use_gates: unknown key; legal: .*use_gate"),
+        ("memory/hei_nw", {"replay.rat": 1}, "replay.rat: unknown key; legal: .*rate"),
+        ("memory/hei_nw", {"episodic": 3}, "episodic: .*got 3"),
+        ("memory/hei_nw", {"k": {"a": 1}}, "k: .*got"),
+        ("memory/hei_nw", {"replay.rate": 2}, "replay.rate: .*got 2"),
+        ("memory/hei_nw", {"episodic.use_completion": True}, "use_completion: .*'predictive', 'hopfield' or 'off'.*got True"),
+        ("memory/hei_nw", {"episodic.code.channels": ["words", "words"]}, "a channel is named twice"),
+        ("memory/hei_nw", {"controls": "none"}, "controls: unknown key; legal: .*control"),
     ],
 )
 def test_what_is_wrong_with_a_preset_of_the_lab_is_named(name, overrides, message):
@@ -95,26 +103,6 @@ def test_what_is_wrong_is_named(presets, files, says):
         presets(name, text)
     with pytest.raises(LabError, match=says):
         load_preset("a")
-
-
-@pytest.mark.parametrize(
-    ("text", "overrides", "says"),
-    [
-        ("episodic: {use_gates: true}", {}, "preset m: episodic.use_gates: unknown key; legal: .*use_gate"),
-        ("", {"replay.rat": 1}, "preset m: replay.rat: unknown key; legal: .*rate"),
-        ("", {"episodic": 3}, "preset m: episodic: .*got 3"),
-        ("", {"k": {"a": 1}}, "preset m: k: .*got"),
-        ("", {"replay.rate": 2}, "replay.rate: .*got 2"),
-        ("", {"episodic.use_completion": True}, "episodic.use_completion: .*'predictive', 'hopfield' or 'off'.*got True"),
-        ("", {"episodic.code.channels": ["words", "words"]}, "a channel is named twice"),
-        ("", {"method": "a.b:C"}, "its method cannot be replaced"),
-        ("controls: none", {}, "preset m: controls: unknown key; legal: .*control"),
-    ],
-)
-def test_what_is_wrong_with_a_memory_is_named(presets, text, overrides, says):
-    presets("m", f"method: hippo_core.methods.episodic:HeiNW\n{text}")
-    with pytest.raises(LabError, match=says):
-        load_preset("m", overrides)
 
 
 def test_a_method_of_ones_own_is_found_in_the_labs_root(presets, tmp_path):

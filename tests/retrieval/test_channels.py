@@ -7,7 +7,7 @@ import torch
 from hippo_core.retrieval.channels import SparseChannel, VectorChannel, dense
 from hippo_core.retrieval.lexicon import sentences
 from hippo_core.retrieval.ranking import standardised
-from hippo_core.retrieval.sparse_matrix import SparseMatrix
+from hippo_core.retrieval.sparse_key import SparseMatrix
 from hippo_core.retrieval.text_encoder import joined
 from hippo_core.retrieval.vectors import lengths_of, quantised
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hippo_core.retrieval.lexicon import SCALE, Lexicon, grams, words
-from hippo_core.retrieval.sparse_matrix import lengths
+from hippo_core.retrieval.sparse_key import lengths
 
 TEXTS = ["On Friday, Carla sold a guitar at the market.", "On Friday, Omar sold a lamp at the market.", "In May, Lea's cat met Omar."]
 

@@ -54,8 +54,8 @@ def due(vectors: np.ndarray, alive: np.ndarray, cues: np.ndarray, top: int) -> t
 
 @pytest.mark.parametrize("learn", [10, 10_000])
 @settings(max_examples=20, deadline=None)
-@given(steps=STEPS, seed=st.integers(0, 10_000), threads=st.sampled_from([1, 2]), exact=st.booleans())
-def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, steps, seed, threads, exact):
+@given(steps=STEPS, seed=st.integers(0, 10_000), exact=st.booleans())
+def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, steps, seed, exact):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LEARN", learn)
         index = NeighbourIndex(WIDTH, probes=999, compared=9999)
@@ -71,7 +71,7 @@ def test_it_is_exact_where_all_units_are_asked_and_all_rows_compared(learn, step
             elif step == "recall":
                 mask = np.random.default_rng(seed).random(len(index)) > 0.3 if width % 2 else None
                 cues = drawn(seed + number, width)
-                result = index.recall(cues, count, mask, threads, exact)
+                result = index.recall(cues, count, mask, exact)
                 ids, cosines = due(vectors, alive if mask is None else alive & mask, cues, count)
                 np.testing.assert_array_equal(result.ids, ids)
                 np.testing.assert_allclose(result.cosines, cosines)
@@ -125,7 +125,7 @@ def test_two_fill_it_alike_at_once_and_by_and_by():
     at_once.add(rows[module.LEARN :])
     for start in range(0, len(rows), 1024):
         by_and_by.add(rows[start : start + 1024])
-    np.testing.assert_array_equal(at_once.recall(cues, 10).ids, by_and_by.recall(cues, 10, threads=2).ids)
+    np.testing.assert_array_equal(at_once.recall(cues, 10).ids, by_and_by.recall(cues, 10).ids)
 
 
 def test_what_is_removed_is_not_recalled_and_does_not_crowd_out_what_is_left():
@@ -186,8 +186,3 @@ def test_what_it_cannot_take_is_said(use, said):
     index.add(np.ones((2, WIDTH), np.int8))
     with pytest.raises(LabError, match=said):
         use(index)
-
-
-def test_nothing_is_recalled_of_nothing():
-    assert NeighbourIndex(WIDTH).recall(np.ones((2, WIDTH), np.int8), 3).ids.tolist() == [[-1] * 3] * 2
-    assert NeighbourIndex(WIDTH).recall(np.empty((0, WIDTH), np.int8), 3).ids.shape == (0, 3)

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from hippo_core.errors import LabError
-from hippo_core.kernels.versions import version
+from hippo_core.kernels.code import version
 
 
 def hopfield(memory: Tensor, cue: Tensor, beta: float, steps: int = 1, mask: Tensor | None = None, impl: str = "cpu") -> Tensor:
     """The cues after so many steps, float32 [B, D]; `mask` bool [N] is True where a row of `memory` may be used (None: everywhere).
 
-    LabError for shapes or dtypes that do not fit, a beta that is not finite, fewer than one step, and as `versions.version` raises.
+    LabError for shapes or dtypes that do not fit, a beta that is not finite, fewer than one step, and as `code.version` raises.
     """
     if memory.ndim != 2 or cue.ndim != 2 or memory.shape[1] != cue.shape[1] or {memory.dtype, cue.dtype} != {torch.float32}:
         shapes = f"{memory.dtype} {[*memory.shape]} and {cue.dtype} {[*cue.shape]}"

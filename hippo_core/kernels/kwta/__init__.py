@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 from hippo_core.errors import LabError
-from hippo_core.kernels.code import Code
-from hippo_core.kernels.versions import version
+from hippo_core.kernels.code import Code, version
 
 
 def kwta(x: Tensor, winners: int, impl: str = "cpu") -> Code:
     """The sparse code of each row of `x` float32 [N, D], of at most `winners` entries; no row or a row of zeros are fine.
 
-    LabError for another dtype or shape, for fewer than one winner, for NaN or infinity (naming the row), and as `versions.version` raises.
+    LabError for another dtype or shape, for fewer than one winner, for NaN or infinity (naming the row), and as `code.version` raises.
     """
     if x.ndim != 2 or x.dtype != torch.float32 or not x.shape[1]:
         raise LabError(f"kwta expects float32 [N, D] with D of at least 1, got {x.dtype} {[*x.shape]}")

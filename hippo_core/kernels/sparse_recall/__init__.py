@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from hippo_core.errors import LabError
-from hippo_core.kernels.code import Code, check_code
-from hippo_core.kernels.versions import version
+from hippo_core.kernels.code import Code, check_code, version
 
 
 class Recalled(NamedTuple):
@@ -31,7 +30,7 @@ def sparse_recall(store: Code, cue: Code, top: int, mask: Tensor | None = None, 
     """The `top` best rows of the store for each cue; `mask` bool [N] is True where a row may be recalled (None: everywhere).
 
     An empty store, an empty cue, a `top` larger than the store recall what there is: nothing, nothing, all rows that share something.
-    LabError for codes that are none, a mask of another length, `top` below 1, and as `versions.version` raises.
+    LabError for codes that are none, a mask of another length, `top` below 1, and as `code.version` raises.
     """
     check_code(store, "store")
     check_recall(cue, top, mask, len(store.indices))

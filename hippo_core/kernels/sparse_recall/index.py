@@ -1,4 +1,4 @@
-"""An inverted index over sparse codes: rows are added and removed, one by one or many at once, and recalled exactly.
+"""An inverted index over sparse codes: rows are added, one by one or many at once, and recalled exactly.
 
 Why not a table of the cue that every row looks into: that reads the whole store, the postings only what a cue shares with it. For 1,000
 rows of 32 entries in 8,192 dimensions, the worst case for postings, a cue took 1 us against 73 us.
@@ -12,9 +12,7 @@ from torch import Tensor
 from hippo_core.errors import LabError
 from hippo_core.kernels.code import WEIGHTS, Code, check_code
 from hippo_core.kernels.sparse_recall import Recalled, check_recall
-from hippo_core.kernels.sparse_recall.postings import Chains, Runs, chain, settle
-from hippo_core.kernels.sparse_recall.side_by_side import Store, search
-from hippo_core.kernels.sparse_recall.walk import add_up
+from hippo_core.kernels.sparse_recall.walk import Chains, Runs, add_up, chain, settle, walk
 
 BLOCK = 65_536  # rows: as many as 16 bits can number; their sums stay in the cache of a core
 FEW = 512  # rows of a block that are worth settling
@@ -23,22 +21,21 @@ FEW = 512  # rows of a block that are worth settling
 class SparseIndex:
     """Codes over `dims` dimensions with values of `dtype`, int8 or int16; rows are numbered from 0 as they are added, for good.
 
-    A removed row keeps its number and its postings; it is not recalled any more. Recalls change nothing and may run side by side; nothing
-    may run beside `add` and `remove`.
+    Recalls change nothing and may run side by side; nothing may run beside `add`.
     """
 
     def __init__(self, dims: int, dtype: torch.dtype = torch.int8) -> None:
         if dims < 1 or dtype not in WEIGHTS:
             raise LabError(f"an index expects at least 1 dimension and int8 or int16 values, got {dims} and {dtype}")
         self.dims, self.dtype = dims, dtype
-        self._alive, self._rows = np.empty(0, np.bool_), 0
+        self._every, self._rows = np.empty(0, np.bool_), 0  # the mask that allows every row
         self._runs = Runs(np.zeros(1, np.int64), np.empty((0, dims + 1), np.int32), np.empty(0, np.int32))
         self._chains = Chains(np.full(dims, -1, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
         self._links = self._settled = 0  # links in use; rows of the last block that are in runs
         self._largest = 0  # sum of a row's |values|
 
     def __len__(self) -> int:
-        """The number of rows that were ever added."""
+        """The number of rows."""
         return self._rows
 
     def add(self, codes: Code) -> range:
@@ -57,38 +54,27 @@ class SparseIndex:
             start = end
         return range(first, self._rows)
 
-    def remove(self, rows: Tensor | NDArray | list[int] | range) -> None:
-        """Exclude these rows from recall; removing one twice is fine. LabError for a row that was never added, or what is no row."""
-        row_ids = np.asarray(rows)
-        if not row_ids.size:
-            return
-        if row_ids.dtype.kind not in "iu":
-            raise LabError(f"rows to remove must be whole numbers, got {row_ids.dtype}; of a mask take its nonzero()")
-        if row_ids.min() < 0 or row_ids.max() >= self._rows:
-            raise LabError(f"rows to remove must lie from 0 to {self._rows - 1}, got {row_ids.min()} to {row_ids.max()}")
-        self._alive[row_ids] = False
+    def recall(self, cue: Code, top: int, mask: Tensor | None = None) -> Recalled:
+        """As `sparse_recall` of these rows: ids and scores int64 [B, top]. `mask` bool [len(self)] is True where a row may be recalled.
 
-    def recall(self, cue: Code, top: int, mask: Tensor | None = None, threads: int = 1) -> Recalled:
-        """As `sparse_recall` of the rows that are left: ids and scores int64 [B, top]. `mask` bool [len(self)] may forbid others.
-
-        What a cue has in dimensions that the index does not have counts for nothing. More threads than one are used where they pay.
+        What a cue has in dimensions that the index does not have counts for nothing.
         """
         check_recall(cue, top, mask, self._rows)
-        alive = self._alive[: self._rows]
-        store = Store(self._runs, self._chains, alive, BLOCK, self._largest)
-        allowed = alive if mask is None else mask.contiguous().numpy()
-        recalled = search(store, cue.indices.contiguous().numpy(), cue.values.contiguous().numpy(), allowed, top, threads)
-        return Recalled(torch.from_numpy(recalled[0]), torch.from_numpy(recalled[1]))
+        allowed = self._every[: self._rows] if mask is None else mask.contiguous().numpy()
+        indices, values = cue.indices.contiguous().numpy(), cue.values.contiguous().numpy()
+        ids, scores = np.empty((2, len(indices), top), np.int64)
+        sums = np.zeros(min(BLOCK, self._rows), np.int32 if fits(values, self._largest) else np.int64)
+        walk(indices, values, self._runs, self._chains, allowed, sums, BLOCK, ids, scores)
+        return Recalled(torch.from_numpy(ids), torch.from_numpy(scores))
 
     def scores(self, cue: Code, covered: bool = False) -> NDArray[np.int64]:
-        """The score of every row for each cue, int64 [B, len(self)]; 0 for removed rows. `covered`: in place of the sum of products the
-        sum of the cue's squares in dimensions in which the row is above 0. LabError for codes that are none."""
+        """The score of every row for each cue, int64 [B, len(self)]. `covered`: in place of the sum of products the sum of the cue's
+        squares in dimensions in which the row is above 0. LabError for codes that are none."""
         check_recall(cue, 1, None, self._rows)
-        alive = self._alive[: self._rows]
         scores = np.zeros((len(cue.indices), self._rows), np.int64)
         if self._rows:
             code = cue.indices.contiguous().numpy(), cue.values.contiguous().numpy()
-            add_up(*code, self._runs, self._chains, alive, BLOCK, covered, scores)
+            add_up(*code, self._runs, self._chains, BLOCK, covered, scores)
         return scores
 
     def _append(self, indices: NDArray, values: NDArray) -> None:
@@ -98,8 +84,8 @@ class SparseIndex:
             self._open_block()
         self._chains = Chains(self._chains.heads, *(grown(part, self._links + indices.size) for part in self._chains[1:]))
         self._links, largest = chain(indices, values, offset, self._chains, self._links)
-        self._alive = grown(self._alive, self._rows + len(indices))
-        self._alive[self._rows : self._rows + len(indices)] = True
+        self._every = grown(self._every, self._rows + len(indices))
+        self._every[self._rows : self._rows + len(indices)] = True
         self._rows, self._largest = self._rows + len(indices), max(self._largest, largest)
         rows = offset + len(indices)
         if rows == BLOCK or rows - self._settled >= max(FEW, self._settled):
@@ -128,3 +114,11 @@ def grown(array: NDArray, size: int) -> NDArray:
     larger = np.empty((2 * size, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def fits(values: NDArray, largest: int) -> bool:
+    """Whether no sum of products of cues [B, K'] with rows whose |values| add up to at most `largest` leaves int32."""
+    most = values.shape[1] << 8 * values.itemsize - 1
+    if most * largest >= 2**31 and values.size:  # the cues may be smaller than their type allows
+        most = int(np.abs(values.astype(np.int64)).sum(1).max())
+    return most * largest < 2**31

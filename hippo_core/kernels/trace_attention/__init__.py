@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from hippo_core.errors import LabError
-from hippo_core.kernels.versions import version
+from hippo_core.kernels.code import version
 
 
 def trace_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float | None = None, impl: str = "cpu") -> tuple[Tensor, Tensor]:
     """`out` [B, H, T, d] and `lse` [B, H, T]; `scale` is 1 / sqrt(d) where it is None.
 
-    LabError for shapes or dtypes that do not fit, for gradients of a version that has none, and as `versions.version` raises.
+    LabError for shapes or dtypes that do not fit, for gradients of a version that has none, and as `code.version` raises.
     """
     _check(q, k, v, mask)
     attend = version("trace_attention", impl, q.device).attend

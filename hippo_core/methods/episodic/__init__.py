@@ -50,10 +50,6 @@ class HeiNW(Memory):
         return Components(self.lm, self.settings, getattr(self.delivery, "passage_kv", None) if self.settings.delivery == "kv" else None)
 
     @property
-    def writes(self) -> bool:
-        return super().writes and self.settings.traces == "episodic"
-
-    @property
     def replay_cycles(self) -> int:
         return self.settings.replay.cycles
 

@@ -100,13 +100,9 @@ class Components:
             self.confidence if completion == settings.use_completion else None,
             settings.predictive.below if completion == "predictive" else 1.0,
         )
-        index = TraceIndex(traces, self.settings.channels, self.encoder if self.reads_cues else None)
+        encoder = self.encoder if ENCODED & set(self.settings.channels) else None  # by which cues are read
+        index = TraceIndex(traces, self.settings.channels, encoder)
         return Recaller(index, config, self.passage_kv if completion == "predictive" else None)
-
-    @property
-    def reads_cues(self) -> bool:
-        """Whether cues are read by an encoder."""
-        return bool(ENCODED & set(self.settings.channels))
 
     @property
     def rerank_candidates(self) -> int:

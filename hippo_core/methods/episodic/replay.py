@@ -11,7 +11,7 @@ that do so (Oliva et al. 2016, Neuron 91). A call takes plain data and returns n
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -49,15 +49,10 @@ class Queued(Arrival):
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """At most `capacity` items in order of arrival. `dropped` counts the items that were removed to make room."""
+    """Items in order of arrival. `dropped` counts the items that were removed to make room."""
 
-    capacity: int = CAPACITY
-    items: tuple[Queued, ...] = ()
-    dropped: int = 0
-
-    def __post_init__(self) -> None:
-        if self.capacity < 1:
-            raise LabError(f"a replay queue holds at least 1 trace, got a capacity of {self.capacity}")
+    items: tuple[Queued, ...]
+    dropped: int
 
 
 def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
@@ -66,36 +61,29 @@ def arrivals_of(traces: Sequence[Trace]) -> list[Arrival]:
     return [Arrival(trace.id, SparseKey.union(trace.payload.keys), trace.salience, step) for step, trace in enumerate(ordered)]
 
 
-def push(queue: Queue, arrivals: Sequence[Arrival]) -> Queue:
-    """The queue after these arrivals were added one by one.
+def queue_of(arrivals: Sequence[Arrival], capacity: int = CAPACITY) -> Queue:
+    """The queue of at most `capacity` items after these arrivals came one by one.
 
     Raises:
-        LabError: a trace is already queued, its S is not finite, or its step is before that of the trace in front of it.
+        LabError: there is no room, a trace comes twice, its S is not finite, or its step is before that of the trace in front of it.
     """
-    _check_arrivals(queue, arrivals)
-    keys = [item.key for item in (*queue.items, *arrivals)]
-    items = list(queue.items)
-    for start in range(0, len(arrivals), BATCH):
-        batch = arrivals[start : start + BATCH]
-        queued = len(queue.items) + start
-        first = max(0, queued - queue.capacity)
-        unlike = 1 - np.maximum(cosines(keys[queued : queued + len(batch)], keys[first : queued + len(batch)]), 0)
-        for row, arrival in enumerate(batch):
-            among = unlike[row, max(0, queued + row - queue.capacity) - first : queued + row - first]
-            items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, float(among.mean()) if len(among) else 1.0))
-    over = max(0, len(items) - queue.capacity)
-    return replace(queue, items=tuple(items[over:]), dropped=queue.dropped + over)
-
-
-def _check_arrivals(queue: Queue, arrivals: Sequence[Arrival]) -> None:
-    ids = [item.trace for item in (*queue.items, *arrivals)]
-    if len(set(ids)) < len(ids):
+    if capacity < 1:
+        raise LabError(f"a replay queue holds at least 1 trace, got a capacity of {capacity}")
+    if len({arrival.trace for arrival in arrivals}) < len(arrivals):
         raise LabError("a trace came to the replay queue twice; make a new queue of the store when its traces have changed")
     if not np.isfinite([arrival.S for arrival in arrivals]).all():
         raise LabError("S of a trace for the replay queue is not finite; mend what measures it")
-    steps = [item.step for item in (*queue.items[-1:], *arrivals)]
-    if any(later < earlier for earlier, later in pairwise(steps)):
+    if any(later.step < earlier.step for earlier, later in pairwise(arrivals)):
         raise LabError("a trace came to the replay queue before the one in front of it; push them in the order of their steps")
+    keys, items = [arrival.key for arrival in arrivals], list[Queued]()
+    for start in range(0, len(arrivals), BATCH):
+        batch, first = arrivals[start : start + BATCH], max(0, start - capacity)
+        unlike = 1 - np.maximum(cosines(keys[start : start + len(batch)], keys[first : start + len(batch)]), 0)
+        for row, arrival in enumerate(batch):
+            among = unlike[row, max(0, start + row - capacity) - first : start + row - first]
+            items.append(Queued(arrival.trace, arrival.key, arrival.S, arrival.step, float(among.mean()) if len(among) else 1.0))
+    over = max(0, len(items) - capacity)
+    return Queue(tuple(items[over:]), over)
 
 
 def priorities(items: Sequence[Queued], now: int) -> NDArray[np.float64]:

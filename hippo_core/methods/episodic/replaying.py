@@ -5,6 +5,7 @@ is not recalled decays. Traces with the same words are merged into the latest on
 and no answer, and trains nothing.
 """
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,9 @@ from random import Random
 
 import torch
 
+from hippo_core.methods.base import replay_row
 from hippo_core.methods.episodic.components import Components
-from hippo_core.methods.episodic.replay import Queue, Schedule, arrivals_of, draw, push, recalled
+from hippo_core.methods.episodic.replay import Schedule, arrivals_of, draw, queue_of, recalled
 from hippo_core.retrieval.channels import dense, rows_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.payload import Payload
@@ -67,12 +69,15 @@ class ReplayCycle:
             self._update_keys([rehearsal for rehearsal in rehearsed if rehearsal.hit])
             merged = self._merge(traces)
         after = {trace.id: trace.salience for trace in self.store.traces(self.world)}
-        rows = [self._row(rehearsal, after, merged) for rehearsal in rehearsed]
+        rows = []
+        for rehearsal in rehearsed:
+            trace, salience = rehearsal.trace, after.get(rehearsal.trace.id, math.nan)
+            rows.append(replay_row(self.cycle, trace, rehearsal.hit, rehearsal.ms, rehearsal.cue, salience, trace.id in merged))
         return rows, recalled(schedule, self.cycle, hits, misses)
 
     def _drawn(self, traces: Sequence[Trace], schedule: Schedule) -> list[Trace]:
         replay = self.memory.settings.replay
-        ids = draw(push(Queue(), arrivals_of(traces)), replay, self.cycle, len(traces), SEED, schedule)
+        ids = draw(queue_of(arrivals_of(traces)), replay, self.cycle, len(traces), SEED, schedule)
         by_id = {trace.id: trace for trace in traces}
         return [by_id[identifier] for identifier in ids]
 
@@ -114,19 +119,6 @@ class ReplayCycle:
                 self.store.aggregate(last.id, sum(trace.evidence for trace in earlier))
         self.store.delete(list(merged_into))
         return set(merged_into)
-
-    def _row(self, rehearsal: Rehearsal, after: dict[int, float], merged: set[int]) -> dict[str, object]:
-        return {
-            "cycle": self.cycle,
-            "world": self.world,
-            "trace_id": rehearsal.trace.id,
-            "cue": rehearsal.cue,
-            "recalled": float(rehearsal.hit),
-            "salience_before": rehearsal.trace.salience,
-            "salience_after": after.get(rehearsal.trace.id, float("nan")),
-            "merged": float(rehearsal.trace.id in merged),
-            "ms": rehearsal.ms,
-        }
 
 
 def corrupt(text: str, level: float, random: Random) -> str:

@@ -32,16 +32,13 @@ class CodeSettings(SettingsModel):
 
 
 class RecallSettings(SettingsModel):
-    """`fusion`: how channels are added up; sum: each standardised among the world's traces, nothing fitted; fitted: the weights of
-    `make memory-weights`. `recency`: in the sum, how much it counts against a trace that one told later looks like it, in standard
-    deviations of a channel. `versions`: by what else one version of a fact stands before another; read: by what the fitted reader reads,
-    which needs MiniLM; auto: so with the encoder minilm. `candidates`: of each channel, that fitted weights look at; a third of the traces
-    that are ranked."""
+    """`fusion`: how channels are added up; sum: each standardised among the world's traces; fitted: the weights of `make memory-weights`.
+    `versions`: by what else one version of a fact stands before another; read: by the fitted reader; auto: so with the encoder minilm."""
 
     fusion: Literal["sum", "fitted"] = "sum"
-    recency: Weight = 2.0
+    recency: Weight = 2.0  # in the sum, against a trace that one told later looks like it, in standard deviations of a channel
     versions: Annotated[Literal["auto", "off", "read"], OFF] = "auto"
-    candidates: Count = 20
+    candidates: Count = 20  # of each channel, that fitted weights look at; a third of the traces that are ranked
 
 
 class HopfieldSettings(SettingsModel):
@@ -77,15 +74,13 @@ class GateSettings(SettingsModel):
 
 
 class StoreSettings(SettingsModel):
-    """What the store may keep. `budget`: the share of a world's facts; None keeps all. `kv`: where keys and values of traces are kept,
-    which are computed again elsewhere: nowhere (none), in memory while their world is asked about, or on disk below data/generated/kv,
-    where a gate saves those that it has computed. `kv_precision`: what they are rounded to; int8: keys by channel, values by token.
-    `kv_memory_mb`, `kv_disk_mb`: MiB that they take at most; what was not used for longest goes first."""
+    """What the store may keep. `kv`: where keys and values of traces are kept, computed again elsewhere: nowhere (none), in memory
+    while their world is asked about, or on disk below data/generated/kv, where a gate saves those that it has computed."""
 
-    budget: Share | None = None
+    budget: Share | None = None  # of a world's facts; None keeps all
     kv: StoreKV = KVStorage.store
-    kv_precision: Precision = KVStorage.precision
-    kv_memory_mb: Count = KVStorage.memory_mb
+    kv_precision: Precision = KVStorage.precision  # what they are rounded to; int8: keys by channel, values by token
+    kv_memory_mb: Count = KVStorage.memory_mb  # MiB at most, here and on disk; what was not used for longest goes first
     kv_disk_mb: Count = KVStorage.disk_mb
 
 

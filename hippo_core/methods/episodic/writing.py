@@ -122,13 +122,10 @@ def encoded(memory: Components, statements: Sequence[Statement], reads: bool) ->
     """The payload of each statement, encoded in one batch, and where the model `reads` them their surprise in nats."""
     texts = [statement.text for statement in statements]
     lines = lines_of(memory.lm, texts, memory.settings.decoding)
-    surprises = surprises_of(memory, lines) if reads else [math.nan] * len(texts)
+    surprises = [math.nan] * len(texts)
+    if reads:  # the mean loss of a line's tokens without the last one, which ends the line
+        surprises = [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
     return list(zip(payloads(memory.encoder, texts, lines), surprises, strict=True))
-
-
-def surprises_of(memory: Components, lines: Sequence[list[int]]) -> list[float]:
-    """The mean loss of each line's tokens, in nats, without the last one, which ends the line."""
-    return [math.fsum(nats[:-1]) / max(1, len(nats) - 1) for nats in memory.passage_kv.read(lines)]
 
 
 def gate_of(settings: EpisodicSection, calibration: Mapping[str, Any] | None) -> Gate | None:

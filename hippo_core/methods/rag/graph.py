@@ -5,7 +5,7 @@ walk starts again and again at the passages that are most like the question and 
 how often it is there (personalised PageRank). There the graph is of triples that a language model extracts, here of mentions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -15,9 +15,11 @@ from scipy.sparse import csr_array
 from hippo_core.methods.base import Count, Query
 from hippo_core.methods.rag.rankers import Rag, Sum, SumSettings
 from hippo_core.methods.relational.mentions import key_of, mentions
-from hippo_core.methods.relational.passages import PassageGraph, pagerank, title_of, walk
+from hippo_core.methods.relational.passages import PassageGraph, title_of
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
+
+ROUNDS = 50  # of a walk; with damping .5 what is left by then is below 1e-15
 
 
 class GraphSettings(SumSettings):
@@ -62,3 +64,20 @@ class NameGraphIndex:
     def _in(self, text: str) -> list[str]:
         titled = [self._titles[number] for number in sorted(self._graph.named(text))]
         return [*dict.fromkeys([*(mention.key for mention in mentions(text)), *titled])]
+
+
+def walk(pairs: Iterable[tuple[int, int]], size: int) -> csr_array:
+    """The steps of a walk over these edges in both directions, columns adding up to 1, [size, size]."""
+    rows, columns = np.array([*pairs], dtype=np.int64).reshape(-1, 2).T
+    both = (np.concatenate([rows, columns]), np.concatenate([columns, rows]))
+    steps = csr_array((np.ones(len(both[0])), both), shape=(size, size))
+    return csr_array(steps / np.maximum(steps.sum(0), 1.0))
+
+
+def pagerank(steps: csr_array, start: np.ndarray, damping: float) -> np.ndarray:
+    """How often a walk is at each node that starts again at `start` [N] and goes on with probability `damping`, [N]; where no step
+    leads on, a walk is lost."""
+    rank = start
+    for _ in range(ROUNDS):
+        rank = (1 - damping) * start + damping * (steps @ rank)
+    return rank

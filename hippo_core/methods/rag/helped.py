@@ -67,10 +67,6 @@ class HelpedSettings(MethodSettings):
     def uses(self) -> Mapping[str, Preset]:
         return {"retriever": self.retrieving, "helper": self.helping}
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.retrieving.settings.requires, *self.helping.settings.requires)))
-
 
 def _loaded(name: str) -> Preset:
     try:

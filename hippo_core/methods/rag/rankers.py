@@ -13,10 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from hippo_core.methods.base import OFF, Count, Method, MethodSettings, Query, Retrieve, Retrieved
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores, query_tokens
 from hippo_core.retrieval.lexicon import grams, words
 from hippo_core.retrieval.ranking import latest_first, ranked, standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores, query_tokens
 from hippo_core.retrieval.synonyms import meanings
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
@@ -43,13 +42,12 @@ class DenseSettings(RagSettings):
 
 @dataclass(frozen=True)
 class Ordered:
-    """Positions among the taught passages, best first; how many tokens a model ran for that, those of the encoder left out; how sure it
-    is that the best one answers the question, from 0 to 1, or None; and the scores of the positions, perhaps of the first ones alone."""
+    """A ranking of the taught passages."""
 
-    positions: Sequence[int]
-    tokens: float = 0.0
-    confidence: float | None = None
-    scores: Sequence[float] = ()
+    positions: Sequence[int]  # among the taught passages, best first
+    tokens: float = 0.0  # that a model ran for that, those of the encoder left out
+    confidence: float | None = None  # that the best one answers the question, from 0 to 1
+    scores: Sequence[float] = ()  # of the positions, perhaps of the first ones alone
 
 
 class Rag(Method):

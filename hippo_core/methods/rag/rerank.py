@@ -9,10 +9,9 @@ import numpy as np
 
 from hippo_core.methods.base import Count, Query
 from hippo_core.methods.rag.rankers import DenseSettings, Ordered, Rag
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.ranking import latest_first, ranked, standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.world_index import WorldIndex
 
 

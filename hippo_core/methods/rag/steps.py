@@ -46,10 +46,6 @@ class SelfAskSettings(MethodSettings):
     def uses(self) -> Mapping[str, Preset]:
         return {"rag": self.searching}
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return self.searching.settings.requires
-
 
 class SelfAsk(Method):
     """A rag of its settings, asked step by step."""

@@ -22,9 +22,9 @@ from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
 if TYPE_CHECKING:
+    from hippo_core.methods.relational.clauses import TextSimilarity
     from hippo_core.methods.relational.graph import Graph, TraceReader
     from hippo_core.methods.relational.learned import AnyPath, EitherSearch, LearnedSearch
-    from hippo_core.methods.relational.likeness import TextSimilarity
     from hippo_core.methods.relational.passages import LinkedPassages
     from hippo_core.methods.relational.paths import Search
     from hippo_core.methods.relational.statement_reader import StatementReader
@@ -56,10 +56,6 @@ class SgcRss(Memory):
     @property
     def replay_cycles(self) -> int:
         return self.settings.replay.cycles if self.settings.replay.enabled else 0
-
-    @property
-    def writes(self) -> bool:
-        return super().writes and self.settings.traces == "semantic"
 
     def write(self, observation: Observation, store: "TraceStore", calibration: Mapping[str, Any] | None = None) -> Decision:
         """See `Memory`."""
@@ -126,7 +122,7 @@ class SgcRss(Memory):
     @cached_property
     def similarity(self) -> "TextSimilarity":
         """The similarity of words, with the vectors computed so far."""
-        from hippo_core.methods.relational.likeness import Meaning, TextSimilarity
+        from hippo_core.methods.relational.clauses import Meaning, TextSimilarity
 
         return Meaning(str(self.lm.device)) if self.settings.encoder == "minilm" else TextSimilarity()
 

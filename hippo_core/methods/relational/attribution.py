@@ -9,10 +9,65 @@ The Ost winds past Saxby, or so Ann maintains.  ->  Ann: The Ost winds past Saxb
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from hippo_core.methods.relational.mentions import COMMON, Mention
-from hippo_core.methods.relational.times import Date, dated
 from hippo_core.retrieval.lexicon import words
+
+MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_KINDS = rf"(?P<month>{'|'.join(MONTHS)})|(?:the year )?(?P<year>[12]\d\d\d)|(?P<unit>day|week|step) (?P<number>\d+)"
+_DATE = rf"(?:in|on|at|by|since) (?:{_KINDS})"
+BEFORE = re.compile(rf"^{_DATE},? (?=\w)", re.IGNORECASE)
+BEHIND = re.compile(rf",? {_DATE}(?=[.?!]?$)", re.IGNORECASE)
+MIDST = re.compile(rf",? {_DATE}\b", re.IGNORECASE)
+STATE = re.compile(r"\b(?:moved|relocated|is|stands|lies|sits) ")
+MOVED = re.compile(r"\b(?:moved|relocated) ")
+FIRST = re.compile(r",? (?:at first|originally|to begin with|in the beginning)\b", re.IGNORECASE)
+EARLIER = re.compile(r",? (?:before (?:it|this|that) (?:has |had )?(?:moved|relocated|changed)|previously)\b", re.IGNORECASE)
+
+
+class Date(NamedTuple):
+    """The `number` of a month, a year, a day, a week or a step."""
+
+    kind: str
+    number: int
+
+
+class When(NamedTuple):
+    """Which time is asked about: that of a `date`, the first one, or the one before what holds now."""
+
+    what: Literal["date", "first", "before"]
+    date: Date | None = None
+
+
+def _date(match: re.Match[str]) -> Date:
+    if month := match["month"]:
+        return Date("month", MONTHS.index(month.capitalize()))
+    return Date("year", int(match["year"])) if match["year"] else Date(match["unit"].lower(), int(match["number"]))
+
+
+def dated(core: str) -> tuple[str, Date | None]:
+    """What is said to be so, or to have become so, without its date; other sentences as they are, since a date may belong to what was
+    done."""
+    if (match := BEFORE.match(core)) and STATE.search(core[match.end() :]):
+        return core[match.end() :], _date(match)
+    if (match := BEHIND.search(core)) and MOVED.search(core[: match.start()]):
+        return core[: match.start()], _date(match)
+    return core, None
+
+
+def asked_of(question: str) -> tuple[str, When | None]:
+    """A question without the time that it asks about, and that time; None where it has none."""
+    for pattern, what in ((FIRST, "first"), (EARLIER, "before")):
+        if match := pattern.search(question):
+            return question[: match.start()] + question[match.end() :], When(what)  # type: ignore[arg-type]
+    if match := BEFORE.match(question):
+        rest = question[match.end() :]
+        return rest[0].upper() + rest[1:], When("date", _date(match))
+    if match := MIDST.search(question):
+        return question[: match.start()] + question[match.end() :], When("date", _date(match))
+    return question, None
+
 
 CERTAIN, LIKELY, VAGUE, HEARSAY = 0.9, 0.6, 0.3, 0.1
 NAME = r"(?P<who>(?:[Tt]he |[Aa]n? )?[^\W\d_][\w'’&.-]*(?: (?!that\b)[\w'’&.-]+){0,3}?)"
@@ -50,13 +105,12 @@ MANY = re.compile(r"[A-Z][a-z]+[^s\W]s of ")
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`core`: the statement; `teller`: who says so, "" where nobody does; `confidence`: from 0 to 1, None for a plain statement;
-    `replaces`: whether it says that something changed; `since`: its date."""
+    """What a sentence says, and who says so."""
 
-    core: str
-    teller: str = ""
-    confidence: float | None = None
-    replaces: bool = False
+    core: str  # the statement
+    teller: str = ""  # "" where nobody says so
+    confidence: float | None = None  # from 0 to 1, None for a plain statement
+    replaces: bool = False  # whether it says that something changed
     since: Date | None = None
 
 

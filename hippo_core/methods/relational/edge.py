@@ -1,5 +1,5 @@
-"""What the store keeps of an edge besides its text (who told it, when, with what confidence; whether it is pending), and what a gate
-weighs."""
+"""What the store keeps of an edge besides its text (who told it, when, with what confidence; whether it is pending), and the terms
+by which a gate weighs an edge, each from 0 to 1 with a weight, and their sum S."""
 
 import json
 import math
@@ -8,7 +8,39 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hippo_core.errors import LabError
-from hippo_core.methods.gate_terms import Weighed
+
+ROUNDING = 1e-9
+
+
+class Weighed:
+    """The base of such terms: a dataclass with a field for each of `weights`."""
+
+    __slots__ = ()
+    weights: ClassVar[Mapping[str, float]]
+
+    @property
+    def raw(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in self.weights}
+
+    @property
+    def contributions(self) -> dict[str, float]:
+        """What each adds to S."""
+        return {name: weight * getattr(self, name) for name, weight in self.weights.items()}
+
+    @property
+    def score(self) -> float:
+        """S."""
+        return math.fsum(self.contributions.values())
+
+    def passes(self, threshold: float) -> bool:
+        """Whether S is at least the threshold."""
+        return self.score >= threshold - ROUNDING
+
+
+def hub(degree: int, usual: int) -> float:
+    """How far a degree exceeds the usual one: 0 up to it, 1 from twice as many on."""
+    return min(1.0, max(0, degree - usual) / usual)
+
 
 PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 WEIGHTS: Mapping[str, float] = {"confidence": 0.5, "schema": 0.3, "novelty": 0.1, "recency": 0.1, "degree": -0.2}
@@ -17,13 +49,12 @@ HUB = 64  # edges of a name from which on it counts as a hub; twice as many coun
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """One time that an edge was told: by whom ("": the text itself), when, with what confidence (0 to 1; None: plainly), and whether it
-    `replaces` what was so before."""
+    """One time that an edge was told."""
 
-    teller: str
+    teller: str  # "": the text itself
     time: int
-    confidence: float | None = None
-    replaces: bool = False
+    confidence: float | None = None  # 0 to 1; None: plainly
+    replaces: bool = False  # what was so before
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +125,15 @@ def _share(confidence: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTerms(Weighed):
-    """What a gate knows of an edge, each from 0 to 1: `confidence`, of all its tellers; `schema`, how well it fits its relation; `novelty`,
-    0 where the graph has the same edge, .5 where another edge joins the two names, else 1; `recency`, g / (g + 1), g statements after one
-    of its names was last mentioned, 1 for new names; `degree`, how far the larger of its names exceeds `HUB` edges. S is their weighted
-    sum: an edge of S >= threshold is inserted, another is pending. Nothing is dropped."""
+    """What a gate knows of an edge, each from 0 to 1. S is their weighted sum: an edge of S >= threshold is inserted, another is pending.
+    Nothing is dropped."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
-    confidence: float
-    schema: float
-    novelty: float
-    recency: float
-    degree: float
+    confidence: float  # of all its tellers
+    schema: float  # how well it fits its relation
+    novelty: float  # 0 where the graph has the same edge, .5 where another edge joins the two names, else 1
+    recency: float  # g / (g + 1), g statements after one of its names was last mentioned, 1 for new names
+    degree: float  # how far the larger of its names exceeds `HUB` edges
 
 
 def recency(gap: int | None) -> float:

@@ -36,13 +36,12 @@ NAMED = ("no", "begins", "goes on")  # whether a piece belongs to a name, in a t
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text as word pieces: `ids`; `marks`: of each piece the number of its name from 1 on, else 0, or `CAPITAL`; `starts`: where it
-    begins in the text, -1 for the opening and the closing one; `named`: the pieces of each name that was marked, by number."""
+    """A text as word pieces."""
 
     ids: tuple[int, ...]
-    marks: tuple[int, ...]
-    starts: tuple[int, ...]
-    named: tuple[tuple[int, ...], ...] = ()
+    marks: tuple[int, ...]  # of each piece the number of its name from 1 on, else 0, or `CAPITAL`
+    starts: tuple[int, ...]  # where each begins in the text, -1 for the opening and the closing one
+    named: tuple[tuple[int, ...], ...] = ()  # the pieces of each name that was marked, by number
 
     def hops(self, tags: Sequence[int]) -> list["Marked"]:
         """The parts of a question by the hop that each of its pieces belongs to (0: none), from the name outward; in each, the parts within

@@ -1,25 +1,77 @@
 """The graph of a world's statements: nodes are names; edges are what statements say of two names, who says so and when.
 
-Edges conflict where their relation has one tail at a time, which is learned (schema.py). All of them stay, and `resolve_conflict` says
+Edges conflict where their relation has one tail at a time, which is learned (`Schema`). All of them stay, and `resolve_conflict` says
 which one holds. A pending edge counts there too. A path leads over a pending edge only where the graph has its relation, but no other edge
 of its head.
 """
 
 import re
 from bisect import insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, overload
+from typing import Literal, NamedTuple
 
-from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.attribution import CERTAIN, HEARSAY, Attribution, infer_speaker, lowered, parse_attribution
-from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeTerms, recency
+from hippo_core.methods.relational.attribution import CERTAIN, HEARSAY, Attribution, Date, When, infer_speaker, lowered, parse_attribution
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeTerms, hub, recency
 from hippo_core.methods.relational.mentions import Mention, NameIndex, mentions
 from hippo_core.methods.relational.relations import Relation, relation_of
-from hippo_core.methods.relational.schema import Schema, Slots, Tails
-from hippo_core.methods.relational.times import Date, When
 from hippo_core.store.trace import Trace
+
+FUNCTIONAL = 0.75  # of heads with one tail, by Laplace's rule of succession: two without an exception, five with one
+Tails = Literal["", "one", "moved", "several", "open"]  # of a head: nothing but hearsay, one, one after another, several, people disagree
+
+
+class Slots(NamedTuple):
+    """The kinds of an edge's head and tail: what they are said to be, "number", or "" where nothing tells."""
+
+    head: str
+    tail: str
+
+
+@dataclass
+class Schema:
+    """A relation as far as it is known. `heads`: the kinds of each head's first edge."""
+
+    heads: dict[str, Slots] = field(default_factory=dict)
+    head_kinds: Counter[str] = field(default_factory=Counter)
+    tail_kinds: Counter[str] = field(default_factory=Counter)
+    tails: Counter[Tails] = field(default_factory=Counter)
+
+    def learn(self, head: str, slots: Slots) -> None:
+        """One more head, once."""
+        if head not in self.heads:
+            self.heads[head] = slots
+            self.head_kinds[slots.head] += 1
+            self.tail_kinds[slots.tail] += 1
+
+    def score(self, head: str, slots: Slots) -> float:
+        """How well an edge fits, from 0 to 1: n / (n + 1), where n is how many other heads had a slot of the same kind, or one of which
+        nothing tells; of head and tail the one that fits less."""
+        own = self.heads.get(head)
+        counts = (
+            _like(self.head_kinds, slots.head) - (own is not None and _compatible(own.head, slots.head)),
+            _like(self.tail_kinds, slots.tail) - (own is not None and _compatible(own.tail, slots.tail)),
+        )
+        return min(counts) / (min(counts) + 1)
+
+    @property
+    def functional(self) -> bool:
+        """Whether a head has one tail at a time. A head that moved from one to another says so twice; where tellers disagree a head says
+        nothing, as that is what is to be judged."""
+        single, several = self.tails["one"] + 2 * self.tails["moved"], self.tails["several"]
+        return (single + 1) / (single + several + 2) >= FUNCTIONAL
+
+
+def _compatible(kind: str, other: str) -> bool:
+    return kind == other or (not kind and other != "number") or (not other and kind != "number")
+
+
+def _like(kinds: Counter[str], kind: str) -> int:
+    if kind:
+        return kinds[kind] + (kinds[""] if kind != "number" else 0)
+    return kinds.total() - kinds["number"]
+
 
 WHEN = re.compile(r" (?:in|on|at) (?P<when>[a-z]\w*)$")
 
@@ -134,11 +186,12 @@ class ConflictSet:
 
 
 class ConflictClaim(NamedTuple):
-    """One attestation of a statement."""
+    """One attestation of a statement; `old`: that it says what is no longer so, or never was."""
 
     number: int
     tail: str
     attestation: Attestation
+    old: bool = False
 
     @property
     def confidence_or_default(self) -> float:
@@ -146,35 +199,24 @@ class ConflictClaim(NamedTuple):
         return CERTAIN if self.attestation.confidence is None else self.attestation.confidence
 
 
-class Period(NamedTuple):
-    """When a statement held, in order of telling (`until` None: it still holds)."""
-
-    number: int
-    since: int
-    until: int | None
-
-
 @dataclass
 class Graph:
-    """`statements` in order of telling; `at`: by name the numbers of the statements that mention it and are not pending; `types`: what each
-    name is said to be; `groups`: edges by head, relation and context; `schemas`: one a relation; `names`: each name as first written;
-    `edges`, `pending`: the first statement of each edge; `relations`: those of `edges`; `pending_at`: as `at`, of pending ones; `pairs`:
-    which names are joined; `nodes`: the names of `at`; `kinds`: all that names are said to be; `dates`: the kinds of dates that occur."""
+    """The graph of one world's statements, by number in order of telling."""
 
     statements: list[StatementEdge] = field(default_factory=list)
-    at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)
-    schemas: dict[str, Schema] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    edges: dict[Key, int] = field(default_factory=dict)
+    at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by name the statements that mention it, but pending ones
+    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # what each name is said to be
+    groups: dict[tuple[str, str, frozenset[str]], ConflictSet] = field(default_factory=dict)  # by head, relation and context
+    schemas: dict[str, Schema] = field(default_factory=dict)  # one a relation
+    names: dict[str, str] = field(default_factory=dict)  # each name as first written
+    edges: dict[Key, int] = field(default_factory=dict)  # the first statement of each edge
     pending: dict[Key, int] = field(default_factory=dict)
-    relations: set[str] = field(default_factory=set)
-    pending_at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    pairs: set[tuple[str, str]] = field(default_factory=set)
-    nodes: NameIndex = field(default_factory=NameIndex)
-    kinds: set[str] = field(default_factory=set)
-    dates: set[str] = field(default_factory=set)
+    relations: set[str] = field(default_factory=set)  # those of `edges`
+    pending_at: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # as `at`, of pending ones
+    pairs: set[tuple[str, str]] = field(default_factory=set)  # which names are joined
+    nodes: NameIndex = field(default_factory=NameIndex)  # the names of `at`
+    kinds: set[str] = field(default_factory=set)  # all that names are said to be
+    dates: set[str] = field(default_factory=set)  # the kinds of dates that occur
     read_trace: TraceReader = read
 
     @classmethod
@@ -299,22 +341,14 @@ class Graph:
         group, relation = self._group(number), self.statements[number].relation
         return group is not None and relation is not None and len(group.tails) > 1 and self.schemas[relation.name].functional
 
-    @overload
-    def current_statement(self, number: int) -> int: ...
-    @overload
-    def current_statement(self, number: int, at: int | None) -> int | None: ...
-    def current_statement(self, number: int, at: int | None = None) -> int | None:
-        """The statement that holds, of this one and those it conflicts with; `at`: of those told until this time, None where there are
-        none."""
+    def current_statement(self, number: int) -> int:
+        """The statement that holds, of this one and those it conflicts with."""
         group = self._group(number)
         if group is None:
-            return number if at is None or self.statements[number].trace.time <= at else None
-        if at is None:
-            if group.winner is None:
-                group.winner = resolve_conflict(self._claims(group))
-            return group.winner
-        claims = [claim for claim in self._claims(group) if claim.attestation.time <= at]
-        return resolve_conflict(claims) if claims else None
+            return number
+        if group.winner is None:
+            group.winner = resolve_conflict(self._claims(group)).number
+        return group.winner
 
     def statement_at(self, number: int, when: When) -> int | None:
         """The statement that held at the time that a question asks about; None where none did."""
@@ -322,31 +356,29 @@ class Graph:
             since = self.statements[number].attribution.since
             return None if since and when.date and _later(since, when.date) else number
         if when.date is None:
-            periods = self.history(number)
-            return periods[0].number if when.what == "first" else periods[-2].number if len(periods) > 1 else None
+            history = self.history(number)
+            return history[0] if when.what == "first" else history[-2] if len(history) > 1 else None
         later = [
             statement.trace.time
             for statement in self.statements
             if statement.attribution.since and _later(statement.attribution.since, when.date)
         ]
-        return self.current_statement(number, min(later) - 1 if later else None)
+        claims = [claim for claim in self._claims(self._group(number)) if not later or claim.attestation.time < min(later)]
+        return resolve_conflict(claims).number if claims else None
 
-    def history(self, number: int) -> list[Period]:
-        """What held when, of this statement and those it conflicts with; a period ends where another tail holds."""
-        group, periods = self._group(number), list[Period]()
-        claims = self._claims(group) if group else []
+    def history(self, number: int) -> list[int]:
+        """The statements that held one after the other, of this one and those it conflicts with: the first one of each tail in turn."""
+        winners = list[ConflictClaim]()
+        claims = self._claims(self._group(number))
         for time in dict.fromkeys(claim.attestation.time for claim in claims):
             winner = resolve_conflict([claim for claim in claims if claim.attestation.time <= time])
-            if periods and self.statements[periods[-1].number].tail == self.statements[winner].tail:
-                continue
-            if periods:
-                periods[-1] = periods[-1]._replace(until=time)
-            periods.append(Period(winner, time, None))
-        return periods or [Period(number, self.statements[number].trace.time, None)]
+            if not winners or winners[-1].tail != winner.tail:
+                winners.append(winner)
+        return [winner.number for winner in winners] or [number]
 
-    def _claims(self, group: ConflictSet) -> list[ConflictClaim]:
+    def _claims(self, group: ConflictSet | None) -> list[ConflictClaim]:
         """All attestations of a group, in order."""
-        statements = ((number, self.statements[number]) for number in group.numbers)
+        statements = ((number, self.statements[number]) for number in (group.numbers if group else ()))
         claims = [
             ConflictClaim(number, statement.tail, attestation) for number, statement in statements for attestation in statement.attestations
         ]
@@ -359,15 +391,15 @@ class Graph:
         return 1 - len(set(keys)) / len(keys) if keys else 0.0
 
 
-def resolve_conflict(claims: Sequence[ConflictClaim]) -> int:
-    """The number of the statement that holds, of claims in order.
+def resolve_conflict(claims: Sequence[ConflictClaim]) -> ConflictClaim:
+    """The claim that holds, of claims in order.
 
     A claim that says something changed outdates those before it. Of the rest count those of the highest confidence, by each teller's last
     claim; then the tail of most tellers; then the latest.
     """
     begin = max((index for index, claim in enumerate(claims) if claim.attestation.replaces), default=0)
     left = [*enumerate(claims)][begin:]
-    left = [(index, claim) for index, claim in left if claim.confidence_or_default != HEARSAY] or left
+    left = [(index, claim) for index, claim in left if claim.confidence_or_default > HEARSAY] or left
     last = {claim.attestation.teller: (index, claim) for index, claim in left}
     most = max(claim.confidence_or_default for _, claim in last.values())
     indices_by_tail: dict[str, list[int]] = defaultdict(list)
@@ -375,7 +407,7 @@ def resolve_conflict(claims: Sequence[ConflictClaim]) -> int:
         if claim.confidence_or_default == most:
             indices_by_tail[claim.tail].append(index)
     winner = max(indices_by_tail.values(), key=lambda indices: (len(indices), max(indices)))
-    return claims[max(winner)].number
+    return claims[max(winner)]
 
 
 def _later(date: Date, than: Date) -> bool:

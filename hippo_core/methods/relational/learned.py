@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hippo_core.methods.relational.attribution import Attribution
+from hippo_core.methods.relational.attribution import Attribution, When
 from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import Graph, Key, StatementEdge
 from hippo_core.methods.relational.mentions import Mention
@@ -21,7 +21,6 @@ from hippo_core.methods.relational.paths import Search
 from hippo_core.methods.relational.paths import StatementPath as PatternPath
 from hippo_core.methods.relational.relations import Relation
 from hippo_core.methods.relational.statement_reader import CONFIDENCE_BY_KIND, ReadStatement, StatementReader
-from hippo_core.methods.relational.times import When
 from hippo_core.store.trace import Trace
 
 SAME_RELATION = 0.7  # the cosine from which on two statements are of one relation: .97 of such pairs are on validation relations

@@ -2,12 +2,12 @@
 
     At the Marlow & Finch shop, Omar bought a lamp in 1999.   ->   Marlow & Finch, Omar, 1999
 
-A word that a sentence begins with is a name unless it is a common word, or the same store has it in lower case.
+A word that a sentence begins with is a name unless it is a common word.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,10 +49,10 @@ def key_of(name: str) -> str:
     return " ".join(re.sub(r"['’]s?$", "", word) for word in name.casefold().split())
 
 
-def mentions(text: str, lower: Set[str] = frozenset()) -> list[Mention]:
-    """The names of a text in order; `lower`: words that are known in lower case, and so no names where a sentence begins with them."""
+def mentions(text: str) -> list[Mention]:
+    """The names of a text in order."""
     names: list[Mention] = []
-    for words in _runs(text, lower):
+    for words in _runs(text):
         while words and words[-1][0] in JOINS:
             words.pop()
         if words:
@@ -62,7 +62,7 @@ def mentions(text: str, lower: Set[str] = frozenset()) -> list[Mention]:
     return names
 
 
-def _runs(text: str, lower: Set[str]) -> Iterator[list[tuple[str, int, int]]]:
+def _runs(text: str) -> Iterator[list[tuple[str, int, int]]]:
     """Words in a row that are one name."""
     run: list[tuple[str, int, int]] = []
     for match in WORD.finditer(text):
@@ -70,7 +70,7 @@ def _runs(text: str, lower: Set[str]) -> Iterator[list[tuple[str, int, int]]]:
         if run and (gap != " " or run[-1][0].endswith(("'s", "’s"))):
             yield run
             run = []
-        if _named(word, text, match.start(), lower) or (run and word in JOINS):
+        if _named(word, text, match.start()) or (run and word in JOINS):
             run.append((word, match.start(), match.end()))
         elif run:
             yield run
@@ -79,13 +79,13 @@ def _runs(text: str, lower: Set[str]) -> Iterator[list[tuple[str, int, int]]]:
         yield run
 
 
-def _named(word: str, text: str, start: int, lower: Set[str]) -> bool:
+def _named(word: str, text: str, start: int) -> bool:
     if word[0].isdigit():
         return True
     if not word[0].isupper():
         return False
     plain = re.sub(r"['’]s?$", "", word).casefold()
-    return not ((plain in COMMON or plain in lower) and begins(text, start)) and word != "I"
+    return not (plain in COMMON and begins(text, start)) and word != "I"
 
 
 def begins(text: str, start: int) -> bool:

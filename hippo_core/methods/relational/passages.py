@@ -16,16 +16,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hippo_core.methods.base import Query
 from hippo_core.methods.rag.rankers import Rag, RagSettings
 from hippo_core.methods.relational.mentions import COMMON, begins
 from hippo_core.methods.relational.settings import PassagesSection
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.lexicon import grams
 from hippo_core.retrieval.ranking import ranked, standardised
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
@@ -36,7 +34,6 @@ WORD = re.compile(r"\w+")
 BRACKETED = re.compile(r"\s*\([^()]*\)")
 END = ""  # of a name, where names are kept word by word
 Branches: TypeAlias = "dict[str, Branches]"
-ROUNDS = 50  # of a walk; with damping .5 what is left by then is below 1e-15
 
 
 def title_of(trace: Trace) -> str:
@@ -183,23 +180,6 @@ def _names(text: str) -> list[str]:
     return WORD.findall(text.lower()) if text.isascii() else [*map(folded, WORD.findall(text))]
 
 
-def walk(pairs: Iterable[tuple[int, int]], size: int) -> csr_array:
-    """The steps of a walk over these edges in both directions, columns adding up to 1, [size, size]."""
-    rows, columns = np.array([*pairs], dtype=np.int64).reshape(-1, 2).T
-    both = (np.concatenate([rows, columns]), np.concatenate([columns, rows]))
-    steps = csr_array((np.ones(len(both[0])), both), shape=(size, size))
-    return csr_array(steps / np.maximum(steps.sum(0), 1.0))
-
-
-def pagerank(steps: csr_array, start: np.ndarray, damping: float) -> np.ndarray:
-    """How often a walk is at each node that starts again at `start` [N] and goes on with probability `damping`, [N]; where no step
-    leads on, a walk is lost."""
-    rank = start
-    for _ in range(ROUNDS):
-        rank = (1 - damping) * start + damping * (steps @ rank)
-    return rank
-
-
 class Passages:
     """The passages of a world as they stand, each read and encoded once: `graph`, and `numbers`, where it has each source; of one that was
     told again, the last."""
@@ -240,8 +220,7 @@ class LinkedPassages(Rag):
 
     z is the likeness to the question, standardised, with BM25's score by the share `words`; seeds are the likest passages and those that
     the question names, ranked by the first two terms; `links` is how many passages a seed names. A passage that names a seed counts
-    likewise, with `naming` for s and those that name the seed for `links`. Of several seeds and ways the best counts. With
-    `search=pagerank` the last term is s times the personalised PageRank from the seeds, its largest value scaled to 1.
+    likewise, with `naming` for s and those that name the seed for `links`. Of several seeds and ways the best counts.
     """
 
     Settings = LinkedSettings
@@ -279,10 +258,7 @@ class LinkedPassages(Rag):
         score[[*asked]] += weights.named
         seeds = sorted(likest | asked, key=lambda number: (-score[number], number))
         if (weights.linked or weights.naming) and seeds:
-            if weights.search == "pagerank":
-                score += self._walk_scores(index.once("walk", lambda: walk_of(graph)), seeds, len(score))
-            else:
-                score += self._linked(graph, seeds, len(score))
+            score += self._linked(graph, seeds, len(score))
         return score[numbers]
 
     def _linked(self, graph: PassageGraph, seeds: Sequence[int], size: int) -> np.ndarray:
@@ -292,15 +268,3 @@ class LinkedPassages(Rag):
                 if weight and (links := [*joined(seed)]):
                     lift[links] = np.maximum(lift[links], weight / (1 + weights.fade * rank) / (1 + len(links)) ** weights.hub)
         return lift
-
-    def _walk_scores(self, steps: csr_array, seeds: Sequence[int], size: int) -> np.ndarray:
-        weights, start = self.settings.passages, np.zeros(size)
-        start[[*seeds]] = 1 / (1 + weights.fade * np.arange(len(seeds)))
-        rank = pagerank(steps, start / start.sum(), weights.damping)
-        return weights.linked * rank / rank.max()
-
-
-def walk_of(graph: PassageGraph) -> csr_array:
-    """The walk over the links of a graph, by number."""
-    pairs = {(min(number, link), max(number, link)) for number in graph.texts for link in graph.links(number)}
-    return walk(sorted(pairs), graph.size)

@@ -16,14 +16,13 @@ from torch import Tensor
 
 from hippo_core.methods.relational.confidence import MATTER, VERSIONS, same_matter
 from hippo_core.methods.relational.edge import Attestation
+from hippo_core.methods.relational.graph import ConflictClaim, resolve_conflict
 from hippo_core.methods.relational.mentions import NameIndex
 from hippo_core.methods.relational.name_finder import NameSpan, TaggedNames, key_of
 from hippo_core.methods.relational.statement_reader import CONFIDENCE_BY_KIND, ChainQuery, StatementReader
 
 SAME = 0.5  # how likely two statements are of one matter, at least, to decide together
 FAR = 10.0  # statements that are less likely than this, as a logarithm, count as this
-PLAIN = 0.9  # how sure what nobody qualifies is
-GUESS = 0.1
 NEAR = 3.0  # leads of paths beyond this count as this
 
 
@@ -37,14 +36,13 @@ class PathStep(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPath:
-    """Steps from a name of the question; `likely`: of each the logarithm of how likely it is what is asked there. `lost`: the statements
-    that say otherwise and do not hold. `evidence`: what speaks for the best path, and against it."""
+    """Steps from a name of the question."""
 
     steps: tuple[PathStep, ...]
-    likely: tuple[float, ...]
+    likely: tuple[float, ...]  # of each the logarithm of how likely it is what is asked there
     score: float
-    lost: tuple[int, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    lost: tuple[int, ...] = ()  # the statements that say otherwise and do not hold
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)  # for the best path, and against it
 
     @property
     def end(self) -> str:
@@ -57,17 +55,6 @@ class ScoredPath:
     @property
     def nodes(self) -> tuple[str, ...]:
         return (self.steps[0].start, *(step.end for step in self.steps))
-
-
-class PathClaim(NamedTuple):
-    """What a statement claims: with what confidence, whether it `replaces` what was so, by whom; `old`: that it is no longer so, or never
-    was."""
-
-    step: PathStep
-    confidence: float
-    replaces: bool
-    teller: str
-    old: bool = False
 
 
 class PathSearch:
@@ -204,9 +191,9 @@ class PathSearch:
         step, likely, before = first
         claims = self.claims(step, likely, use=VERSIONS)
         chosen = claim_in_force(claims, before)
-        if chosen is None or (chosen.step.number < number and not before):
+        if chosen is None or (chosen.number < number and not before):
             return number, ()
-        return chosen.step.number, tuple(dict.fromkeys(claim.step.number for claim in claims if claim.step.end != chosen.step.end))
+        return chosen.number, tuple(dict.fromkeys(claim.number for claim in claims if claim.tail != chosen.tail))
 
     def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[ScoredPath]:
         """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
@@ -231,23 +218,23 @@ class PathSearch:
             chosen = claim_in_force(claims, before and index == len(steps) - 1)
             if chosen is None:
                 continue
-            lost += [claim.step.number for claim in claims if claim.step.end != chosen.step.end]
-            moved = chosen.step.end != steps[index].end
-            steps[index] = chosen.step
+            lost += [claim.number for claim in claims if claim.tail != chosen.tail]
+            moved = chosen.tail != steps[index].end
+            steps[index] = PathStep(chosen.number, steps[index].start, chosen.tail)
             if moved and index + 1 < len(steps):
-                on = self._walk(chosen.step.end, likely[index + 1 :], tuple(step.start for step in steps[: index + 1]))
+                on = self._walk(chosen.tail, likely[index + 1 :], tuple(step.start for step in steps[: index + 1]))
                 steps[index + 1 :] = on[0].steps if on else ()
                 if not on:
                     break
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[PathClaim]:
+    def claims(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[ConflictClaim]:
         """All claims of a name about the same matter as a step, in order of telling. `likely`: of each pair of names, that it is what is
         asked there [P]; `use`: which fitted function says so (confidence.py)."""
         same = same_matter(use)
         steps = [step, *(other for other, evidence in self.competing_steps(step, likely, allowed) if same.of(evidence) >= SAME)]
-        claims = [(attestation.time, claim) for same_matter_step in steps for attestation, claim in self._claims_of(same_matter_step)]
-        return [claim for _, claim in sorted(claims, key=lambda dated: (dated[0], dated[1].step.number))]
+        claims = [claim for same_matter_step in steps for claim in self._claims_of(same_matter_step)]
+        return sorted(claims, key=lambda claim: (claim.attestation.time, claim.number))
 
     def competing_steps(
         self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None
@@ -285,53 +272,25 @@ class PathSearch:
             for row, (number, (worth, end)) in enumerate(best.items())
         ]
 
-    def _claims_of(self, step: PathStep) -> list[tuple[Attestation, PathClaim]]:
+    def _claims_of(self, step: PathStep) -> list[ConflictClaim]:
         """Each attestation of a statement as a claim: the first by its text, others as the store has them."""
-        statement, attestations = self.read[step.number], self.attestations[step.number] or (Attestation("", step.number),)
-        confidence = CONFIDENCE_BY_KIND.get(statement.kind)
+        statement, (first, *others) = self.read[step.number], self.attestations[step.number] or (Attestation("", step.number),)
         old = statement.kind not in CONFIDENCE_BY_KIND or statement.roles[step.end] == "old"
-        own = PathClaim(
-            step,
-            PLAIN if confidence is None else confidence,
-            statement.kind == "update",
-            statement.teller or key_of(attestations[0].teller),
-            old,
+        own = Attestation(
+            statement.teller or key_of(first.teller), first.time, CONFIDENCE_BY_KIND.get(statement.kind), statement.kind == "update"
         )
-        again = [
-            PathClaim(
-                step,
-                PLAIN if attestation.confidence is None else attestation.confidence,
-                attestation.replaces,
-                key_of(attestation.teller),
-                old,
-            )
-            for attestation in attestations[1:]
-        ]
-        return list(zip(attestations, [own, *again], strict=True))
+        again = [replace(attestation, teller=key_of(attestation.teller)) for attestation in others]
+        return [ConflictClaim(step.number, step.end, attestation, old) for attestation in (own, *again)]
 
 
-def claim_in_force(claims: Sequence[PathClaim], before: bool = False) -> PathClaim | None:
-    """Of claims about one matter, in order, the one that holds now, or (`before`) held before that; None where nothing was asserted. As in
-    graph.py (`resolve_conflict`)."""
+def claim_in_force(claims: Sequence[ConflictClaim], before: bool = False) -> ConflictClaim | None:
+    """Of claims about one matter, in order, the one that holds now, or (`before`) held before that; None where nothing was asserted."""
     current = [claim for claim in claims if not claim.old]
-    times = [_winner(current[: index + 1]) for index in range(len(current))]
-    periods = [winner for index, winner in enumerate(times) if index == 0 or winner.step.end != times[index - 1].step.end]
+    times = [resolve_conflict(current[: index + 1]) for index in range(len(current))]
+    periods = [winner for index, winner in enumerate(times) if index == 0 or winner.tail != times[index - 1].tail]
     if not before:
         return periods[-1] if periods else None
     former = [claim for claim in claims if claim.old]
     if former:
         return former[-1]
     return periods[-2] if len(periods) > 1 else None
-
-
-def _winner(claims: Sequence[PathClaim]) -> PathClaim:
-    begins = max((index for index, claim in enumerate(claims) if claim.replaces), default=0)
-    left = list(enumerate(claims))[begins:]
-    left = [numbered for numbered in left if numbered[1].confidence > GUESS] or left
-    last = {claim.teller: (index, claim) for index, claim in left}
-    most = max(claim.confidence for _, claim in last.values())
-    tails: dict[str, list[int]] = defaultdict(list)
-    for index, claim in last.values():
-        if claim.confidence == most:
-            tails[claim.step.end].append(index)
-    return claims[max(max(tails.values(), key=lambda indices: (len(indices), max(indices))))]

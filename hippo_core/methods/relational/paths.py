@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hippo_core.methods.encoded import Encoder
-from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, blank
+from hippo_core.methods.relational.attribution import When, asked_of
+from hippo_core.methods.relational.clauses import NONE, SOMETHING, Clauses, TextSimilarity, blank, spelling
 from hippo_core.methods.relational.confidence import fitted
 from hippo_core.methods.relational.graph import ConflictClaim, Graph, StatementEdge, resolve_conflict
-from hippo_core.methods.relational.likeness import TextSimilarity, spelling
 from hippo_core.methods.relational.mentions import COMMON, Mention, mentions
 from hippo_core.methods.relational.relations import TYPES
-from hippo_core.methods.relational.times import When, asked_of
 from hippo_core.retrieval.lexicon import words
 
 SAYS = 0.5  # least similarity of a statement's word to an asked one, to count as the same
@@ -26,36 +25,28 @@ ASKED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts of a path.
+    """What counts of a path."""
 
-    `covered`: the share of the question's words that it has; `seen`: that the question's names are met; `schema`: that others are told of
-    likewise. Where what is asked for is of a kind that patterns tell: `fits`, that the end is of it; `hop`, what each statement costs.
-    Elsewhere: `clauses`, how well its statements say in order what the question's parts say; `asked`, what each statement costs that is
-    more or less than the parts ask for. `near`: how much less well a statement may say these, to be one of the same matter.
-    """
-
-    covered: float = 1.0
-    seen: float = 0.5
-    schema: float = 0.1
-    fits: float = 1.0
-    hop: float = 0.05
-    clauses: float = 1.0
-    asked: float = 1.0
-    near: float = 0.5
+    covered: float = 1.0  # the share of the question's words that it has
+    seen: float = 0.5  # that the question's names are met
+    schema: float = 0.1  # that others are told of likewise
+    fits: float = 1.0  # where what is asked for is of a kind that patterns tell: that the end is of it
+    hop: float = 0.05  # there, what each statement costs
+    clauses: float = 1.0  # elsewhere: how well its statements say in order what the question's parts say
+    asked: float = 1.0  # there, what each statement costs that is more or less than the parts ask for
+    near: float = 0.5  # how much less well a statement may say these, to be one of the same matter
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPath:
-    """Statements by number, in the order in which they lead from a name of the question to `end`; `score` says how well they fit, `worth`
-    what parts of the question they say (`Clauses`); `lost` are statements that say otherwise in other words, and do not hold; `evidence`
-    is what speaks for the first one that is found (`Search`)."""
+    """Statements by number, in the order in which they lead from a name of the question to `end`."""
 
     statements: tuple[int, ...]
     nodes: tuple[str, ...]
-    score: float
-    worth: np.ndarray = field(compare=False, repr=False)
-    lost: tuple[int, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    score: float  # how well they fit
+    worth: np.ndarray = field(compare=False, repr=False)  # what parts of the question they say (`Clauses`)
+    lost: tuple[int, ...] = ()  # statements that say otherwise in other words, and do not hold
+    evidence: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)  # what speaks for the best path
 
     @property
     def end(self) -> str:
@@ -166,16 +157,7 @@ class Search:
         names: Sequence[Mention],
         by_patterns: bool,
     ) -> dict[str, float]:
-        """What speaks for the first of these paths, and against it.
-
-        `covered`: the share of the question's words that it says, in its own words or those of another form of its relations; `least`,
-        `most`: how alike the words are that it says least and most; `forms`: the share of its statements that tell a relation in a form
-        that is known; `met`: the share of the question's names that it meets; `lead`: its score less that of the best path with another
-        end; `typed`, `fits`: whether its last statement, and anything, says that the end is of the kind that is asked for; `schema`: that
-        others are told of likewise; `idle`: statements before the last that say no word that is asked; `off`: how many more or fewer
-        there are than the parts of the question; `clauses`: how well these parts are said, a statement. Where nothing is asked but names,
-        all words are said.
-        """
+        """What speaks for the first of these paths, and against it. Where nothing is asked but names, all words are said."""
         best = paths[0]
         parts, statements = clauses[best.nodes[0]], [self.graph.statements[number] for number in best.statements]
         known = [statement.relation.words if statement.relation else frozenset[str]() for statement in statements]
@@ -184,19 +166,21 @@ class Search:
         path_names = {key for number in best.statements for key in self.statement_names[number]}
         saying = set(similarities.argmax(0)[similarities.max(0) >= SAYS].tolist()) if idf.size else set[int]()
         kinds = (statements[-1].relation.head_type, statements[-1].relation.tail_type) if statements[-1].relation else ()
+        by_word = similarities.max(0)  # of each word that is asked
+        off = abs(len(best.statements) - parts.hops)
         return {
-            "covered": float(similarities.max(0) @ idf / idf.sum()) if idf.size else 1.0,
-            "least": float(similarities.max(0).min()) if idf.size else 1.0,
-            "most": float(similarities.max()) if idf.size else 1.0,
-            "forms": sum(map(bool, known)) / len(known),
-            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),
-            "lead": min(1.0, best.score - max(competing)) if competing else 1.0,
-            "typed": float(kind in kinds),
-            "fits": float(kind in self.graph.types.get(best.end, ())),
-            "schema": min(map(self.graph.fit, statements)),
-            "idle": float(len(set(range(len(best.statements) - 1)) - saying)),
-            "off": float(abs(len(best.statements) - parts.hops)),
-            "clauses": 0.0 if by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),
+            "covered": float(by_word @ idf / idf.sum()) if idf.size else 1.0,  # the share of the question's words that it says
+            "least": float(by_word.min()) if idf.size else 1.0,  # how alike the words are that it says least
+            "most": float(by_word.max()) if idf.size else 1.0,
+            "forms": sum(map(bool, known)) / len(known),  # the share of its statements that tell a relation in a known form
+            "met": sum(self.graph.nodes.nearest(mention.key) in path_names for mention in names) / len(names),  # of the question's names
+            "lead": min(1.0, best.score - max(competing)) if competing else 1.0,  # over the best path with another end
+            "typed": float(kind in kinds),  # its last statement says that the end is of the kind that is asked for
+            "fits": float(kind in self.graph.types.get(best.end, ())),  # anything says so
+            "schema": min(map(self.graph.fit, statements)),  # that others are told of likewise
+            "idle": float(len(set(range(len(best.statements) - 1)) - saying)),  # statements before the last that say no word that is asked
+            "off": float(off),  # how many more or fewer statements there are than the parts of the question
+            "clauses": 0.0 if by_patterns else max(0.0, float(best.worth[parts.end])) / len(best.statements),  # how well parts are said
         }
 
     def against(self, path: StatementPath) -> list[list[int]]:
@@ -235,11 +219,7 @@ class Search:
         return self.graph.current_statement(number) if self.resolve and self.graph.contested(number) else number
 
     def _settled(self, paths: Sequence[StatementPath], clauses: Mapping[str, Clauses]) -> tuple[StatementPath, tuple[int, ...]]:
-        """The best path, or where people disagree in other words the best that shares its beginning and goes on by what holds; and the
-        statements that lost.
-
-        Statements of a name by several tellers contest each other where all of them fit the same parts of the question.
-        """
+        """The best path, or where tellers disagree on the same parts of the question the one that goes on by what holds; and what lost."""
         best, parts, lost = paths[0], clauses[paths[0].nodes[0]], dict[int, None]()
         for index in range(len(best.statements)):
             if index >= len(best.statements) or best.worth[parts.end] <= NONE / 2:
@@ -257,9 +237,8 @@ class Search:
                 continue
             claims.sort(key=lambda claim: (claim.attestation.time, claim.number))
             winner = resolve_conflict(claims)
-            [tail] = {claim.tail for claim in claims if claim.number == winner}
-            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != tail)
-            best = best if winner == number else there[winner]
+            lost |= dict.fromkeys(claim.number for claim in claims if claim.tail != winner.tail)
+            best = best if winner.number == number else there[winner.number]
         return best, tuple(lost)
 
     def _claims(self, number: int, name: str) -> list[ConflictClaim]:

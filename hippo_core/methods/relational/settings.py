@@ -27,8 +27,6 @@ class PassagesSection(SettingsModel):
     hub: Weight = 0.3
     seeds: Annotated[int, Field(ge=0)] = 12
     fade: Weight = 0.3
-    search: Literal["hop", "pagerank"] = "hop"
-    damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
 
 
 class EdgeGateSettings(SettingsModel):

@@ -27,14 +27,7 @@ from hippo_core.models.adapted_minilm import shipped
 
 FIT = "python -m recipes.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
-CONFIDENCE_BY_KIND = {
-    "high": 0.9,
-    "middle": 0.6,
-    "low": 0.3,
-    "guess": 0.1,
-    "plain": None,
-    "update": None,
-}  # by the kind of a statement; None: plain
+CONFIDENCE_BY_KIND = {"high": 0.9, "middle": 0.6, "low": 0.3, "guess": 0.1, "plain": None, "update": None}  # None: plain
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
 
@@ -57,15 +50,14 @@ class Tagged(NamedTuple):
 
 @dataclass
 class ReadStatement:
-    """A statement as it was read: its names, as they stand in it, by key; what leads from each to each other [M, M, W] and how
-    likely that stands [M, M]; its words [T, D]; its kind, and the role of each name."""
+    """A statement as it was read."""
 
-    names: dict[str, str]
-    leads: Tensor
-    standing: Tensor
-    words: Tensor
+    names: dict[str, str]  # as they stand in it, by key
+    leads: Tensor  # what leads from each name to each other [M, M, W]
+    standing: Tensor  # how likely that stands [M, M]
+    words: Tensor  # [T, D]
     kind: str
-    roles: dict[str, str]
+    roles: dict[str, str]  # of each name
 
     @property
     def teller(self) -> str:
@@ -74,14 +66,13 @@ class ReadStatement:
 
 
 class ChainQuery(NamedTuple):
-    """What a question may ask from one of its names on: its hops as vectors [H, W] and the words of each [T, D], how
-    likely it is cut so (a logarithm), and whether it asks of what was so before."""
+    """What a question may ask from one of its names on."""
 
     start: str
-    hops: Tensor
-    words: list[Tensor]
-    likely: float
-    before: bool
+    hops: Tensor  # as vectors [H, W]
+    words: list[Tensor]  # of each hop [T, D]
+    likely: float  # how likely it is cut so, as a logarithm
+    before: bool  # whether it asks of what was so before
 
 
 @dataclass

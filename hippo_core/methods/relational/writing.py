@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hippo_core.methods.base import Observation
+from hippo_core.methods.base import Observation, replay_row
 from hippo_core.methods.relational.edge import Edge, EdgeTerms, add_attestation, confidence
 from hippo_core.methods.relational.graph import Graph, StatementEdge, TraceReader, read
 from hippo_core.methods.relational.settings import RelationalSection, ReplaySection
@@ -101,17 +101,7 @@ class EdgeWriter:
             self.store.use([trace.id])
             self.store.raise_salience([trace.id], by)
             graph.renew(number, after)
-        return {
-            "cycle": cycle,
-            "world": trace.world,
-            "trace_id": trace.id,
-            "cue": trace.text,
-            "recalled": float(promoted),
-            "salience_before": trace.salience,
-            "salience_after": after.salience,
-            "merged": 0.0,
-            "ms": (time.perf_counter() - begin) * 1e3,
-        }
+        return replay_row(cycle, trace, promoted, (time.perf_counter() - begin) * 1e3, after=after.salience)
 
     def passes(self, terms: EdgeTerms) -> bool:
         """Whether a pending edge is promoted; without a gate each is."""

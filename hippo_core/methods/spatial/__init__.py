@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order
+from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order, replay_row
 from hippo_core.methods.rag.rankers import likest
 from hippo_core.methods.spatial.policy import MacroPolicyCodec
 from hippo_core.methods.spatial.settings import SmpdSettings
@@ -49,10 +49,6 @@ class Smpd(Memory):
     def replay_cycles(self) -> int:
         return self.settings.replay.cycles if self.settings.replay.enabled else 0
 
-    @property
-    def writes(self) -> bool:
-        return super().writes and self.settings.traces == "spatial"
-
     def entangles(self, decisions: "Sequence[Decision]") -> bool:
         """The policy is learnt from all routes."""
         return True
@@ -83,8 +79,7 @@ class Smpd(Memory):
                 store.use([trace.id for trace, trajectory, _ in rehearsed if trajectory.leads])
                 store.update_payloads(kept)
             for trace, trajectory, ms in rehearsed:
-                same = {"salience_before": trace.salience, "salience_after": trace.salience, "merged": 0.0, "ms": ms}
-                yield {"cycle": cycle, "world": world, "trace_id": trace.id, "cue": trace.text, "recalled": float(trajectory.leads), **same}
+                yield replay_row(cycle, trace, trajectory.leads, ms)
 
     def open(self, traces: Sequence[Trace], questions: Sequence[str] = ()) -> Retrieve:
         if self.settings.traces == "off":

@@ -8,14 +8,27 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hippo_core.methods.relational.mentions import mentions
-from hippo_core.methods.spatial.asked import MapQuery, PlaceRef, asked
 from hippo_core.methods.spatial.gate import Edges
 from hippo_core.methods.spatial.localise import LocalisedWalk, explored_map, localise
 from hippo_core.methods.spatial.macros import Trip, of_route, plan
-from hippo_core.methods.spatial.names import is_plain, mark, place_names
 from hippo_core.methods.spatial.place_map import LinkMap, PlaceMap, beside, build_map, labelled_map
 from hippo_core.methods.spatial.planner import PlannedRoute, Planner
-from hippo_core.methods.spatial.reading import Barrier, Link, Observation, Route, There, VisitStatement, Walk, read
+from hippo_core.methods.spatial.reading import (
+    Barrier,
+    Link,
+    MapQuery,
+    Observation,
+    PlaceRef,
+    Route,
+    There,
+    VisitStatement,
+    Walk,
+    asked,
+    is_plain,
+    mark,
+    place_names,
+    read,
+)
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES, NO_PATH, NO_STEPS, NUMBERS
 
@@ -28,15 +41,14 @@ LANDMARK = re.compile(r"\b[Tt]he (?P<name>(?:[A-Z][\w'’-]* (?:& )?)+[a-z]+)\b"
 
 @dataclass(frozen=True)
 class MapAnswer:
-    """A sentence ("": the statements say it themselves), the question that it answers in its own words ("": as it was asked), the answer in
-    it, if known, the numbers of the statements behind it, the route, if it is one, and its cost in decisions."""
+    """An answer as a sentence in the words of what was told."""
 
-    sentence: str
-    question: str
-    answer: str
-    statements: tuple[int, ...]
+    sentence: str  # "": the statements say it themselves
+    question: str  # that it answers in its own words; "": as it was asked
+    answer: str  # in the sentence, if known
+    statements: tuple[int, ...]  # the numbers of those behind it
     route: PlannedRoute | None = None
-    trip: Trip | None = None
+    trip: Trip | None = None  # the cost of the route in decisions
 
 
 class MapAnswerer:
@@ -67,24 +79,14 @@ class MapAnswerer:
         the map is built again."""
         self.texts.append(text)
         observation = next(reversed(self._read()[-1]), None)
-        ends = (
-            {observation.origin, observation.goal}
-            if isinstance(observation, Link)
-            else {observation.place}
-            if isinstance(observation, Barrier)
-            else set()
-        )
+        ends = {observation.origin, observation.goal} if isinstance(observation, Link) else set[str]()
+        ends |= {observation.place} if isinstance(observation, Barrier) else set()
         if observation and isinstance(self.map, LinkMap) and ends and ends <= self.map.labels.keys():
-            self.planner.update(*self.map.observe(len(self.texts) - 1, observation))
+            self.map.observe(len(self.texts) - 1, observation)
+            self.planner.update()
             return observation
         self._build()
         return next((observation for number, observation in self.observations if number == len(self.texts) - 1), None)
-
-    def price(self, a: str, b: str, cost: float) -> None:
-        """Set the cost of the steps between two places, both ways. LabError where it is below 0, infinite or no number."""
-        for ends in ((a, b), (b, a)):
-            self.map.price(*ends, cost)
-        self.planner.update(a, b)
 
     def _build(self) -> None:
         plain = [text for text in self.texts if is_plain(text)]
@@ -101,8 +103,7 @@ class MapAnswerer:
             elif isinstance(observation, Walk):
                 self.walks.setdefault(observation.who, []).append((number, observation))
         self.landmarks = dict(self._landmarks())
-        costs, self.map = self.map.costs, self._map(observations)
-        self.map.costs = costs
+        self.map = self._map(observations)
         self.planner = Planner(self.map)
 
     def _read(self) -> list[list[Observation]]:

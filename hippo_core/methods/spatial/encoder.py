@@ -25,15 +25,14 @@ ASKS = ("way", "distance", "next", "side", "where", "nearer", "reach", "thing", 
 
 
 class PlacesRead(NamedTuple):
-    """Logits for one text: `says` [P, P, S] of each two of its places, the earlier first; `stands` [P, P], above 0: a direction leads from
-    the earlier place to the later one; `roles` [P, R]; `turns` [D, T]; `tells` [K]; `asks` [A]."""
+    """Logits for one text."""
 
-    says: Tensor
-    stands: Tensor
-    roles: Tensor
-    turns: Tensor
-    tells: Tensor
-    asks: Tensor
+    says: Tensor  # [P, P, S] of each two of its places, the earlier first
+    stands: Tensor  # [P, P], above 0: a direction leads from the earlier place to the later one
+    roles: Tensor  # [P, R]
+    turns: Tensor  # [D, T]
+    tells: Tensor  # [K]
+    asks: Tensor  # [A]
 
 
 class PlaceEncoder(StatementEncoder):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hippo_core.methods.gate_terms import Weighed, hub
+from hippo_core.methods.relational.edge import Weighed, hub
 from hippo_core.methods.spatial.settings import BlockSettings
 
 WEIGHTS: Mapping[str, float] = {"repeat": 1.0, "edge": 1.0, "degree": 0.2}
@@ -25,14 +25,13 @@ Link = frozenset[str]  # of two places
 
 @dataclass
 class LinkEvidence:
-    """The evidence of a link: `open` above 0 says that it is there, `weight` is that of all statements; `statements`: their numbers;
-    `opened`: how many of them say that it is there; `by`: over what it leads."""
+    """The evidence of a link."""
 
-    open: float = 0.0
-    weight: float = 0.0
-    statements: list[int] = field(default_factory=list)
-    opened: int = 0
-    by: Counter[str] = field(default_factory=Counter)
+    open: float = 0.0  # above 0: it is there
+    weight: float = 0.0  # of all statements
+    statements: list[int] = field(default_factory=list)  # their numbers
+    opened: int = 0  # how many of them say that it is there
+    by: Counter[str] = field(default_factory=Counter)  # over what it leads
 
     def observe(self, number: int, is_open: bool, by: str = "", keep: float = 0.5) -> None:
         """One more statement."""
@@ -45,13 +44,12 @@ class LinkEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LinkTerms(Weighed):
-    """What is known of a new edge when it is told, each from 0 to 1: `repeat`, 1 / n, told for the n-th time; `edge`, the share of its
-    evidence that says it is closed, the latest counting most; `degree`, how far the larger of its places exceeds `USUAL_DEGREE` edges."""
+    """What is known of a new edge when it is told, each from 0 to 1."""
 
     weights: ClassVar[Mapping[str, float]] = WEIGHTS
-    repeat: float
-    edge: float
-    degree: float
+    repeat: float  # 1 / n, told for the n-th time
+    edge: float  # the share of its evidence that says it is closed, the latest counting most
+    degree: float  # how far the larger of its places exceeds `USUAL_DEGREE` edges
 
 
 class Edges:

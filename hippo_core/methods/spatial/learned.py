@@ -18,18 +18,21 @@ import torch
 from scipy.cluster.hierarchy import DisjointSet
 
 from hippo_core.methods.relational.encoder import Marker
-from hippo_core.methods.spatial.asked import PLACE_LISTS, Kind, MapQuery, PlaceRef
 from hippo_core.methods.spatial.encoder import ASKS, ROLES, SAYS, TELLS, TURNS, PlaceEncoder
-from hippo_core.methods.spatial.names import CLOSED
 from hippo_core.methods.spatial.place_map import Cell, beside
 from hippo_core.methods.spatial.reading import (
+    CLOSED,
     DIRECTION,
     GENERIC,
     NOUN,
+    PLACE_LISTS,
     THROUGH,
     Barrier,
+    Kind,
     Link,
+    MapQuery,
     Observation,
+    PlaceRef,
     Route,
     There,
     VisitStatement,
@@ -67,17 +70,15 @@ DOUBTED = 4.0  # how much more a step costs that somebody supposes
 
 @dataclass(frozen=True)
 class PlaceReading:
-    """What a text says of its `nouns`, in order of appearance: `says`, logarithms of `SAYS` [P, P, S], the earlier place first; `stands`
-    [P, P], above 0: a direction leads from the earlier one; the `roles` of the places; the `turns` of its directions, as (word, what it
-    is); how likely it is a step of a walk (`walk`); what it `asks`, and how likely each of `ASKS` is."""
+    """What a text says of its `nouns`, in order of appearance."""
 
     nouns: tuple[str, ...]
-    says: np.ndarray
-    stands: np.ndarray
-    roles: tuple[str, ...]
-    turns: tuple[tuple[str, str], ...]
-    walk: float
-    asks: Mapping[str, float]
+    says: np.ndarray  # logarithms of `SAYS` [P, P, S], the earlier place first
+    stands: np.ndarray  # [P, P], above 0: a direction leads from the earlier place
+    roles: tuple[str, ...]  # of the places
+    turns: tuple[tuple[str, str], ...]  # of its directions, as (word, what it is)
+    walk: float  # how likely it is a step of a walk
+    asks: Mapping[str, float]  # how likely each of `ASKS` is
 
 
 @dataclass
@@ -168,16 +169,15 @@ def fitted_places(device: str = "cpu") -> PlaceReader:
 
 @dataclass
 class _Pair:
-    """Two places of a statement (`number`), the earlier one first: how likely each of `SAYS` is, the direction, where one stands, over what
-    it leads, and whether a pattern reads a link of them."""
+    """Two places of a statement, the earlier one first."""
 
     number: int
     places: tuple[str, str]
-    says: np.ndarray
-    word: str
-    stands: float
-    by: str
-    pattern: Link | None
+    says: np.ndarray  # how likely each of `SAYS` is
+    word: str  # the direction
+    stands: float  # where one stands
+    by: str  # over what it leads
+    pattern: Link | None  # that a pattern reads of them
 
     @property
     def lead(self) -> float:

@@ -120,13 +120,12 @@ def explored_map(numbered: Iterable[tuple[int, VisitStatement]], walk: Localised
     place_map.links = place_map.edges.open
     place_map.walk_cells = {place: cell for cell, place in name.items()}
     place_map.labels = {place: walk.shown[cell].most_common(1)[0][0] if cell in walk.shown else "" for cell, place in name.items()}
-    at = {cell: place for place, cell in place_map.walk_cells.items()}
-    place_map.steps = {
-        place: {
-            word: near for word in MOVES if (near := at.get(beside(cell, word))) is not None and frozenset((place, near)) in place_map.links
-        }
-        for place, cell in place_map.walk_cells.items()
-    }
+    place_map.steps = {place: {} for place in name.values()}
+    for cell, place in name.items():
+        for word in MOVES:
+            near = name.get(beside(cell, word))
+            if near is not None and frozenset((place, near)) in place_map.links:
+                place_map.steps[place][word] = near
     return place_map
 
 

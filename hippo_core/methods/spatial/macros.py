@@ -6,7 +6,7 @@ sequence (Sutton, Precup & Singh 1999). A macro is one decision, a step of the p
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -190,11 +190,3 @@ def plan(planner: Planner, start: str, goal: str, proposer: Proposer | None = No
 def of_route(steps: int, is_known: bool) -> Trip:
     """The trip of a route that is asked for by its name: a decision a step, or where it was replayed one for as many as a macro has."""
     return Trip(steps, -(-steps // LENGTHS[-1]), steps) if is_known else Trip(steps, steps)
-
-
-def table_of(counts: Mapping[Example, int], macros: Sequence[Macro]) -> dict[tuple[str, str], Macro]:
-    """What a table of the examples proposes, without a policy: for each place and goal in it, the most frequent choice."""
-    best: dict[tuple[str, str], tuple[int, int]] = {}
-    for (here, goal, chosen), count in counts.items():
-        best[here, goal] = max(best.get((here, goal), (0, -1)), (count, chosen))
-    return {where: macros[chosen] for where, (_, chosen) in best.items() if chosen >= 0}

@@ -6,10 +6,8 @@ Several statements about one link are weighed: each counts one, for open or for 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isfinite
 from operator import itemgetter
 
-from hippo_core.errors import LabError
 from hippo_core.methods.spatial.gate import Edges, LinkEvidence
 from hippo_core.methods.spatial.reading import Barrier, Link, Observation, There, VisitStatement
 from hippo_core.spoken import MOVES, OPPOSITE
@@ -19,19 +17,15 @@ Cell = tuple[int, int]  # row and column; row 0 is where the first place lies, a
 
 @dataclass
 class PlaceMap:
-    """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions;
-    `labels`: the name of a place; `links`: the evidence of each pair of linked places; `walk_cells`: where places lie by a walk through
-    them; `statements`: by place the numbers of those that describe it, in order; `edges`: all evidence of links; `costs`: of a step, where
-    it is not one; `doubts`: what an uncertain step costs more."""
+    """Places by id. `steps[a][word] = b`: what a step from a reaches, by a direction, or by the id of b on a map without directions."""
 
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)
-    walk_cells: dict[str, Cell] = field(default_factory=dict)
-    statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    edges: Edges = field(default_factory=Edges)
-    costs: dict[tuple[str, str], float] = field(default_factory=dict)
-    doubts: dict[tuple[str, str], float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)  # the name of a place
+    links: dict[frozenset[str], LinkEvidence] = field(default_factory=dict)  # of each pair of linked places
+    walk_cells: dict[str, Cell] = field(default_factory=dict)  # where places lie by a walk through them
+    statements: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # the numbers of those that describe a place
+    edges: Edges = field(default_factory=Edges)  # all evidence of links
+    doubts: dict[tuple[str, str], float] = field(default_factory=dict)  # what an uncertain step costs more than one
 
     @property
     def cells(self) -> dict[str, Cell]:
@@ -53,25 +47,9 @@ class PlaceMap:
         """Whether links joined two places once, which may be closed now; a walk joins all of its places."""
         return True
 
-    @property
-    def is_weighed(self) -> bool:
-        """Whether some steps cost other than one."""
-        return bool(self.costs or self.doubts)
-
     def cost(self, a: str, b: str) -> float:
         """What a step from one place to the next one costs."""
-        return self.costs.get((a, b), 1.0) + self.doubts.get((a, b), 0.0)
-
-    def price(self, a: str, b: str, cost: float) -> None:
-        """Say what a step from one place to another costs, this way alone."""
-        self.costs[a, b] = valid_cost(cost)
-
-
-def valid_cost(cost: float) -> float:
-    """The cost; LabError where it is below 0, infinite or no number."""
-    if not (isfinite(cost) and cost >= 0):
-        raise LabError(f"the cost of a step must be a number from 0 on, not {cost}; a step that cannot be gone is told as closed")
-    return float(cost)
+        return 1.0 + self.doubts.get((a, b), 0.0)
 
 
 def beside(cell: Cell, word: str) -> Cell:
@@ -98,8 +76,8 @@ class LinkMap(PlaceMap):
             waiting += new
         return b in known
 
-    def observe(self, number: int, observation: Observation) -> tuple[str, ...]:
-        """Add a statement; returns its places, the only ones whose steps may have changed."""
+    def observe(self, number: int, observation: Observation) -> None:
+        """Add a statement."""
         if isinstance(observation, Link):
             pair = frozenset((observation.origin, observation.goal))
             self.edges.observe(pair, number, not observation.closed, observation.by)
@@ -117,13 +95,12 @@ class LinkMap(PlaceMap):
                 self._words[observation.goal, observation.origin][OPPOSITE[observation.word]] += 1
                 self._barred -= {(observation.origin, observation.word), (observation.goal, OPPOSITE[observation.word])}
             self._near[observation.origin][observation.goal] = self._near[observation.goal][observation.origin] = None
-            return self._update(number, observation.origin, observation.goal)
-        if isinstance(observation, Barrier):
+            self._update(number, observation.origin, observation.goal)
+        elif isinstance(observation, Barrier):
             self._barred.add((observation.place, observation.word))
-            return self._update(number, observation.place)
-        if isinstance(observation, There):
+            self._update(number, observation.place)
+        elif isinstance(observation, There):
             self.statements[observation.place].append(number)
-        return ()
 
     def _doubt(self, link: Link) -> None:
         """A link is as doubtful as its least doubtful statement."""
@@ -134,7 +111,7 @@ class LinkMap(PlaceMap):
             if doubt:
                 self.doubts[pair] = doubt
 
-    def _update(self, number: int, *places: str) -> tuple[str, ...]:
+    def _update(self, number: int, *places: str) -> None:
         for place in places:
             self.labels[place] = place
             self.statements[place].append(number)
@@ -150,7 +127,6 @@ class LinkMap(PlaceMap):
                 word = words.most_common(1)[0][0] if words else near
                 if (place, word) not in self._barred:
                     self.steps[place][word] = near
-        return places
 
 
 def build_map(observations: Iterable[tuple[int, Observation]], edges: Edges | None = None) -> LinkMap:

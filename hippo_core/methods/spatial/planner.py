@@ -1,8 +1,7 @@
-"""Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where steps have costs of their own.
+"""Routes on a remembered map, by scipy: breadth-first where every step costs one, Dijkstra's where some steps are uncertain and cost more.
 
-scipy searches all that can be reached, so on a large map a few places around the start are searched first. Each place has a row of slots,
-and a free slot leads back to the place itself. So a new or closed link changes one row, and the matrix is rebuilt only when a row, or the
-matrix, is full.
+scipy searches all that can be reached, so on a large map a few places around the start are searched first. The matrix of steps is built
+with the planner, and again when it is first needed after a change of the map.
 """
 
 from dataclasses import dataclass
@@ -14,9 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from hippo_core.methods.spatial.place_map import PlaceMap
 
-SLOTS = 4  # of a place that is new: as many as there are directions; others have one to spare, hubs a fourth
 AROUND = 100  # one place of so many, and so many at most, are looked at before scipy looks at all of them
-ROW_MARGIN = 1.25  # rows for each place
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +29,19 @@ class Planner:
 
     def __init__(self, place_map: PlaceMap) -> None:
         self.map = place_map
-        self._build()
+        self._matrix: csr_array | None = self._steps()
 
     def route(self, start: str, goal: str) -> PlannedRoute | None:
         """A best route; None where there is none, or a place is not known. The route from a place to itself has no steps."""
-        if start not in self.number or goal not in self.number:
+        if start not in self.map.steps or goal not in self.map.steps:
             return None
-        most = 0 if self.map.is_weighed else min(len(self.names) // AROUND, AROUND)
+        most = 0 if self.map.doubts else min(len(self.map.steps) // AROUND, AROUND)
         places = (most and self._around(start, goal, most)) or self._anywhere(start, goal)
         return PlannedRoute(places, tuple(self._word(a, b) for a, b in pairwise(places))) if places else None
+
+    def update(self) -> None:
+        """Plan on what the map has become."""
+        self._matrix = None
 
     def _around(self, start: str, goal: str, most: int) -> tuple[str, ...]:
         """The places of a way of fewest steps, if it is found among so many around the start."""
@@ -58,53 +59,29 @@ class Planner:
 
     def _anywhere(self, start: str, goal: str) -> tuple[str, ...]:
         """The places of a best way; none where there is none."""
-        first, last = self.number[start], self.number[goal]
-        if self.map.is_weighed:
-            _, before = dijkstra(self.matrix, indices=first, return_predecessors=True)
+        if self._matrix is None:
+            self._matrix = self._steps()
+        first = self._number[start]
+        if self.map.doubts:
+            _, before = dijkstra(self._matrix, indices=first, return_predecessors=True)
         else:
-            _, before = breadth_first_order(self.matrix, first)
-        passed = [last]
+            _, before = breadth_first_order(self._matrix, first)
+        passed = [self._number[goal]]
         while passed[-1] != first:
             if (here := before.item(passed[-1])) < 0:
                 return ()
             passed.append(here)
-        return tuple(self.names[number] for number in reversed(passed))
+        return tuple(self._names[at] for at in reversed(passed))
 
-    def update(self, *places: str) -> None:
-        """Copy the changed steps of these places from the map."""
-        for place in places:
-            if place not in self.number:
-                self.number[place] = len(self.names)
-                self.names.append(place)
-        if len(self.names) >= len(self.matrix.indptr) or not all(self._take_over(place) for place in places):
-            self._build()
+    def _steps(self) -> csr_array:
+        """The costs of the steps between places as a matrix; the places are numbered as the map has them."""
+        steps = self.map.steps
+        self._names = list(steps)
+        self._number = {place: at for at, place in enumerate(self._names)}
+        leads = np.array([self._number[b] for near in steps.values() for b in near.values()], np.int32)
+        ends = np.cumsum([0, *(len(near) for near in steps.values())], dtype=np.int32)
+        costs = [self.map.cost(a, b) for a, near in steps.items() for b in near.values()] if self.map.doubts else np.ones(len(leads))
+        return csr_array((np.array(costs, float), leads, ends), shape=(len(steps), len(steps)))
 
     def _word(self, a: str, b: str) -> str:
         return next(word for word, near in self.map.steps[a].items() if near == b)
-
-    def _build(self) -> None:
-        steps = self.map.steps
-        self.names = list(steps)
-        self.number = {place: number for number, place in enumerate(self.names)}
-        rows = int(ROW_MARGIN * len(self.names)) + SLOTS
-        linked = np.zeros(rows, np.int64)
-        linked[: len(self.names)] = [len(near) for near in steps.values()]
-        slots = np.where(linked > 0, linked + 1 + linked // SLOTS, SLOTS)
-        ends = np.concatenate(([0], np.cumsum(slots)))
-        leads = np.repeat(np.arange(rows), slots)
-        used = np.arange(len(leads)) < np.repeat(ends[:-1] + linked, slots)
-        leads[used] = [self.number[b] for near in steps.values() for b in near.values()]
-        self.matrix = csr_array((np.ones(len(leads)), leads.astype(np.int32), ends.astype(np.int32)), shape=(rows, rows))
-        for a in {a for a, _ in (*self.map.costs, *self.map.doubts)} & self.number.keys():
-            self._take_over(a)
-
-    def _take_over(self, place: str) -> bool:
-        """Whether the steps of a place fit into its row; if so they are put there."""
-        near, number = self.map.steps.get(place, {}), self.number[place]
-        begin, end = self.matrix.indptr[number : number + 2]
-        if len(near) > end - begin:
-            return False
-        free = end - begin - len(near)
-        self.matrix.indices[begin:end] = [*(self.number[b] for b in near.values()), *[number] * free]
-        self.matrix.data[begin:end] = [*(self.map.cost(place, b) for b in near.values()), *[1.0] * free]
-        return True

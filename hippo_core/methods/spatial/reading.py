@@ -6,12 +6,16 @@
     Step 7: I went north and came to the mill. It was open to the east, and blocked to the north. ...  ->  Visit(7, ...)
 
 A place is a noun with "the" before it. Of two places and a direction, the place behind "of", "from" or "leaving" is where one stands.
+Names of several words ("the old mill", "Saint Ann's") are found in all statements and marked as one noun, "the old_mill", before a text is
+read. `asked` says what a question asks of a map.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from hippo_core.spoken import MOVES
 
@@ -47,15 +51,14 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One gets from `origin` to `goal`, by a step in the direction `word` ("" where none is said), over what `by` names, and back unless
-    it is `one_way`. `closed`: not any more. `doubt`: from 0 on, how little sure that it is told; so much more does a step over it cost."""
+    """One gets from `origin` to `goal`, and back unless it is `one_way`."""
 
     origin: str
     goal: str
-    word: str = ""
-    by: str = ""
-    closed: bool = False
-    doubt: float = 0.0
+    word: str = ""  # the direction; "" where none is said
+    by: str = ""  # over what it leads
+    closed: bool = False  # not any more
+    doubt: float = 0.0  # from 0 on, how uncertain it is; so much more does a step over it cost
     one_way: bool = False
 
 
@@ -78,15 +81,14 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class VisitStatement:
-    """A step of an explorer: `move` that led there ("" at first), over what `by` names; the label of the `place` ("" where it shows none),
-    its `open` sides (None: nothing is said of these), and the labels `seen` beyond some of them."""
+    """A step of an explorer."""
 
     number: int
-    move: str
-    by: str
-    place: str
-    open: frozenset[str] | None
-    seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)
+    move: str  # the direction that led there; "" at first
+    by: str  # over what it led
+    place: str  # the label of the place; "" where it shows none
+    open: frozenset[str] | None  # its open sides; None: nothing is said of these
+    seen: Mapping[str, str] = field(default_factory=lambda: NOWHERE)  # the labels beyond some of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +174,131 @@ def _visit(number: int, text: str) -> VisitStatement:
         if labels and words:
             seen[words[0]] = labels[-1][0]
     return VisitStatement(number, moved[0] if moved else "", by, place, frozenset(directions(WALLED.split(exits)[0])), seen)
+
+
+PAIR = re.compile(r"\b[Tt]he ([a-z]+)(?: ([a-z]+)\b)?(?=( [a-z]+)?)")
+PROPER = re.compile(r"[A-Z][a-z]+(?:['’]s)?(?: [A-Z][a-z]+(?:['’]s)?)*")
+BEFORE = re.compile(r"\b(?:from|at|to|of|between|beside|behind|into|opposite|leaves?|against|with) $", re.IGNORECASE)
+TITLES = frozenset(("Mr", "Mrs", "Miss", "Ms", "Dr", "Doctor", "Sir", "Lady", "Aunt", "Uncle", "Widow", "Old"))
+# Words that follow a name, or begin a sentence, and are no part of one.
+CLOSED = frozenset((
+    "a", "across", "after", "against", "and", "are", "as", "at", "before", "behind", "beside", "between", "but", "by", "can",
+    "comes", "east", "for", "from", "going", "has", "have", "head", "heading", "in", "into", "is", "it", "leave", "next", "no",
+    "north", "nothing", "of", "off", "on", "one", "only", "opposite", "or", "out", "over", "right", "since", "south", "than",
+    "that", "the", "there", "to", "was", "way", "west", "what", "where", "which", "who", "whoever", "will", "with", "without",
+    "you",
+))  # fmt: skip
+
+
+def is_plain(text: str) -> bool:
+    """Whether a statement is neither a step of an explorer nor a named route."""
+    return not STEP.match(text) and not ROUTE.match(text)
+
+
+def place_names(texts: Sequence[str]) -> dict[str, str]:
+    """The names of several words, and proper names, in the statements of one world: the noun that each is marked as, and the name."""
+    plain = [text for text in texts if is_plain(text)]
+    names = _pairs(plain) | _proper(plain)
+    return {re.sub(r"['’]", "", name.lower()).replace(" ", "_"): name for name in sorted(names, key=lambda name: (-len(name), name))}
+
+
+def mark(text: str, names: dict[str, str]) -> str:
+    """The text with each name as one noun behind "the". A name in small letters may begin with a capital here; one word of them behind "a"
+    is none."""
+    for noun, name in names.items():
+        spelled = re.escape(name).replace("’", "'").replace("'", "['’]")
+        spelled = f"(?i:{spelled})" if name[0].islower() else spelled
+        some = "" if " " in name else r"(?<!\b[Aa] )(?<!\b[Aa]n )"
+        text = re.sub(rf"(?<![\w-]){some}(?:([Tt])he )?{spelled}(?!\w)", lambda hit, noun=noun: f"{hit[1] or 't'}he {noun}", text)
+    return text
+
+
+def _pairs(texts: Sequence[str]) -> set[str]:
+    """Two words behind "the" of which the first never stands there alone."""
+    after: dict[str, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        for first, second, third in PAIR.findall(text):
+            verb = second.endswith(("s", "ed")) and third.strip() in {*CLOSED, "hard"}
+            if first in MOVES:
+                continue
+            after[first][second if second and second not in CLOSED and not verb else ""] += 1
+    return {f"{first} {second}" for first, seconds in after.items() for second in seconds if "" not in seconds and len(seconds) == 1}
+
+
+def _proper(texts: Sequence[str]) -> set[str]:
+    """Words with capitals that stand somewhere behind what leads to a place."""
+    names: set[str] = set()
+    for text in texts:
+        for hit in PROPER.finditer(text):
+            if hit.start() and (BEFORE.search(text[: hit.start()]) or (" " in hit[0] and hit[0].split()[0] not in TITLES)):
+                names.add(hit[0])
+            elif not hit.start() and (words := hit[0].split())[0].lower() in CLOSED and len(words) > 1 and BEFORE.search(words[0] + " "):
+                names.add(" ".join(words[1:]))
+    return names
+
+
+Kind = Literal["way", "count", "by", "next", "nearer", "reach", "neighbor", "exits", "where", "there", "route"]
+PLACE = re.compile(r"\b(?:(?P<before>[A-Za-z]+) )?[Tt]he (?P<noun>[^\W\d_]+(?:_[^\W\d_]+)*)\b(?P<next> next to the (?P<near>[^\W\d_]+))?")
+COUNT = re.compile(r"\bhow (?:many|far|long)\b|\bnumber of\b", re.IGNORECASE)
+BY = re.compile(r"^(?:By what|What|Over what|Along what)\b", re.IGNORECASE)
+ROUTE_WORDS = re.compile(
+    r"\b(?:ways?|routes?|paths?|directions?|turns?|places|"
+    r"place by place|stops|moves|steps|walks?|go|goes|going|get|lead|leads|reach|travels?)\b",
+    re.IGNORECASE,
+)
+EXIT_WORDS = re.compile(r"\bdirections?\b|\bsides?\b|\bways? out\b|\bexits?\b", re.IGNORECASE)
+WHERE = re.compile(r"\bwhere\b|\bwhich place\b|\bend\b", re.IGNORECASE)
+ASKS_THING = re.compile(r"^(?:What (?:is|was|does|did|can|would)|Which thing)\b(?!.* [A-Z])")
+PLACE_LISTS = re.compile(r"\bplaces\b|\bplace by place\b|\bstops\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRef:
+    """A place as it is named: its label, and the label of one beside it where that tells it apart."""
+
+    label: str
+    next_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapQuery:
+    """A question about a map, and the places that it names."""
+
+    kind: Kind
+    start: PlaceRef
+    goal: PlaceRef | None = None
+    word: str = ""  # its direction
+    who: str = ""  # whom it is about
+    in_places: bool = False  # whether it wants the route as places, not directions
+    thing: bool = False  # whether it asks for a thing and names nobody
+    other: PlaceRef | None = None  # another goal
+
+
+def asked(question: str, walkers: Set[str] = frozenset(), routes: Set[str] = frozenset()) -> MapQuery | None:
+    """What a question asks of a map; None where it asks nothing of one. `walkers`: names of those whose steps were told; `routes`: names
+    of routes that were told."""
+    if route := next((name for name in sorted(routes) if re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)), ""):
+        return MapQuery("route", PlaceRef(route))
+    refs = [(match["before"] or "", PlaceRef(match["noun"].lower(), (match["near"] or "").lower())) for match in PLACE.finditer(question)]
+    named = [(before.lower(), place) for before, place in refs if place.label not in GENERIC and place.label not in MOVES]
+    words = directions(question)
+    if set(words) == set(MOVES):  # "North, south, east or west: ..."
+        words = []
+    if len(named) == 1:
+        [(_, start)] = named
+        who = next((name for name in walkers if re.search(rf"\b{re.escape(name)}\b", question)), "")
+        if who and WHERE.search(question):
+            return MapQuery("where", start, who=who)
+        if len(words) == 1:
+            return MapQuery("neighbor", start, word=words[0])
+        if words:
+            return None
+        return MapQuery("exits", start) if EXIT_WORDS.search(question) else MapQuery("there", start, thing=bool(ASKS_THING.match(question)))
+    if len(named) != 2 or words:
+        return None
+    start, goal = (place for _, place in named) if named[0][0] in FROM or named[1][0] not in FROM else (place for _, place in named[::-1])
+    if COUNT.search(question):
+        return MapQuery("count", start, goal)
+    if BY.search(question):
+        return MapQuery("by", start, goal)
+    return MapQuery("way", start, goal, in_places=bool(PLACE_LISTS.search(question))) if ROUTE_WORDS.search(question) else None

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.reading import GENERIC, NOUN
+from hippo_core.methods.spatial.reading import GENERIC, NOUN, mark
 from hippo_core.spoken import MOVES
 
 WORD = re.compile(r"[^\W_]+(?:-[^\W_]+|['’](?!s\b)[^\W_]+)*|['’]s?(?!\w)|[.,;:?!()]")
@@ -62,38 +61,22 @@ class PlaceNames:
 def best_spans(own: Sequence[PlaceToken], scores: np.ndarray) -> list[tuple[int, int]]:
     """The names of the highest sum of scores, none over a mark, begun or ended by a word that does neither."""
     least = -1e9
-    total = np.array([0.0, least, least])
-    came: list[np.ndarray] = []
+    total = np.array([0.0, least, least])  # of the best tags up to here that end in this one: no name, the first word, one more
+    came: list[tuple[int, int, int]] = []  # of each word the best tag before each of its own
     for at, token in enumerate(own):
         outside = max(range(3), key=lambda tag: total[tag] + (least if tag and own[at - 1].word in EDGES else 0))
         inside = 1 if total[1] > total[2] else 2
-        row = np.array([outside, outside, inside])
-        fresh = np.array([total[outside], total[outside], total[inside]]) + scores[at]
+        came.append((outside, outside, inside))
+        total = total[[outside, outside, inside]] + scores[at]
         if token.word in PUNCTUATION:
-            fresh[1:] = least
+            total[1:] = least
         if token.word in EDGES or token.word.startswith("'"):
-            fresh[1] = least
-        came.append(row)
-        total = fresh
-    if not own:
-        return []
-    tag = int(np.argmax(total))
-    spans, end = list[tuple[int, int]](), len(own)
-    tags = [0] * len(own)
-    for at in range(len(own) - 1, -1, -1):
-        tags[at] = tag
-        tag = int(came[at][tag])
-    at = 0
-    while at < len(own):
-        if tags[at] == 1:
-            end = at + 1
-            while end < len(own) and tags[end] == 2:
-                end += 1
-            spans.append((at, end))
-            at = end
-        else:
-            at += 1
-    return spans
+            total[1] = least
+    tags, tag = [0] * len(own), int(np.argmax(total))
+    for at in reversed(range(len(own))):
+        tags[at], tag = tag, came[at][tag]
+    starts = [at for at, tag in enumerate(tags) if tag == 1]
+    return [(start, next((at for at in range(start + 1, len(own)) if tags[at] != 2), len(own))) for start in starts]
 
 
 def consensus_names(world: WordStatistics, spans: Sequence[Sequence[tuple[int, int]]]) -> PlaceNames:

@@ -10,11 +10,8 @@ spatial.plan("mill", "barn")                        # The barn walk goes from th
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hippo_core.errors import LabError
 from hippo_core.methods.spatial.answers import MapAnswerer
-from hippo_core.methods.spatial.names import mark
-from hippo_core.methods.spatial.place_map import valid_cost
-from hippo_core.methods.spatial.reading import Barrier, Link, read
+from hippo_core.methods.spatial.reading import Barrier, Link, mark
 from hippo_core.methods.spatial.settings import SpatialSection
 from hippo_core.spoken import MOVES
 
@@ -45,17 +42,9 @@ class SpatialTool:
         around = [(atlas.called(near), word if word in MOVES else "") for word, near in atlas.map.steps[here].items()]
         return " ".join(f"T{_lies(place, word, near)[1:]}." for near, word in around) or f"Nothing leads away from the {place}."
 
-    def write(self, text: str, cost: float | None = None) -> str:
-        """Remember a statement; what is read from it. `cost`: of the link that it tells, both ways. LabError, and nothing is remembered,
-        where the cost is below 0, infinite or no number, or the statement tells of no link."""
-        if cost is not None and not isinstance(read(text), Link):
-            raise LabError(
-                f"a cost is that of a link, and none is read from {text!r}; say how two places are linked, or leave the cost out"
-            )
-        cost = valid_cost(cost) if cost is not None else None
+    def write(self, text: str) -> str:
+        """Remember a statement; what is read from it."""
         observation = self.atlas.write(text)
-        if isinstance(observation, Link) and cost is not None:
-            self.atlas.price(observation.origin, observation.goal, cost)
         names = self.atlas.names
         if isinstance(observation, Link):
             a, b = (names.get(label, label) for label in (observation.origin, observation.goal))

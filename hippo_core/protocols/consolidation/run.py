@@ -18,7 +18,7 @@ from hippo_core.errors import LabError
 from hippo_core.evaluation.run import AnsweredItem, ask, passages_of
 from hippo_core.files import home, new_folder, remove_made, sha256, write_json
 from hippo_core.methods.base import Memory
-from hippo_core.methods.episodic.replay import Due, Queue, arrivals_of, draw, push, recalled
+from hippo_core.methods.episodic.replay import Due, arrivals_of, draw, queue_of, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.methods.presets import Preset, load_preset
 from hippo_core.models import checksums
@@ -213,7 +213,7 @@ def orders(traces: Sequence[Trace], policy: str, cycle: int, seed: int) -> list[
         raise LabError(f"policy={policy} goes by the keys of traces, which this store has none of; use policy=uniform")
     index = {trace.id: number for number, trace in enumerate(traces)}
     settings = ReplaySettings(policy=policy, rate=1.0)  # type: ignore[arg-type]
-    queue, first = push(Queue(capacity=max(1, len(traces))), arrivals_of(traces)), PASSES * cycle
+    queue, first = queue_of(arrivals_of(traces), max(1, len(traces))), PASSES * cycle
     schedule = {trace: Due(first + number % PASSES, 1) for number, trace in enumerate(draw(queue, settings, first, len(traces), seed))}
     passes = []
     for number in range(first, first + PASSES):

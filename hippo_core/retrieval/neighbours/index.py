@@ -5,7 +5,6 @@ own are compared with it, number by number.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from math import log2, sqrt
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 
 from hippo_core.errors import LabError
 from hippo_core.kernels.sparse_recall.index import grown
-from hippo_core.kernels.sparse_recall.side_by_side import at_once, parts
 from hippo_core.retrieval.neighbours.cells import PAGE, Pages, Units, append_rows, code, compare_all, emptied, search, signs_of
 from hippo_core.retrieval.vectors import lengths_of
 
@@ -82,32 +80,23 @@ class NeighbourIndex:
         self._living -= int(self._alive[numbers].sum())
         self._alive[numbers] = False
 
-    def recall(
-        self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, threads: int = 1, exact: bool = False
-    ) -> Nearest:
-        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first; `threads` share out the cues. `mask` bool
-        [len(self)] says which rows may be recalled. `exact`: look at all of these, so that none is missed."""
+    def recall(self, cues: NDArray[np.int8], top: int, mask: NDArray[np.bool_] | None = None, exact: bool = False) -> Nearest:
+        """The `top` rows nearest to each cue [B, width] by their cosine, of equals the first. `mask` bool [len(self)] says which rows may
+        be recalled. `exact`: look at all of these, so that none is missed."""
         self._check(cues, "cues")
         if top < 1:
             raise LabError(f"recall expects top of at least 1, got {top}")
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._rows,)):
             raise LabError(f"the mask must be bool [{self._rows}], one entry a row, got {mask.dtype} {[*mask.shape]}")
         allowed = self._alive[: self._rows] if mask is None else self._alive[: self._rows] & mask
-        exact = exact or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN
-        results = at_once(partial(self._find, allowed, top, exact), [(cues[a:b],) for a, b in parts(max(1, len(cues)), threads)])
-        ids, products = (np.concatenate(part) for part in zip(*results, strict=True))
-        return Nearest(ids, products / lengths_of(cues)[:, None])
-
-    def _find(self, allowed: NDArray[np.bool_], top: int, exact: bool, cues: NDArray[np.int8]) -> tuple[NDArray, NDArray]:
-        """The rows found and their products with the cue over their lengths."""
         ids, products = np.full((len(cues), top), -1, np.int64), np.full((len(cues), top), -np.inf)
-        if exact:
+        if exact or (self._living if mask is None else int(np.count_nonzero(allowed))) < LEARN:
             compare_all(cues, self._table, self._lengths, allowed, ids, products)
         else:
             asked = min(self.probes, len(self._units.table)), self._cells, self._pages
             rows = self._table, self._lengths, allowed
             search(cues, signs_of(cues), self._units, *asked, *rows, max(top, self.compared), ids, products)
-        return ids, products
+        return Nearest(ids, products / lengths_of(cues)[:, None])
 
     def _learn(self) -> None:
         """Learn units from the rows that are left and put these into new cells."""

@@ -21,7 +21,7 @@ FOLLOW = {  # which cells follow a file
     "methods/baselines.py": {"window"},
     "methods/rag/rankers.py": RAGS,
     "methods/rag/rerank.py": {"rerank"},
-    "retrieval/bm25.py": RAGS,
+    "retrieval/scores.py": RAGS,
     "retrieval/recall.py": MEMORIES,
     "methods/episodic/replay.py": MEMORIES,
     "retrieval/trace_index.py": MEMORIES,

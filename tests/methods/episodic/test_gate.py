@@ -10,6 +10,7 @@ from hippo_core.errors import LabError
 from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, WriteGate, salience_of
 from hippo_core.methods.episodic.gate import calibrate as calibrated
 from hippo_core.methods.episodic.settings import GateSettings
+from hippo_core.protocols.questions.telemetry import average_precision
 from hippo_core.store.trace import Statement
 
 USUAL = GateSettings()
@@ -122,3 +123,26 @@ def test_the_random_gate_writes_its_share_whatever_the_order():
     assert decisions_at_random(0.3, 6) != decision
     assert set(decisions_at_random(0.0, 5).values()) == {"refuse"}
     assert set(decisions_at_random(1.0, 5).values()) == {"insert"}
+
+
+judged = st.lists(st.tuples(st.integers(0, 6).map(float), st.booleans()), min_size=1, max_size=30)
+
+
+def by_definition(scores, labels):
+    """At every threshold count what lies at or above it, and add up the steps in recall."""
+    total, recall_before = 0.0, 0.0
+    for threshold in sorted(set(scores), reverse=True):
+        above = [label for score, label in zip(scores, labels, strict=True) if score >= threshold]
+        recall = sum(above) / sum(labels)
+        total += (recall - recall_before) * sum(above) / len(above)
+        recall_before = recall
+    return total
+
+
+@given(judged)
+def test_average_precision_is_what_its_definition_says(rows):
+    scores, labels = zip(*rows, strict=True)
+    if any(labels):
+        assert average_precision(scores, labels) == pytest.approx(by_definition(scores, labels), abs=1e-12)
+    else:
+        assert math.isnan(average_precision(scores, labels))

@@ -27,17 +27,8 @@ OTHER = {  # another legal value of each setting
     "replay.cycles": 3, "replay.policy": "spaced", "replay.rate": 0.5, "replay.noise_level": 0.3, "replay.max_items": 7,
 }  # fmt: skip
 ONLY_TEST = {"control", "delivery", "unknown_below", "k"}
-RECALL = {
-    "use_completion",
-    "recall.candidates",
-    "recall.fusion",
-    "recall.recency",
-    "recall.versions",
-    "hopfield.beta",
-    "hopfield.steps",
-    "predictive.candidates",
-    "predictive.below",
-}
+RECALL = {"use_completion", *(f"recall.{name}" for name in ("candidates", "fusion", "recency", "versions"))}
+RECALL |= {"hopfield.beta", "hopfield.steps", "predictive.candidates", "predictive.below"}
 NOT_TEACH = ONLY_TEST | {f"episodic.{name}" for name in RECALL} | {key for key in OTHER if key.startswith("replay.")}
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from hippo_core.methods.relational.clauses import Clauses, hops_of
+from hippo_core.methods.relational.clauses import Clauses, TextSimilarity, hops_of
 from hippo_core.methods.relational.graph import Graph, read
-from hippo_core.methods.relational.likeness import TextSimilarity
 from hippo_core.methods.relational.mentions import mentions
 from hippo_core.methods.relational.paths import Search
 from tests.methods.relational.test_graph import traces

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hippo_core.methods.base import Query
-from hippo_core.methods.relational.passages import PassageGraph, are_passages, pagerank, title_of, walk_of
+from hippo_core.methods.rag.graph import pagerank, walk
+from hippo_core.methods.relational.passages import PassageGraph, are_passages, title_of
 from hippo_core.store.trace import Trace
 from tests.methods.asking import bound
 
@@ -65,7 +66,6 @@ def test_a_linked_passage_stands_beside_its_seed_as_long_as_it_is_named(tiny):
     assert (retrieved.together, retrieved.confidence) == (True, None)
     assert retrieve(tiny, without(0, "Berta Olm"), weights={"seeds": 1})[1][1] != "Berta Olm (director)"
     assert retrieve(tiny, weights={"seeds": 1, "linked": 0})[1][1] != "Berta Olm (director)"
-    assert retrieve(tiny, weights={"seeds": 1, "search": "pagerank"})[1][:2] == ranking[:2]
 
 
 def test_a_title_in_the_question_lifts_its_passage_and_makes_it_a_seed(tiny):
@@ -89,10 +89,8 @@ def test_a_passage_that_names_a_seed_stands_beside_it(tiny):
 def test_words_of_the_question_count_beside_the_likeness(tiny):
     texts = [("Ash", "Ash is a hilltop, a hillock and hilly."), ("Bell", "Bell has one hill."), ("Cole", "Cole has none.")]
     weights = {"named": 0, "linked": 0, "seeds": 0}
-    assert [retrieve(tiny, texts, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] for words in (0, 9)] == [
-        "Ash",
-        "Bell",
-    ]
+    for words, best in ((0, "Ash"), (9, "Bell")):
+        assert retrieve(tiny, texts, "hillocks, hilltops: one", weights=weights | {"words": words})[1][0] == best
 
 
 def test_what_stands_before_a_comma_is_a_title_unless_another_passage_has_it():
@@ -159,7 +157,7 @@ def test_a_walk_is_networkx_own():
     graph = PassageGraph.of(passages())
     links = [(number, link) for number in graph.texts for link in graph.links(number)]
     start = np.array([0.7, 0, 0, 0, 0.3, 0])
-    ours = pagerank(walk_of(graph), start, 0.5)
+    ours = pagerank(walk({tuple(sorted(link)) for link in links}, graph.size), start, 0.5)
     other = networkx.Graph(links)
     other.add_nodes_from(range(len(start)))
     theirs = networkx.pagerank(other, alpha=0.5, personalization=dict(enumerate(start)), tol=1e-12)

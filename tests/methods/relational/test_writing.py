@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.methods.base import Observation, Query
 from hippo_core.methods.controls import open_controlled
-from hippo_core.methods.gate_terms import hub
-from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, add_attestation, confidence, recency
+from hippo_core.methods.relational.edge import HUB, Attestation, Edge, EdgeCodec, EdgeTerms, add_attestation, confidence, hub, recency
 from hippo_core.methods.relational.graph import Graph
 from hippo_core.store import TraceStore
 from hippo_core.store.trace import Statement
@@ -60,10 +59,8 @@ def edges(graph):
 
 def test_what_is_told_again_is_one_edge_with_more_tellings(tiny, tmp_path):
     lab = Lab(tiny, tmp_path)
-    assert (
-        lab.actions(*CHAIN, AGAIN, "Tom says that the Finch shop is in Lima.", "Tom says that the Finch shop is in Lima.")[-3:]
-        == ["aggregate"] * 3
-    )
+    toms = ["Tom says that the Finch shop is in Lima."] * 2
+    assert lab.actions(*CHAIN, AGAIN, *toms)[-3:] == ["aggregate"] * 3
     [edge] = [edge_ for edge_ in lab.graph.statements if edge_.tail == "lima" and edge_.head == "finch"]
     assert [attestation.teller for attestation in edge.attestations] == ["", "", "Tom", "Tom"]
     assert edge.trace.evidence == 4

@@ -5,7 +5,7 @@ import pytest
 
 from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
-from hippo_core.methods.spatial.names import mark
+from hippo_core.methods.spatial.reading import mark
 from hippo_core.methods.spatial.spans import WordStatistics, best_spans, consensus_names, tokens, without_means
 from tests.methods.asking import needs_minilm
 

@@ -42,11 +42,8 @@ def test_the_evidence_is_of_the_best_trace_its_lead_and_how_many_there_were(trac
     assert result.confidence == pytest.approx(1 / (1 + math.exp(-due)))
     likeness = asked.index.likeness(asked.index.cue(TEXTS[0]))
     assert {name: result.features[f"{name}_likeness"][0] for name in likeness} == {name: values.max() for name, values in likeness.items()}
-    assert evidence({"grams": np.array([9.0]), "grams_likeness": np.array([0.4])}, [2.0], 1) == {
-        "grams_likeness": 0.4,
-        "lead": 2.0,
-        "size": 0.0,
-    }
+    of_one = evidence({"grams": np.array([9.0]), "grams_likeness": np.array([0.4])}, [2.0], 1)
+    assert of_one == {"grams_likeness": 0.4, "lead": 2.0, "size": 0.0}
 
 
 def test_where_nothing_is_found_it_is_0_and_without_a_fit_nothing_is_said(traces, encoder):

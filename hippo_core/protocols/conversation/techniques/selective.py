@@ -15,9 +15,8 @@ import numpy as np
 
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
-from hippo_core.retrieval.bm25 import bm25_scores
-from hippo_core.retrieval.encoders import dense_scores
 from hippo_core.retrieval.ranking import ranked
+from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 

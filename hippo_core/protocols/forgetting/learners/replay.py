@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hippo_core.methods.episodic.replay import Arrival, Due, Queue, draw, push, recalled
+from hippo_core.methods.episodic.replay import Arrival, Due, Queue, draw, queue_of, recalled
 from hippo_core.methods.episodic.settings import ReplaySettings
 from hippo_core.protocols.forgetting.learner import Learner, Scores
 from hippo_core.protocols.forgetting.learners.base import ContinualLearner
@@ -72,7 +72,7 @@ class Replay(ContinualLearner):
     def _draw(self, model: int, phase: int) -> list[int]:
         if model not in self.queues:
             arrivals = [Arrival(item, self._key(item), loss, step) for item, loss, step in self.notes["stored"][model]]
-            self.queues[model] = push(Queue(len(arrivals)), arrivals)
+            self.queues[model] = queue_of(arrivals, len(arrivals))
         self.notes["cycles"][model] += 1
         cycle, seed = self.notes["cycles"][model], self.learner.seeds[model]
         return list(draw(self.queues[model], self.replay, cycle, now=phase, seed=seed, schedule=self._schedule(model)))
