@@ -5,8 +5,7 @@ import json
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.lint import examined
-from hippo_core.protocols.paired.second_reading import FILE, agreement
+from hippo_core.protocols.paired.lint import FILE, agreement, examined
 from hippo_core.protocols.paired.suite import read_suite
 from tests.protocols.paired import suites
 

@@ -7,8 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.protocols.paired.lint import examined
-from hippo_core.protocols.paired.scaffold import new_suite
-from hippo_core.protocols.paired.suite import read_suite
+from hippo_core.protocols.paired.suite import new_suite, read_suite
 from tests.protocols.paired import suites
 
 
@@ -32,8 +31,8 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
     [
         ('{"id": "x", "type": "retrieval", "question": "?", "expected_notes": ["n9"], "world": "amber"}', "27: expected expected_notes"),
         ('{"id": "x", "type": "retrieval", "question": "?", "world": "nowhere"}', "27: expected a world that has notes"),
-        ('{"id": "x", "type": "riddle"}', "27: type: Input tag 'riddle'"),
-        ('{"id": "x", "type": "retrieval", "question": "?", "world": "amber", "topk": 3}', "27: topk: Extra inputs"),
+        ('{"id": "x", "type": "riddle"}', "27: expected a type of item, got 'riddle'"),
+        ('{"id": "x", "type": "retrieval", "question": "?", "world": "amber", "topk": 3}', "27: topk: unknown key; legal: "),
         ('{"id": "amber-r", "type": "retrieval", "question": "?", "world": "amber"}', "27: expected an id of its own"),
         ("{", "27: expected one JSON object"),
         ('{"id": "../x", "type": "retrieval", "question": "?"}', "27: id: String should match"),
@@ -69,14 +68,6 @@ def test_checksums_follow_every_file_that_a_run_rests_on(tmp_path):
         before = after
     (folder / "scripts/score.sh").chmod(0o755)
     assert read_suite(folder).checksums["scripts"] != before["scripts"]
-
-
-def test_a_link_in_a_suite_is_refused(tmp_path):
-    folder = suites.write(tmp_path / "s")
-    (folder / "fixtures").mkdir()
-    (folder / "fixtures/out").symlink_to("/etc")
-    with pytest.raises(LabError, match="is a link"):
-        read_suite(folder).checksums  # noqa: B018
 
 
 def test_the_lint_sees_what_no_memory_could_answer(tmp_path):
@@ -118,7 +109,9 @@ def test_a_file_that_a_manifest_names_lies_in_the_suite(field, name, tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["suite.yaml", "items.jsonl", "notes.jsonl", "human_notes", "human_notes/amber.md", "score", "fixtures"])
+@pytest.mark.parametrize(
+    "name", ["suite.yaml", "items.jsonl", "notes.jsonl", "human_notes", "human_notes/amber.md", "score", "fixtures", "fixtures/out"]
+)
 def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
     folder = suites.write(tmp_path / "suite", worlds=["amber"])
     path = folder / name
@@ -126,6 +119,7 @@ def test_a_link_at_a_name_of_the_suite_is_refused(name, tmp_path):
         path.rename(tmp_path / "moved")
     else:
         (tmp_path / "moved").mkdir()
+        path.parent.mkdir(exist_ok=True)
     path.symlink_to(tmp_path / "moved")
     with pytest.raises(LabError, match="link"):
         read_suite(folder)
@@ -137,5 +131,5 @@ def test_a_world_without_a_human_note_has_an_empty_one_and_a_damaged_one_is_repo
     with pytest.raises(LabError, match="expected a path within the suite"):
         suite.human_note("../../private")
     (suite.folder / "human_notes" / "amber.md").write_bytes(b"\xff")
-    with pytest.raises(LabError, match="no UTF-8"):
+    with pytest.raises(LabError, match="not UTF-8"):
         suite.human_note("amber")
