@@ -40,8 +40,9 @@ def doctor(suite: Suite) -> None:
     if read.shell:
         from hippo_core.protocols.paired.agents.containment import grants
 
-        print("contained by: " + "; ".join(f"{grant.mode} {'works' if grant.works else f'does not: {grant.why}'}" for grant in grants()))
-        failed += not any(grant.works for grant in grants())
+        modes = [f"{mode} {f'does not: {why_not}' if why_not else 'works'}" for mode, why_not in grants().items()]
+        _print(f"contained by: {'; '.join(modes)}")
+        failed += all(grants().values())
     print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
     raise typer.Exit(int(failed > 0))
 

@@ -144,6 +144,12 @@ def by_item(rows: Frame) -> Frame:
     return pd.concat([texts, means], axis="columns")
 
 
+def items_by_condition(rows: Frame) -> dict[str, Frame]:
+    """The items of each condition of a run, in the order of conditions.py."""
+    known = set(rows["condition"])
+    return {name: by_item(rows[rows["condition"] == name]) for name in CONDITIONS if name in known}
+
+
 def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
     """Two tables of items, which must be the same ones of the same worlds, as all functions below ask for; LabError, which names the first
     mismatch, otherwise."""
@@ -195,7 +201,7 @@ def _cost(rows: Frame) -> Cost:
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:
     """The memory under test against each other condition of a run; nothing where it was not run. What is unknown or infinite is None."""
-    by_condition = {name: by_item(rows[rows["condition"] == name]) for name in CONDITIONS if name in set(rows["condition"])}
+    by_condition = items_by_condition(rows)
     if MEMORY not in by_condition:
         return []
     memory, pairs = by_condition.pop(MEMORY), []

@@ -29,7 +29,7 @@ COLUMNS = (
     *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
     *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),
 )
-
+TEXTS = ("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error")
 RETRIEVAL = {"lexical": "baselines/rag_bm25", "semantic": "baselines/rag_dense", "graph": "baselines/rag_graph"}
 MEMORY = "full-memory"
 CONTROLS = ("full-context", "random-memory", "oracle-memory", "human-note")
@@ -118,23 +118,32 @@ def open_condition(
     if name in RETRIEVAL or name == MEMORY:
         memory = opened(RETRIEVAL.get(name, name), notes)
         return OpenCondition(name, lambda item, repeat: memory.recall(asked(item), item.top_k), memory.close)
-    if name == "no-memory":
-        return OpenCondition(name, lambda item, repeat: RetrievedNotes())
-    if name == "full-context":
-        everything = tuple(Passage(note.id, note.text) for note in notes)
-        return OpenCondition(name, lambda item, repeat: RetrievedNotes(everything, None))
-    if name == "random-memory":
-        return OpenCondition(name, lambda item, repeat: _random(item, notes, Random(f"{seed}/{repeat}/{world}/{item.id}")))
-    if name == "oracle-memory":
-        return OpenCondition(name, lambda item, repeat: _oracle(item, notes))
-    if name == "human-note":
-        text = suite.human_note(world)
-        if not text.strip():
-            raise LabError(
-                f"{suite.folder}: no human_notes/{world}.md, which the condition human-note needs; write it, or leave the condition out"
-            )
-        return OpenCondition(name, lambda item, repeat: RetrievedNotes(shortened(text, budget(notes, item.top_k)), None))
-    raise unknown("condition", name, CONDITIONS)
+    if name not in CONDITIONS:
+        raise unknown("condition", name, CONDITIONS)
+    human = suite.human_note(world) if name == "human-note" else ""
+    if name == "human-note" and not human.strip():
+        needed = f"no human_notes/{world}.md, which the condition human-note needs"
+        raise LabError(f"{suite.folder}: {needed}; write it, or leave the condition out")
+
+    def retrieve(item: Asking, repeat: int) -> RetrievedNotes:
+        if name == "no-memory":
+            return RetrievedNotes()
+        if name == "full-context":
+            return RetrievedNotes(tuple(Passage(note.id, note.text) for note in notes), None)
+        if name == "human-note":
+            words = round(item.top_k * fmean(len(note.text.split()) for note in notes))
+            return RetrievedNotes(shortened(human, max(1, words)), None)
+        tags, files = set(getattr(item, "expected_tags", ())), set(getattr(item, "expected_files", ()))
+        labelled = {note.id for note in notes if tags & set(note.tags) or files & set(note.files)}
+        if name == "oracle-memory":
+            right = {*expected(item)} or labelled
+            chosen = [note.id for note in notes if note.id in right]
+        else:
+            others = [note.id for note in notes if note.id not in {*expected(item), *labelled}]
+            chosen = Random(f"{seed}/{repeat}/{world}/{item.id}").sample(others, min(item.top_k, len(others)))
+        return best_of(chosen, notes, len(chosen))
+
+    return OpenCondition(name, retrieve)
 
 
 def row_of(item: Item, condition: str, repeat: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,11 +162,6 @@ def expected(item: Asking) -> list[str]:
     return item.fresh_notes if item.type == "adversarial_stale" else item.expected_notes
 
 
-def budget(notes: Sequence[SuiteNote], k: int) -> int:
-    """How many words k notes of a world have on average."""
-    return max(1, round(k * fmean(len(note.text.split()) for note in notes)))
-
-
 def shortened(text: str, words: int) -> tuple[Passage, ...]:
     """The lines of a text as passages, cut after so many words."""
     passages = []
@@ -166,21 +170,3 @@ def shortened(text: str, words: int) -> tuple[Passage, ...]:
             passages.append(Passage("", " ".join(kept)))
         words -= len(kept)
     return tuple(passages)
-
-
-def _random(item: Asking, notes: Sequence[SuiteNote], random: Random) -> RetrievedNotes:
-    right = {*expected(item), *_by_label(item, notes)}
-    others = [note for note in notes if note.id not in right]
-    drawn = random.sample(others, min(item.top_k, len(others)))
-    return best_of([note.id for note in drawn], notes, len(drawn))
-
-
-def _oracle(item: Asking, notes: Sequence[SuiteNote]) -> RetrievedNotes:
-    right = {*expected(item)} or _by_label(item, notes)
-    return best_of([note.id for note in notes if note.id in right], notes, len(notes))
-
-
-def _by_label(item: Asking, notes: Sequence[SuiteNote]) -> set[str]:
-    """Notes with a tag or a file that an item of retrieval expects."""
-    tags, files = set(getattr(item, "expected_tags", ())), set(getattr(item, "expected_files", ()))
-    return {note.id for note in notes if tags & set(note.tags) or files & set(note.files)}

@@ -60,7 +60,7 @@ class PolicyRule:
 
 def read_policy(path: Path) -> Policy:
     """A policy from a YAML file, from here or from the lab; LabError where it is not of its form."""
-    there = path if path.is_file() else next((candidate for candidate in (home() / path, root() / path) if candidate.is_file()), path)
+    there = next((candidate for candidate in (path, home() / path, root() / path) if candidate.is_file()), path)
     return validated(Policy, read_mapping(there), str(there))
 
 

@@ -13,7 +13,7 @@ from hippo_core.plugins import is_path, located
 from hippo_core.protocols.base.experiment import Experiment, checked, planned
 from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.paired.conditions import COLUMNS, CONDITIONS, MEMORY, RETRIEVAL, SCORES
+from hippo_core.protocols.paired.conditions import COLUMNS, CONDITIONS, MEMORY, RETRIEVAL, SCORES, TEXTS
 from hippo_core.protocols.paired.settings import COMMAND, settings_of
 from hippo_core.protocols.paired.suite import read_suite
 from hippo_core.results.frames import Frame
@@ -123,7 +123,7 @@ ROWS = Table(
     cluster="world",
     measures=("success", "recall_at_k", "mrr", "ndcg", "assertion_recall"),
     step="test",
-    text=("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error"),
+    text=TEXTS,
     whole=("repeat", "place", "tokens_in", "tokens_out", "tokens_cached"),
     metrics=metrics,
     scraps=("metrics", "pairs"),

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 from matplotlib import rc_context
 
-from hippo_core.protocols.paired.comparison import aligned, by_item, grouped, pairs_of
-from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
+from hippo_core.protocols.paired.comparison import aligned, grouped, items_by_condition, pairs_of
+from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.page import group_lines
 from hippo_core.protocols.paired.summary import by_condition, scores_by_condition
 from hippo_core.results.criteria.tables import TableRows
@@ -103,18 +103,19 @@ def _pairs(pairs: Sequence[Mapping[str, Any]], name: str) -> Section:
 
 
 def _groups(rows: Frame, name: str) -> Section:
-    memory, lexical = (by_item(rows[rows["condition"] == condition]) for condition in (MEMORY, "lexical"))
-    if memory.empty or lexical.empty:
+    items = items_by_condition(rows)
+    if not {MEMORY, "lexical"} <= items.keys():
         return Section(f"By group: {name}", f"{MEMORY} and lexical were not both run.")
     heads = ["group", "items", "lexical", MEMORY, "difference", "p", "after Holm", "harmed"]
-    lines = pd.DataFrame(group_lines(grouped(*aligned(memory, lexical))), columns=heads)
+    lines = pd.DataFrame(group_lines(grouped(*aligned(items[MEMORY], items["lexical"]))), columns=heads)
     return Section(f"By group: {name}", f"{MEMORY} against lexical, p by permutation of worlds.", table=lines)
 
 
 def picture(rows: Frame) -> bytes:
     """Success of each condition with its 95% interval by world (PNG)."""
-    names = [name for name in CONDITIONS if name in set(rows["condition"])]
-    means = pd.DataFrame([mean_by_cluster(by_item(rows[rows["condition"] == name]), "success", "world") for name in names], dtype=float)
+    items = items_by_condition(rows)
+    names = list(items)
+    means = pd.DataFrame([mean_by_cluster(own, "success", "world") for own in items.values()], dtype=float)
     margins = drawing.Margins(drawing.text_width(names, 11) + 0.35, 0.5, head=0.05)
     figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
     with rc_context(drawing.STYLE):

@@ -98,22 +98,17 @@ def test_a_provider_that_fails_is_an_error_of_its_items(tmp_path, monkeypatch):
     assert rows["success"].eq(0).all() and rows["error"].str.contains("status 500: the model is gone").all()
 
 
-def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
-    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-    settings = RunSettings(conditions=("lexical",), encoder="own", profile="llm")
-    assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
-    [row] = [row for row in run(suite, settings, "hippo-tiny", log=lambda line: None) if row["type"] == "grounded_answer"]
-    assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
-
-
 @pytest.mark.parametrize(("limit", "left"), [(512, 3), (80, 1)])
 def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
     tiny = load(load_spec("hippo-tiny"), threads=1)
     lm, ran = replace(tiny, spec=tiny.spec.model_copy(update={"context_limit": limit})), []
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     settings = RunSettings(conditions=("full-context",), encoder="own", profile="llm")
+    assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
     with note_runs(lm, ran):
         rows = run(suite, settings, lm, log=lambda line: None)
+    [row] = [row for row in rows if row["type"] == "grounded_answer"]
+    assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
     [read] = [read for row in rows if (read := json.loads(row["read"]))]  # what is only looked for, no model reads
     assert ran == runs_to_read(lm, read) and len(read) == left + 1
 

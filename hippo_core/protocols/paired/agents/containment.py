@@ -44,52 +44,39 @@ MEGABYTE = 1 << 20
 PIECE = 1 << 16  # bytes that are read at a time
 
 
-@dataclass(frozen=True)
-class Grant:
-    """Whether a mode of containment works here, and why not."""
-
-    mode: ContainmentMode
-    works: bool
-    why: str = ""
-
-
 @cache
-def grants() -> tuple[Grant, ...]:
-    """Each mode, tried: a command that must end with 0, as somebody else than root."""
-    return tuple(_tried(mode) for mode in NAMESPACES)
+def grants() -> dict[ContainmentMode, str]:
+    """Each mode, tried: why it does not work here; "" where a command ended with 0, as somebody else than root."""
+    return {mode: _why_not(mode) for mode in NAMESPACES}
 
 
 def best() -> ContainmentMode:
     """The best mode that works; LabError, with the reasons, where none does."""
-    for grant in grants():
-        if grant.works:
-            return grant.mode
-    why = "; ".join(f"{grant.mode}: {grant.why}" for grant in grants())
-    raise LabError(
-        f"agent tasks are refused: this machine grants no containment ({why}); run as root in a container, or allow user namespaces"
-    )
+    for mode, why_not in grants().items():
+        if not why_not:
+            return mode
+    why = "; ".join(f"{mode}: {why_not}" for mode, why_not in grants().items())
+    remedy = "run as root in a container, or allow user namespaces"
+    raise LabError(f"agent tasks are refused: this machine grants no containment ({why}); {remedy}")
 
 
-def _tried(mode: ContainmentMode) -> Grant:
+def _why_not(mode: ContainmentMode) -> str:
     is_root = os.geteuid() == 0
     if (mode == "user-namespaces") == is_root:
-        return Grant(mode, False, "needs an ordinary user: root would stay root on the files outside" if is_root else "needs root")
+        return "needs an ordinary user: root would stay root on the files outside" if is_root else "needs root"
     try:
         with Containment.open(mode=mode) as box:
             ran = box.run(["/bin/sh", "-c", 'test "$(id -u)" != 0 && touch made'], seconds=10)
-        return Grant(mode, ran.status == 0, ran.stderr.decode(errors="replace").strip() or ran.why)
+        return "" if ran.status == 0 else ran.stderr.decode(errors="replace").strip() or ran.why
     except (LabError, OSError) as error:
-        return Grant(mode, False, str(error))
+        return str(error) or type(error).__name__
 
 
 @dataclass(frozen=True)
 class Captured:
-    """What became of a command.
-
-    `status` is its exit code (minus the signal's number where one killed it), None where it did not end by itself.
-    `ended` says why: "exit", "timeout" or "memory". `left` counts processes that outlived it and were killed.
-    `stdout` and `stderr` are bytes as they came, with a note where `cut` bytes of both are left out.
-    """
+    """What became of a command. `status`: its exit code (minus the signal's number where one killed it), None where it did not end by
+    itself. `ended`: why, "exit", "timeout" or "memory". `left`: how many processes outlived it and were killed. `cut`: bytes of both
+    streams that are left out, with a note in their place."""
 
     status: int | None
     ended: str

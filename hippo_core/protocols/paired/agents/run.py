@@ -190,8 +190,7 @@ def run_item(
         faults: list[str] = []
         try:
             task = task_of(item, agent)
-            secrets = _environment(task, passed)
-            with TaskSandbox.open(suite, item.fixture, folder / "workspace", mode, item.limits, task.network, secrets) as sandbox:
+            with TaskSandbox.open(suite, task, folder / "workspace", mode, _secrets(task, passed)) as sandbox:
                 faults = sandbox.faults
                 for number, line in enumerate(getattr(item, "setup_commands", ()), 1):
                     ran = sandbox.run(line, item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
@@ -216,7 +215,7 @@ def run_item(
     return result
 
 
-def _environment(task: AgentTask, passed: Sequence[str]) -> dict[str, str]:
+def _secrets(task: AgentTask, passed: Sequence[str]) -> dict[str, str]:
     missing = [name for name in task.environment if name not in passed or len(os.environ.get(name, "")) < 8]
     if missing:
         raise LabError(f"the agent needs {', '.join(missing)}: set it (8 characters or more) and pass it (--pass-env NAME)")
@@ -228,7 +227,7 @@ def run_step(
 ) -> ItemResult:
     """Run a step in the task's workspace; artifacts go to `folder`. LabError where a command cannot be contained."""
     began = time.monotonic()
-    values, seconds = {"condition": condition, "step": step.id}, task.seconds(step)
+    values, seconds = {"condition": condition, "step": step.id}, step.timeout_s or task.item.timeout_s
     questions = {f"q{number}": text for number, text in enumerate(step.memory_questions, 1)} if recall else {}
     text = prompt(step.prompt, questions if recall else None)
     write_text(folder / "prompt.md", text)

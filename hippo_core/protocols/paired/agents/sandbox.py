@@ -19,8 +19,8 @@ from urllib.parse import quote
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, write_bytes, write_json
 from hippo_core.protocols.paired.agents.containment import Captured, Containment, ContainmentMode, free_uid
+from hippo_core.protocols.paired.agents.tasks import AgentTask
 from hippo_core.protocols.paired.agents.workspace import fresh_copy, keep, open_plain, pieces, temporary, walk
-from hippo_core.protocols.paired.items import Limits
 
 
 @dataclass
@@ -30,24 +30,20 @@ class TaskSandbox:
 
     root: Path
     mode: ContainmentMode
-    limits: Limits
-    network: bool
+    task: AgentTask
     secrets: Mapping[str, str]
     uid: int = field(default_factory=free_uid)
     faults: list[str] = field(default_factory=list)
 
     @classmethod
     @contextmanager
-    def open(
-        cls, suite: Path, fixture: str, target: Path, mode: ContainmentMode, limits: Limits, network: bool, secrets: Mapping[str, str]
-    ) -> Iterator["TaskSandbox"]:
-        """A sandbox with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
-        holds a secret."""
+    def open(cls, suite: Path, task: AgentTask, target: Path, mode: ContainmentMode, secrets: Mapping[str, str]) -> Iterator["TaskSandbox"]:
+        """A sandbox with a fresh copy of the task's fixture; at its end the workspace is copied to `target`, less what holds a secret."""
         with temporary("hippo-task.") as folder:
             folder.chmod(0o711)
-            sandbox = cls(folder, mode, limits, network, secrets)
-            if fixture:
-                fresh_copy(suite, fixture, sandbox.workspace)
+            sandbox = cls(folder, mode, task, secrets)
+            if task.item.fixture:
+                fresh_copy(suite, task.item.fixture, sandbox.workspace)
             else:
                 sandbox.workspace.mkdir()
             for name in ("scripts", "score"):
@@ -91,7 +87,8 @@ class TaskSandbox:
         """Run a shell line. What it wrote goes to `keep`.stdout and `keep`.stderr, how it ended to `keep`.json. `values`: for its {names};
         `extra`: folders that it sees beside the suite's."""
         visible = {name: self.root / name for name in ("scripts", *(() if agent else ("score",))) if (self.root / name).is_dir()}
-        with Containment.open(self.workspace, self.mode, self.limits, visible | dict(extra or {}), self.network, self.uid) as box:
+        visible |= extra or {}
+        with Containment.open(self.workspace, self.mode, self.task.item.limits, visible, self.task.network, self.uid) as box:
             paths = {name: box.path(name) for name in box.visible}
             filler = {**values, **paths, "workspace": box.directory, "python": box.python}
             around = {"MEMORY_CONDITION": values["condition"], **(self.secrets if agent else {})}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import unknown
-from hippo_core.protocols.paired.items import AgentStep, CommandTask, Format, Shell
+from hippo_core.protocols.paired.items import CommandTask, Format, Shell
 
 NOT_JUDGED = "not judged:"  # how the answer of an item's row begins where its agent broke the item
 MOST = 10**12  # tokens; a larger number is none, and could not be read back from a table
@@ -36,10 +36,6 @@ class AgentTask:
     environment: tuple[str, ...] = ()
     network: bool = False
     wrapper: Mapping[str, str] = field(default_factory=dict)  # files beside the prompt, which a wrapped agent is called by
-
-    def seconds(self, step: AgentStep) -> float:
-        """The time of each command of a step."""
-        return step.timeout_s or self.item.timeout_s
 
 
 def task_of(item: Shell, agent: str = "") -> AgentTask:

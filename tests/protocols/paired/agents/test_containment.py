@@ -14,7 +14,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents import containment, sandbox_init
-from hippo_core.protocols.paired.agents.containment import MEGABYTE, SANDBOX_INIT, Containment, Grant
+from hippo_core.protocols.paired.agents.containment import MEGABYTE, SANDBOX_INIT, Containment
 from tests.protocols.paired.agents.conftest import MODES, alive
 
 BOMB = """
@@ -175,7 +175,7 @@ def test_an_ordinary_user_is_contained_by_a_user_namespace(tmp_path):
 
 
 def test_where_nothing_is_granted_agent_tasks_are_refused_with_the_reasons(monkeypatch):
-    refused = tuple(Grant(mode, False, f"no {mode}") for mode in containment.NAMESPACES)
+    refused = {mode: f"no {mode}" for mode in containment.NAMESPACES}
     monkeypatch.setattr(containment, "grants", lambda: refused)
     with pytest.raises(LabError, match=r"refused: .*uid\+namespaces: no uid\+namespaces; .*user-namespaces.*; uid: no uid"):
         containment.best()
