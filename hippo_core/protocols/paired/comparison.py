@@ -194,9 +194,9 @@ def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
 
 
 def _cost(rows: Frame) -> Cost:
-    sums = {name: float(rows[name].sum()) for name in (*PER_ITEM, "success")}
-    tokens, seconds = sums["tokens_in"] + sums["tokens_out"], sums["recall_s"] + sums["answer_s"]
-    return Cost(tokens, sums["tokens_cached"], seconds, sums["success"], int(rows["tokens_in"].isna().sum()))
+    sums = rows[[*PER_ITEM]].sum()
+    tokens, seconds = float(sums["tokens_in"] + sums["tokens_out"]), float(sums["recall_s"] + sums["answer_s"])
+    return Cost(tokens, float(sums["tokens_cached"]), seconds, float(rows["success"].sum()), int(rows["tokens_in"].isna().sum()))
 
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:

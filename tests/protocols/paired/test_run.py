@@ -137,7 +137,7 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
         ("subprocess:Popen", "expected a class with recall(question, k), got the class Popen"),
         ("tests.protocols.paired.memories:PROGRAM", "expected a class with recall(question, k), got str"),
         ("nowhere:IT", "there is no module"),
-        ("__main__:nothing", "has no 'nothing'"),
+        ("math:nothing", "has no 'nothing'"),
         ("memory/nothing", "unknown preset"),
         ("foreign_memory:Mine", "its module cannot be imported: ZeroDivisionError"),
     ],
