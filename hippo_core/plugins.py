@@ -6,7 +6,6 @@ The module is any that can be imported, or lies in the lab's root (from a wheel:
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from typing import Any
 
@@ -51,12 +50,6 @@ def located(path: str, what: str) -> str:
     if not there:
         raise _missing(module, what)
     return module
-
-
-def source_of(path: str) -> str | None:
-    """The text of the module of a module path, which is not run; None where it has none, as one in machine code."""
-    spec = find_spec(path.partition(":")[0])
-    return spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None
 
 
 def _see_home() -> None:

@@ -10,8 +10,8 @@ from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import Prompt, Reader, by_vectors, by_words
+from hippo_core.protocols.paired.conditions import Passage
 from hippo_core.protocols.paired.memories import opener
-from hippo_core.protocols.paired.retrieval import Passage
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.suites import notes
 

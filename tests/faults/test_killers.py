@@ -7,8 +7,8 @@ import time
 import pytest
 
 from hippo_core.protocols.paired.agents.containment import Containment, ContainmentMode, free_uid
-from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.sandbox_init import kill_as
+from hippo_core.protocols.paired.items import Limits
 from tests.faults.conftest import LONG
 from tests.protocols.paired.agents.conftest import MODES, alive
 

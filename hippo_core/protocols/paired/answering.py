@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hippo_core.live.answer import Read, content_words
-from hippo_core.protocols.paired.retrieval import Passage
+from hippo_core.protocols.paired.conditions import Passage
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.providers import Provider, load_provider
 from hippo_core.text import on_one_line
@@ -87,26 +87,19 @@ class Reader:
         """A quotation, all that was retrieved where a briefing is wanted, or "unknown"."""
         begin = time.perf_counter()
         read = sum(len(passage.text.split()) for passage in prompt.passages) + len(prompt.question.split())
-        if prompt.briefing:
-            text = "\n".join(passage.text for passage in prompt.passages) or UNKNOWN
-            cited = tuple(passage.note for passage in prompt.passages if passage.note)
-        else:
-            quoted = self._quoted(prompt)
-            text, cited = (quoted.text, (quoted.note,) if quoted.note else ()) if quoted else (UNKNOWN, ())
+        quoted = list(prompt.passages) if prompt.briefing else self._quoted(prompt)
+        text = "\n".join(passage.text for passage in quoted) or UNKNOWN
+        cited = tuple(passage.note for passage in quoted if passage.note)
         return ItemAnswer(text, read, len(text.split()), time.perf_counter() - begin, cited=cited)
 
-    def _quoted(self, prompt: Prompt) -> Passage | None:
-        passages = (prompt.best,) if prompt.best else tuple(reversed(prompt.passages))
+    def _quoted(self, prompt: Prompt) -> list[Passage]:
+        """The one passage that answers; none where none is like the question."""
+        passages = [prompt.best] if prompt.best else list(reversed(prompt.passages))
         if not passages:
-            return None
+            return []
         scores = self._similarity(prompt.question, [passage.text for passage in passages])
         best = max(range(len(passages)), key=lambda index: scores[index])
-        return passages[best] if scores[best] >= self.least else None
-
-
-def reader(encoder: str) -> Reader:
-    """The reader that judges by MiniLM's vectors, or by words where the run goes without MiniLM."""
-    return Reader(by_vectors, LEAST_COSINE) if encoder == "minilm" else Reader(by_words, LEAST_SHARED)
+        return [passages[best]] if scores[best] >= self.least else []
 
 
 def by_words(question: str, texts: Sequence[str]) -> list[float]:
@@ -137,7 +130,7 @@ def _stem(word: str) -> str:
     return re.sub(r"(?:'s|ies|es|s|ed|ing)$", "", word) if len(word) > 4 else word.removesuffix("'s")
 
 
-@dataclass
+@dataclass(frozen=True)
 class LocalModel:
     """A model of this lab, greedily, with the passages as lines in its prompt; those that do not fit are left out, the oldest first."""
 
@@ -152,15 +145,8 @@ class LocalModel:
         asked = Question.of_texts(prompt.question, [passage.text for passage in prompt.passages])
         [delivered] = TextDelivery(self.lm).ask([asked], BRIEFING_TOKENS if prompt.briefing else TOKENS)
         read = prompt.with_last(len(prompt.passages) - delivered.dropped).read
-        return ItemAnswer(
-            delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, time.perf_counter() - begin, read=read
-        )
-
-
-def cited_in(text: str, passages: tuple[Passage, ...]) -> tuple[str, ...] | None:
-    """The notes that an answer cites by the numbers of `Prompt.text`; None where it cites nothing."""
-    numbers = [int(number) for number in CITED.findall(text)]
-    return tuple(passages[number - 1].note for number in numbers if 1 <= number <= len(passages)) if numbers else None
+        took = time.perf_counter() - begin
+        return ItemAnswer(delivered.text.strip(), delivered.prompt_tokens, delivered.generated_tokens, took, read=read)
 
 
 @dataclass(frozen=True)
@@ -175,7 +161,8 @@ class FromProvider:
         fitting = self.provider.fitting([passage.text for passage in prompt.passages], prompt.text_without_notes, most)
         kept = prompt.with_last(len(fitting))
         completion = self.provider.answer(kept.text, max_tokens=most)
-        cited = cited_in(completion.text, kept.passages)
+        numbers = [int(number) for number in CITED.findall(completion.text)]
+        cited = tuple(kept.passages[number - 1].note for number in numbers if 1 <= number <= len(kept.passages)) if numbers else None
         costs = completion.tokens_in, completion.tokens_out, completion.seconds
         return ItemAnswer(completion.text.strip(), *costs, completion.error or "", completion.cached_tokens, cited, kept.read)
 
@@ -186,7 +173,7 @@ Answerer = Reader | LocalModel | FromProvider
 def answerer_of(settings: RunSettings, lm: "str | LanguageModel") -> Answerer:
     """The answerer that a run's settings name. LabError where its provider is unknown or not there."""
     if not settings.by_model:
-        return reader(settings.encoder)
+        return Reader(by_vectors, LEAST_COSINE) if settings.encoder == "minilm" else Reader(by_words, LEAST_SHARED)
     if settings.provider:
         return FromProvider(load_provider(settings.provider, key_env=settings.key_env))
     if isinstance(lm, str):

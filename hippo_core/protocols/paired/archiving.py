@@ -1,7 +1,6 @@
 """A run with its suite in one file: a tar.gz of the same bytes each time, with the length and SHA-256 of every file in it.
 
-An archive is read as a stream and nothing of it is written to the disk. No more is unpacked than its own list says, and of an archive
-with an older list, which says no lengths, no more than UNLISTED bytes.
+An archive is read as a stream and nothing of it is written to the disk. No more is unpacked than its own list says.
 """
 
 import gzip
@@ -10,9 +9,7 @@ import io
 import json
 import tarfile
 import zlib
-from collections.abc import Container
 from pathlib import Path
-from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, parse_json, seal, write_bytes
@@ -21,7 +18,7 @@ from hippo_core.protocols.paired.run_files import RESULTS, RUN, PairedRun
 from hippo_core.protocols.paired.suite import HASHED, MANIFEST, PairedSuite, inside
 
 CONTENTS = "sha256.json"
-LONGEST_LIST, HEADERS, UNLISTED = 16 << 20, 1 << 16, 1 << 30  # bytes: of the list, around each file, of all files with an older list
+LONGEST_LIST, HEADERS = 16 << 20, 1 << 16  # bytes: of the list, and around each file
 
 
 def archive(run: PairedRun, suite: PairedSuite, target: Path) -> dict[str, str]:
@@ -30,16 +27,21 @@ def archive(run: PairedRun, suite: PairedSuite, target: Path) -> dict[str, str]:
     if target.exists():
         raise LabError(f"{target} is there already; name another file")
     require_same(run, PairedRun(run.folder, {"checksums": suite.checksums}, run.rows))
-    files = {f"run/{name}": run.folder / name for name in (RUN, RESULTS)} | {
-        f"suite/{name}": path for name, path in _of_suite(suite).items()
-    }
+    files = {f"run/{name}": run.folder / name for name in (RUN, RESULTS)}
+    for name in filter(None, (MANIFEST, suite.manifest.items, suite.manifest.notes, *suite.manifest.scripts)):
+        files[f"suite/{name}"] = inside(suite.folder, name)
+    for folder in HASHED:
+        below = [path for path in (suite.folder / folder).rglob("*") if path.is_file()]
+        files |= {f"suite/{path.relative_to(suite.folder).as_posix()}": path for path in below}
     seals = {name: seal(path) for name, path in sorted(files.items())}
-    content = io.BytesIO()
-    with gzip.GzipFile(fileobj=content, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
-        _add(tar, CONTENTS, (json.dumps(seals, indent=2) + "\n").encode())
-        for name, path in sorted(files.items()):
-            _add(tar, name, path.read_bytes())
-    write_bytes(target, content.getvalue())
+    contents = {CONTENTS: (json.dumps(seals, indent=2) + "\n").encode()} | {name: files[name].read_bytes() for name in seals}
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, content in contents.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    write_bytes(target, packed.getvalue())
     return {name: str(about["sha256"]) for name, about in seals.items()}
 
 
@@ -49,19 +51,20 @@ def verify(target: Path) -> dict[str, str]:
     try:
         with gzip.open(target) as packed, tarfile.open(fileobj=(content := _Unpacked(target, packed)), mode="r|") as tar:  # type: ignore[call-overload]
             listed = _list_of(target, tar)
-            lengths = [about["bytes"] for about in listed.values() if "bytes" in about]
-            content.left = sum(lengths) + HEADERS * len(listed) if len(lengths) == len(listed) else UNLISTED
+            content.left = sum(size for size, _ in listed.values()) + HEADERS * len(listed)
             while (entry := tar.next()) is not None:
                 if entry.name not in listed or entry.name in sums or not entry.isreg():
-                    raise LabError(f"{target}: {entry.name!r} {_why_refused(entry, sums)}")
-                if entry.size != (size := listed[entry.name].get("bytes", entry.size)):
+                    why = "is in it twice" if entry.name in sums else "is not in its list"
+                    why = why if entry.isreg() else "is no plain file; an archive holds no links, folders or devices"
+                    raise LabError(f"{target}: {entry.name!r} {why}")
+                if entry.size != (size := listed[entry.name][0]):
                     raise LabError(f"{target}: {entry.name!r} would unpack to {entry.size:,} bytes; its list says {size:,}")
-                sums[entry.name] = _sum_of(tar, entry)
+                sums[entry.name] = hashlib.file_digest(tar.extractfile(entry), "sha256").hexdigest()  # type: ignore[arg-type]
             while content.read(HEADERS):  # to the end, where gzip says whether all was right
                 pass
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise LabError(f"{target} is no archive, or cut off: {in_a_line(error)}") from None
-    if wrong := [name for name, about in listed.items() if about["sha256"] != sums.get(name)]:
+    if wrong := [name for name, (_, expected) in listed.items() if expected != sums.get(name)]:
         raise LabError(f"{target}: not as its list says: {', '.join(wrong)}")
     return sums
 
@@ -81,46 +84,18 @@ class _Unpacked:
         return data
 
 
-def _list_of(target: Path, tar: tarfile.TarFile) -> dict[str, dict[str, Any]]:
-    """What an archive says of its files. It stands before them, so that it is known how much may be unpacked."""
+def _list_of(target: Path, tar: tarfile.TarFile) -> dict[str, tuple[int, str]]:
+    """The length and SHA-256 of each file. The list stands before them, so that it is known how much may be unpacked."""
     entry = tar.next()
     if entry is None or entry.name != CONTENTS or not entry.isreg() or entry.size > LONGEST_LIST:
         raise LabError(f"{target}: expected the list of its files, {CONTENTS}, as its first file; write it with `paired archive`")
-    file = tar.extractfile(entry)
-    parsed = parse_json(file.read() if file else b"", f"{target}: {CONTENTS}")
-    listed = {
-        name: {"sha256": value} if isinstance(value, str) else value for name, value in parsed.items()
-    }  # an older list has the sums alone
+    listed = parse_json(tar.extractfile(entry).read(), f"{target}: {CONTENTS}")  # pyright: ignore[reportOptionalMemberAccess]
     if not listed:
         raise LabError(f"{target}: its list names no file; there is nothing to verify")
-    for name, value in listed.items():
-        size = value.get("bytes", 0) if isinstance(value, dict) else None
-        if {"", ".", ".."} & {*name.split("/")} or not isinstance(size, int) or size < 0 or not isinstance(value.get("sha256"), str):
+    seals = {}
+    for name, about in listed.items():
+        size, checksum = (about.get("bytes"), about.get("sha256")) if isinstance(about, dict) else (None, None)
+        if {"", ".", ".."} & {*name.split("/")} or not isinstance(size, int) or size < 0 or not isinstance(checksum, str):
             raise LabError(f"{target}: its list says of {name!r} no length and SHA-256 of a file inside the archive")
-    return listed
-
-
-def _why_refused(entry: tarfile.TarInfo, seen: Container[str]) -> str:
-    if not entry.isreg():
-        return "is no plain file; an archive holds no links, folders or devices"
-    return "is in it twice" if entry.name in seen else "is not in its list"
-
-
-def _sum_of(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> str:
-    file = tar.extractfile(entry)
-    return hashlib.file_digest(file, "sha256").hexdigest() if file else ""  # type: ignore[arg-type]
-
-
-def _of_suite(suite: PairedSuite) -> dict[str, Path]:
-    manifest = suite.manifest
-    named = [MANIFEST, manifest.items, *([manifest.notes] if manifest.notes else []), *manifest.scripts]
-    files = {name: inside(suite.folder, name) for name in named}
-    for folder in HASHED:
-        files |= {path.relative_to(suite.folder).as_posix(): path for path in (suite.folder / folder).rglob("*") if path.is_file()}
-    return files
-
-
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(data), 0o644
-    tar.addfile(entry, io.BytesIO(data))
+        seals[name] = (size, checksum)
+    return seals

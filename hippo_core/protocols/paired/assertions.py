@@ -33,7 +33,7 @@ def says(text: str, assertion: Assertion) -> bool:
 
 def recall(text: str, assertions: Sequence[Assertion]) -> float | None:
     """The share of assertions that a text says; None where there are none."""
-    return sum(says(text, assertion) for assertion in assertions) / len(assertions) if assertions else None
+    return hits(text, assertions) / len(assertions) if assertions else None
 
 
 def hits(text: str, assertions: Sequence[Assertion]) -> int:
@@ -49,7 +49,10 @@ def refuses(text: str) -> bool:
 def _says(text: str, assertion: str) -> bool:
     wanted = tokens(assertion)
     denies = bool(DENIED_BEFORE.search(_plain(assertion)))
-    return bool(wanted) and any(denies or not _denied(before, after) for before, after in _occurrences(text, wanted))
+    for before, after in _occurrences(text, wanted) if wanted else ():
+        if denies or not (DENIED_BEFORE.search(before) or DENIED_AFTER.search(after)):
+            return True
+    return False
 
 
 def _occurrences(text: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
@@ -61,10 +64,6 @@ def _occurrences(text: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
             begin, end = matches[at][1], matches[at + len(wanted) - 1][2]
             before, after = CLAUSE.split(plain[:begin])[-1], CLAUSE.split(plain[end:])[0]
             yield " ".join(WORD.findall(before)[-BEFORE:]), " ".join(WORD.findall(after)[:AFTER])
-
-
-def _denied(before: str, after: str) -> bool:
-    return bool(DENIED_BEFORE.search(before) or DENIED_AFTER.search(after))
 
 
 def _plain(text: str) -> str:

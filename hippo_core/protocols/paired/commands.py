@@ -7,6 +7,8 @@ import typer
 
 from hippo_core.errors import LabError
 from hippo_core.files import home, write_text
+from hippo_core.protocols.paired.suite import new_suite, read_suite
+from hippo_core.text import in_markdown, printable
 
 app = typer.Typer(name="paired", no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
 
@@ -21,8 +23,6 @@ PassEnv = Annotated[list[str] | None, typer.Option("--pass-env", help="a variabl
 @app.command()
 def new(folder: Annotated[str, typer.Argument(help="a folder that is not there yet")]) -> None:
     """Make a suite to be filled: manifest, notes, one item of each type, a human note."""
-    from hippo_core.protocols.paired.scaffold import new_suite
-
     made = new_suite(folder)
     print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
 
@@ -31,18 +31,18 @@ def new(folder: Annotated[str, typer.Argument(help="a folder that is not there y
 def doctor(suite: Suite) -> None:
     """Read a suite and say what is wrong with it or thin. Exit 1 where something is wrong."""
     from hippo_core.protocols.paired.lint import examined
-    from hippo_core.protocols.paired.suite import read_suite
 
     read = read_suite(suite)
     findings = examined(read)
     for finding in findings:
         _print(finding)
     failed = sum(finding.level == "fail" for finding in findings)
-    if read.runs_commands:
+    if read.shell:
         from hippo_core.protocols.paired.agents.containment import grants
 
-        print("contained by: " + "; ".join(f"{grant.mode} {'works' if grant.works else f'does not: {grant.why}'}" for grant in grants()))
-        failed += not any(grant.works for grant in grants())
+        modes = [f"{mode} {f'does not: {why_not}' if why_not else 'works'}" for mode, why_not in grants().items()]
+        _print(f"contained by: {'; '.join(modes)}")
+        failed += all(grants().values())
     print(f"{len(read.items)} items in {len({item.world for item in read.items})} worlds, {len(read.notes)} notes; {failed} failures")
     raise typer.Exit(int(failed > 0))
 
@@ -84,29 +84,30 @@ def run_suite(
 ) -> None:
     """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
     from hippo_core.protocols.paired import page
-    from hippo_core.protocols.paired.agents.run_suite import CONDITIONS as OF_TASKS
-    from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions, run_all_items
+    from hippo_core.protocols.paired.agents.run import CONDITIONS as OF_TASKS
+    from hippo_core.protocols.paired.agents.run import Permissions, run_all_items
     from hippo_core.protocols.paired.conditions import CONDITIONS
     from hippo_core.protocols.paired.run_files import new_group_id, read_run, write_run
     from hippo_core.protocols.paired.settings import RunSettings
-    from hippo_core.protocols.paired.suite import read_suite
+    from hippo_core.results.records.origin import git_sha, versions
 
     read = read_suite(suite)
     target = out or home() / "executed" / "paired-runs" / new_group_id()
     if target.exists():
         raise LabError(f"{target} is there already, and runs are never written over; name another folder")
+    usual = CONDITIONS if read.asking else OF_TASKS
     settings = RunSettings(
-        tuple(name.strip() for name in conditions.split(",")) if conditions else CONDITIONS if read.asking else OF_TASKS,
-        memory,
-        profile or ("llm" if provider else read.manifest.default_profile),
-        answer_mode,
-        encoder,
-        repeats or read.manifest.default_repeats,
-        seed,
-        timeout,
-        limit,
-        provider,
-        key_env,
+        conditions=tuple(name.strip() for name in conditions.split(",")) if conditions else usual,
+        memory=memory,
+        profile=profile or ("llm" if provider else read.manifest.default_profile),
+        answer_mode=answer_mode,
+        encoder=encoder,
+        repeats=repeats or read.manifest.default_repeats,
+        seed=seed,
+        timeout_s=timeout,
+        limit=limit,
+        provider=provider,
+        key_env=key_env,
     )
     settings.require()
     named = model or ("smollm2-135m" if settings.by_model and not provider else "hippo-tiny")
@@ -114,8 +115,9 @@ def run_suite(
     rows = run_all_items(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _print)
     if dry_run:
         return
-    of_agents = {"agents": recorded_permissions(allowed)} if read.runs_commands else {}
-    write_run(target, read, settings, rows, {"model": named, **of_agents, **_origin()})
+    agents = {"agents": {"agent": agent, "passed": list(allowed.passed)}} if read.shell else {}
+    about = {"model": named, **agents, "git_sha": git_sha(), "versions": versions()}
+    write_run(target, read, settings, rows, about)
     _print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")
 
 
@@ -128,11 +130,9 @@ def compare(
     output: Output = None,
 ) -> None:
     """Compare two conditions item by item: success, scores, costs, groups."""
-    from hippo_core.protocols.paired.comparison import compare_conditions, read_run_condition
     from hippo_core.protocols.paired.page import markdown
 
-    pair = compare_conditions(read_run_condition(baseline), read_run_condition(candidate))
-    _write_page(markdown([pair], most), f"{candidate} against {baseline}", form, output)
+    _write_page(markdown([_compared(baseline, candidate)], most), f"{candidate} against {baseline}", form, output)
 
 
 @app.command()
@@ -144,14 +144,14 @@ def report(
 ) -> None:
     """A page of a run: its conditions, then one of them against each other."""
     from hippo_core.protocols.paired import page
-    from hippo_core.protocols.paired.comparison import against
+    from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
     from hippo_core.protocols.paired.run_files import read_run
-    from hippo_core.text import in_markdown
 
     read = read_run(run)
     title = f"Paired evaluation: {read.about['suite']['name']}"
-    text = f"# {in_markdown(title)}\n\n{page.summary(read)}\n\n{page.markdown(against(read, candidate, read.conditions), 10)}"
-    _write_page(text, title, form, output)
+    others = [run_condition(read, name) for name in read.conditions if name != candidate]
+    pairs = [compare_conditions(other, run_condition(read, candidate)) for other in others]
+    _write_page(f"# {in_markdown(title)}\n\n{page.summary(read)}\n\n{page.markdown(pairs, 10)}", title, form, output)
 
 
 @app.command()
@@ -161,10 +161,9 @@ def gate(
     policy: Annotated[Path, typer.Option(help="a YAML file, as params/gates/paired.yaml")],
 ) -> None:
     """Judge a comparison by a policy, rule by rule. Exit 1 where a rule is not met."""
-    from hippo_core.protocols.paired.comparison import compare_conditions, read_run_condition
     from hippo_core.protocols.paired.gate import judged, read_policy
 
-    rules = judged(compare_conditions(read_run_condition(baseline), read_run_condition(candidate)), read_policy(policy))
+    rules = judged(_compared(baseline, candidate), read_policy(policy))
     _print("\n".join(map(str, rules)))
     raise typer.Exit(int(not all(rule.passed for rule in rules)))
 
@@ -187,18 +186,17 @@ def reproduce(
     from hippo_core.protocols.paired.rerun import Allowed, require_allowed
     from hippo_core.protocols.paired.rerun import reproduce as again
     from hippo_core.protocols.paired.run_files import read_run
-    from hippo_core.protocols.paired.suite import read_suite
 
     old = read_run(run)
     variables = (*filter(None, [key_env]), *(pass_env or ()))
     allowed = Allowed(allow_shell, allow_import, tuple(allow_url or ()), variables, tuple(model or ()))
     read = read_suite(suite or old.about["suite"]["folder"])
     require_allowed(old, read, allowed)  # before the model is loaded
-    result = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _print, allowed)
-    for entry, condition, column in result.differing[:20]:
+    differing = again(old, read, _loaded(old.about.get("model") or "hippo-tiny"), _print, allowed)
+    for entry, condition, column in differing[:20]:
         _print(f"differs: {entry}, {condition}: {column}")
-    print(f"{result.rows} rows, {len(result.differing)} differences")
-    raise typer.Exit(int(bool(result.differing)))
+    print(f"{len(old.rows)} rows, {len(differing)} differences")
+    raise typer.Exit(int(bool(differing)))
 
 
 @app.command()
@@ -206,7 +204,6 @@ def archive(run: Run, target: Annotated[Path, typer.Argument(help="a .tar.gz tha
     """Pack a run with its suite; the SHA-256 of every file lies in it."""
     from hippo_core.protocols.paired import archiving
     from hippo_core.protocols.paired.run_files import read_run
-    from hippo_core.protocols.paired.suite import read_suite
 
     read = read_run(run)
     sums = archiving.archive(read, read_suite(suite or read.about["suite"]["folder"]), target)
@@ -221,10 +218,14 @@ def verify(target: Annotated[Path, typer.Argument(help="an archive")]) -> None:
     print(f"whole: {len(checked(target))} files")
 
 
+def _compared(baseline: str, candidate: str) -> Any:
+    from hippo_core.protocols.paired.comparison import compare_conditions, read_run_condition
+
+    return compare_conditions(read_run_condition(baseline), read_run_condition(candidate))
+
+
 def _print(line: object, end: str = "\n") -> None:
     """Print what may hold another's text."""
-    from hippo_core.text import printable
-
     print(printable(line), end=end, flush=True)
 
 
@@ -235,15 +236,8 @@ def _loaded(model: str) -> Any:
     return load(load_spec(model), threads=1)
 
 
-def _origin() -> dict[str, Any]:
-    from hippo_core.results.records.origin import git_sha, versions
-
-    return {"git_sha": git_sha(), "versions": versions()}
-
-
 def _write_page(page: str, title: str, form: str, output: Path | None) -> None:
     from hippo_core.results.markdown import html
-    from hippo_core.text import printable
 
     text = html(page, title) if form == "html" else page
     if output is None:

@@ -1,7 +1,6 @@
 """Two conditions, compared item by item. Repeats of an item are averaged before anything is tested: they are no items of their own."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,18 +59,24 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Paired:
-    """Candidate against baseline. `success.difference` is the candidate's less the baseline's; `only_a` counts what the candidate alone
-    succeeded at, `harmed` is the share of items that the baseline did better. `p_mcnemar` (exact) and `p_mid` (mid-p) are of items; with
-    repeats an item succeeds where more than half of them do."""
+class Tests:
+    """Success of a candidate and a baseline. `success.difference` is the candidate's less the baseline's, `success.harmed` the share of
+    items that the baseline did better. `gained` and `lost` count items at which one alone succeeds; with repeats an item succeeds where
+    more than half of them do. `p_mcnemar` (exact) and `p_mid` (mid-p) are of these."""
+
+    success: Comparison
+    gained: int
+    lost: int
+    p_mcnemar: float
+    p_mid: float
+
+
+@dataclass(frozen=True)
+class Paired(Tests):
+    """Candidate against baseline, with what else they differ in; `discordant`: the items at which one alone succeeds."""
 
     baseline: RunCondition
     candidate: RunCondition
-    success: Comparison
-    p_mcnemar: float
-    p_mid: float
-    gained: int
-    lost: int
     metrics: dict[str, Comparison]
     costs: tuple[Cost, Cost]
     groups: list[ItemGroup]
@@ -99,26 +104,22 @@ def compare_conditions(baseline: RunCondition, candidate: RunCondition) -> Paire
     """Compare two conditions. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
     left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
-    won, had = succeeded(left), succeeded(right)
-    gained, lost = item_counts(left, right)
     names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
+    won, had = succeeded(left), succeeded(right)
     differs = np.flatnonzero(np.abs(won - had) == 1)
     texts = candidate.rows[["item", "question", "answer"]].iloc[left["first"].iloc[differs]].reset_index(drop=True)
     answers = baseline.rows["answer"].iloc[right["first"].iloc[differs]].to_numpy()
     texts = texts.assign(answer_b=answers, gained=won[differs] == 1)
+    ours, theirs = ({**run.about["settings"], "model": run.about.get("model")} for run in (baseline.run, candidate.run))
     return Paired(
-        baseline,
-        candidate,
-        compared(left, right, "success"),
-        mcnemar(gained, lost),
-        mcnemar_mid(gained, lost),
-        gained,
-        lost,
-        {name: compared(left, right, name) for name in names},
-        (_cost(baseline.rows), _cost(candidate.rows)),
-        grouped(left, right),
-        _differs(baseline.run, candidate.run),
-        texts.sort_values(["gained", "item"], ignore_index=True),
+        **vars(tests(left, right)),
+        baseline=baseline,
+        candidate=candidate,
+        metrics={name: compared(left, right, name) for name in names},
+        costs=(_cost(baseline.rows), _cost(candidate.rows)),
+        groups=grouped(left, right),
+        differs={name: (ours.get(name), theirs.get(name)) for name in DIFFER if ours.get(name) != theirs.get(name)},
+        discordant=texts.sort_values(["gained", "item"], ignore_index=True),
     )
 
 
@@ -143,8 +144,15 @@ def by_item(rows: Frame) -> Frame:
     return pd.concat([texts, means], axis="columns")
 
 
+def items_by_condition(rows: Frame) -> dict[str, Frame]:
+    """The items of each condition of a run, in the order of conditions.py."""
+    known = set(rows["condition"])
+    return {name: by_item(rows[rows["condition"] == name]) for name in CONDITIONS if name in known}
+
+
 def aligned(candidate: Frame, baseline: Frame) -> tuple[Frame, Frame]:
-    """Two tables of items, which must be the same ones of the same worlds; LabError, which names the first mismatch, otherwise."""
+    """Two tables of items, which must be the same ones of the same worlds, as all functions below ask for; LabError, which names the first
+    mismatch, otherwise."""
     if not (candidate["item"].equals(baseline["item"]) and candidate["world"].equals(baseline["world"])):
         pair_up(candidate.assign(answer=""), baseline.assign(answer=""), "success", "item", "world")  # raises
     return candidate, baseline
@@ -156,67 +164,53 @@ def succeeded(rows: Frame) -> NDArray[np.float64]:
     return np.where(np.isnan(success), np.nan, success > 0.5)
 
 
+def tests(candidate: Frame, baseline: Frame) -> Tests:
+    """Success of two tables of items, tested by worlds and by items."""
+    gained, lost = item_counts(candidate, baseline)
+    return Tests(compared(candidate, baseline, "success"), gained, lost, mcnemar(gained, lost), mcnemar_mid(gained, lost))
+
+
 def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
     """How many items the candidate alone succeeds at, and the baseline alone."""
-    both = [succeeded(rows) for rows in aligned(candidate, baseline)]
-    return int((both[0] > both[1]).sum()), int((both[1] > both[0]).sum())
+    won, had = succeeded(candidate), succeeded(baseline)
+    return int((won > had).sum()), int((had > won).sum())
 
 
 def compared(candidate: Frame, baseline: Frame, metric: str) -> Comparison:
     """A metric of two tables of items, paired; worlds are the clusters. Items to which either gives no value are left out."""
-    left, right = aligned(candidate, baseline)
-    return of_numbered_pairs(left[metric].to_numpy(), right[metric].to_numpy(), left["cluster"].to_numpy())
+    return of_numbered_pairs(candidate[metric].to_numpy(), baseline[metric].to_numpy(), candidate["cluster"].to_numpy())
 
 
 def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
     """Success by type and by tag, p corrected over all groups by Holm."""
-    left, right = aligned(candidate, baseline)
-    codes, sets = pd.factorize(left["tags"])
+    codes, sets = pd.factorize(candidate["tags"])
     tags = [set(tag_set.split(";")) - {""} for tag_set in sets]  # of each set that an item has
-    groups = {f"type:{kind}": (left["type"] == kind).to_numpy() for kind in sorted(left["type"].unique())}
+    groups = {f"type:{kind}": (candidate["type"] == kind).to_numpy() for kind in sorted(candidate["type"].unique())}
     groups |= {f"tag:{tag}": np.array([tag in tag_set for tag_set in tags])[codes] for tag in sorted(set().union(*tags))}
-    columns = [column.to_numpy() for column in (left["success"], right["success"], left["cluster"])]
+    columns = [column.to_numpy() for column in (candidate["success"], baseline["success"], candidate["cluster"])]
     results = [of_numbered_pairs(*(column[own] for column in columns)) for own in groups.values()]
     corrected = holm([result.p_permutation for result in results])
     return [ItemGroup(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
 
 def _cost(rows: Frame) -> Cost:
-    totals = rows[[*PER_ITEM]].sum()
-    tokens, seconds = totals["tokens_in"] + totals["tokens_out"], totals["recall_s"] + totals["answer_s"]
-    return Cost(
-        float(tokens), float(totals["tokens_cached"]), float(seconds), float(rows["success"].sum()), int(rows["tokens_in"].isna().sum())
-    )
-
-
-def _differs(a: PairedRun, b: PairedRun) -> dict[str, tuple[Any, Any]]:
-    ours, theirs = ({**run.about["settings"], "model": run.about.get("model")} for run in (a, b))
-    return {name: (ours.get(name), theirs.get(name)) for name in DIFFER if ours.get(name) != theirs.get(name)}
-
-
-def against(run: PairedRun, candidate: str, others: Sequence[str]) -> list[Paired]:
-    """One condition against each of several, of one run."""
-    return [compare_conditions(run_condition(run, other), run_condition(run, candidate)) for other in others if other != candidate]
+    sums = rows[[*PER_ITEM]].sum()
+    tokens, seconds = float(sums["tokens_in"] + sums["tokens_out"]), float(sums["recall_s"] + sums["answer_s"])
+    return Cost(tokens, float(sums["tokens_cached"]), seconds, float(rows["success"].sum()), int(rows["tokens_in"].isna().sum()))
 
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:
-    """The memory under test against each other condition of a run; nothing where it was not run."""
-    conditions = [name for name in CONDITIONS if name in set(rows["condition"])]
-    if MEMORY not in conditions:
+    """The memory under test against each other condition of a run; nothing where it was not run. What is unknown or infinite is None."""
+    by_condition = items_by_condition(rows)
+    if MEMORY not in by_condition:
         return []
-    by_condition = {name: by_item(rows[rows["condition"] == name]) for name in conditions}
-    pairs = []
-    for name in [condition for condition in conditions if condition != MEMORY]:
-        result = compared(by_condition[MEMORY], by_condition[name], "success")
-        gained, lost = item_counts(by_condition[MEMORY], by_condition[name])
-        values = {key: _known(value) for key, value in asdict(result).items()}
-        tests = {"p_mcnemar": mcnemar(gained, lost), "p_mid": mcnemar_mid(gained, lost)}
-        pairs.append({"baseline": name, **values, "gained": gained, "lost": lost, **tests})
+    memory, pairs = by_condition.pop(MEMORY), []
+    for name, own in by_condition.items():
+        values = asdict(tests(*aligned(memory, own)))
+        success = values.pop("success")
+        pairs.append({"baseline": name, **success, **values})
     for pair, corrected in zip(pairs, holm([pair["p_permutation"] for pair in pairs]), strict=True):
-        pair["p_holm"] = _known(corrected)
-    return pairs
-
-
-def _known(value: Any) -> Any:
-    """A number as JSON has it: none where it is not known, or infinite."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        pair["p_holm"] = corrected
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in pair.items()} for pair in pairs
+    ]

@@ -1,5 +1,7 @@
 """A gate: a policy that a comparison must meet, rule by rule."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -58,43 +60,48 @@ class PolicyRule:
 
 def read_policy(path: Path) -> Policy:
     """A policy from a YAML file, from here or from the lab; LabError where it is not of its form."""
-    there = path if path.is_file() else next((candidate for candidate in (home() / path, root() / path) if candidate.is_file()), path)
+    there = next((candidate for candidate in (path, home() / path, root() / path) if candidate.is_file()), path)
     return validated(Policy, read_mapping(there), str(there))
 
 
 def judged(pair: Paired, policy: Policy) -> list[PolicyRule]:
     """Every rule of the policy, judged."""
     success, (before, after) = pair.success, pair.costs
-    status = pair.candidate.run.about["suite"]["label_status"]
-    rules = [PolicyRule("paired items", f">= {policy.min_paired_items}", str(success.n), success.n >= policy.min_paired_items)]
+    rules: list[PolicyRule] = []
+
+    def least(name: str, bound: float | None, value: float | None, shown: Callable[..., str] = _signed) -> None:
+        if bound is not None:
+            rules.append(PolicyRule(name, f">= {bound:g}", shown(value), value is not None and value >= bound))
+
+    def most(name: str, bound: float | None, value: float, shown: Callable[..., str] = probability) -> None:
+        if bound is not None:
+            rules.append(PolicyRule(name, f"<= {bound:g}", shown(value), value <= bound))
+
+    least("paired items", policy.min_paired_items, success.n, str)
     if policy.reviewed_labels:
+        status = pair.candidate.run.about["suite"]["label_status"]
         rules.append(PolicyRule("labels", "reviewed", status, status == "reviewed"))
-    rules += _floor("candidate's success", policy.min_candidate_success, success.mean_a)
-    rules += _floor("success, difference", policy.min_success_delta, success.difference)
-    rules += _floor("success, difference, lower end", policy.min_success_delta_low, success.low)
-    rules += _ceiling("McNemar's exact p", policy.max_mcnemar_p, pair.p_mcnemar)
-    rules += _ceiling("p, worlds permuted", policy.max_permutation_p, success.p_permutation)
-    if (most := policy.max_tokens_per_success_ratio) is not None:
-        ratio = after.per_success / before.per_success if before.per_success else float("nan")
-        rules.append(PolicyRule("tokens a success, candidate / baseline", f"<= {most:g}", quantity(ratio), ratio <= most))
-    for name, least in policy.metrics.items():
-        rules += _floor(f"{name}, difference", least, pair.metrics[name].difference if name in pair.metrics else None)
+    least("candidate's success", policy.min_candidate_success, success.mean_a)
+    least("success, difference", policy.min_success_delta, success.difference)
+    least("success, difference, lower end", policy.min_success_delta_low, success.low)
+    most("McNemar's exact p", policy.max_mcnemar_p, pair.p_mcnemar)
+    most("p, worlds permuted", policy.max_permutation_p, success.p_permutation)
+    ratio = after.per_success / before.per_success if before.per_success else math.nan
+    most("tokens a success, candidate / baseline", policy.max_tokens_per_success_ratio, ratio, quantity)
+    for name, bound in policy.metrics.items():
+        least(f"{name}, difference", bound, pair.metrics[name].difference if name in pair.metrics else None)
     groups = {group.name: group for group in pair.groups}
     for name, own in policy.groups.items():
         if name not in groups:
             rules.append(PolicyRule(name, "items of this group", "none", False))
             continue
         result = groups[name].result
-        rules.append(PolicyRule(f"{name}, items", f">= {own.min_items}", str(result.n), result.n >= own.min_items))
-        rules += _floor(f"{name}, candidate's success", own.min_candidate_success, result.mean_a)
-        rules += _floor(f"{name}, difference", own.min_success_delta, result.difference)
-        rules += _ceiling(f"{name}, p after Holm", own.max_p_holm, groups[name].p_holm)
+        least(f"{name}, items", own.min_items, result.n, str)
+        least(f"{name}, candidate's success", own.min_candidate_success, result.mean_a)
+        least(f"{name}, difference", own.min_success_delta, result.difference)
+        most(f"{name}, p after Holm", own.max_p_holm, groups[name].p_holm)
     return rules
 
 
-def _floor(name: str, least: float | None, value: float | None) -> list[PolicyRule]:
-    return [] if least is None else [PolicyRule(name, f">= {least:g}", share(value, sign=True), value is not None and value >= least)]
-
-
-def _ceiling(name: str, most: float | None, value: float) -> list[PolicyRule]:
-    return [] if most is None else [PolicyRule(name, f"<= {most:g}", probability(value), value <= most)]
+def _signed(value: float | None) -> str:
+    return share(value, sign=True)

@@ -4,10 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
-
-from hippo_core.protocols.paired.agents.limits import Limits
-from hippo_core.protocols.paired.agents.usage import Format
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 
 def leaves(path: str) -> bool:
@@ -33,14 +30,23 @@ def _plain_world(world: str) -> str:
     return world
 
 
+def _harmless(name: str) -> str:
+    if RESERVED.fullmatch(name) or not name.isidentifier():
+        raise ValueError(f"{name} cannot be passed to an agent")
+    return name
+
+
+RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
 Inside = Annotated[Text, AfterValidator(_of_workspace)]
 World = Annotated[Text, AfterValidator(_plain_world)]
+Variable = Annotated[Text, AfterValidator(_harmless)]
 Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Count = Annotated[int, Field(ge=1, le=1000)]
-RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
+Positive = Annotated[int, Field(ge=1)]
+Format = Literal["plain", "claude", "codex", "gemini"]  # in which an agent's output states its tokens
 
 
 class StrictModel(BaseModel):
@@ -130,29 +136,25 @@ class Content(StrictModel):
         return self
 
 
+class Limits(StrictModel):
+    """Limits of the commands of one item; null: none. Sizes in megabytes."""
+
+    cpu: Positive | None = None  # seconds of the processor, of each process
+    processes: Positive | None = 128  # at a time, threads counted
+    memory: Positive | None = 4096  # address space of each process
+    resident: Positive | None = 4096  # what all of them hold together
+    file: Positive | None = 256  # each file that is written
+    open_files: Positive | None = 1024
+    scratch: Positive = 256  # /tmp, and the home folder
+    output: Annotated[float, Field(gt=0, le=64)] = 1.0  # of each stream what is kept; the rest is read and cut
+
+
 class Contained(StrictModel):
     """How commands run. `environment`: variables that the caller may pass to the agent; `network`: whether they reach it."""
 
     limits: Limits = Limits()
-    environment: list[Text] = []
+    environment: list[Variable] = []
     network: bool = False
-
-    @field_validator("environment")
-    @classmethod
-    def _harmless(cls, names: list[str]) -> list[str]:
-        if wrong := [name for name in names if RESERVED.fullmatch(name) or not name.isidentifier()]:
-            raise ValueError(f"{', '.join(wrong)} cannot be passed to an agent")
-        return names
-
-
-class CommandTask(ItemBase, Contained):
-    """Does a command end with the expected exit status?"""
-
-    type: Literal["command_task"]
-    prompt: Text
-    command: Text
-    expected_exit_code: int = 0
-    fixture: str = ""
     timeout_s: Seconds = 900.0
 
 
@@ -166,6 +168,30 @@ class Built(StrictModel):
     required_content: list[Content] = []
 
 
+class AgentStep(Built):
+    """One step of a sequence; its own time limit where it names one."""
+
+    id: Id
+    prompt: Text
+    tags: list[Text] = []
+    timeout_s: Seconds | None = None
+
+
+class CommandTask(ItemBase, Contained):
+    """Does a command end with the expected exit status?"""
+
+    type: Literal["command_task"]
+    prompt: Text
+    command: Text
+    expected_exit_code: int = 0
+    fixture: str = ""
+
+    @property
+    def steps(self) -> list[AgentStep]:
+        """Its one step."""
+        return [AgentStep(id="task", prompt=self.prompt)]
+
+
 class AgentItem(ItemBase, Contained):
     """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {condition}, {step};
     score and setup commands {score}, too. `usage_format`: how the agent's output states its tokens."""
@@ -173,7 +199,6 @@ class AgentItem(ItemBase, Contained):
     fixture: Text
     agent_command: Text
     setup_commands: list[Text] = []
-    timeout_s: Seconds = 900.0
     token_usage: Literal["required", "optional"] = "optional"
     usage_format: Format = "plain"
 
@@ -184,14 +209,10 @@ class AgentBuildTask(AgentItem, Built):
     type: Literal["agent_build_task"]
     prompt: Text
 
-
-class AgentStep(Built):
-    """One step of a sequence; its own time limit where it names one."""
-
-    id: Id
-    prompt: Text
-    tags: list[Text] = []
-    timeout_s: Seconds | None = None
+    @property
+    def steps(self) -> list[AgentStep]:
+        """Its one step."""
+        return [AgentStep(id="task", prompt=self.prompt, **{name: getattr(self, name) for name in Built.model_fields})]
 
 
 class AgentBuildSequence(AgentItem):
@@ -210,6 +231,12 @@ class AgentBuildSequence(AgentItem):
 Asking = Retrieval | GroundedAnswer | AdversarialStale | ResumeQuality
 Shell = CommandTask | AgentBuildTask | AgentBuildSequence
 Item = Asking | Shell
-ITEM: TypeAdapter[Item] = TypeAdapter(Annotated[Item, Field(discriminator="type")])
-ASKING = ("retrieval", "grounded_answer", "adversarial_stale", "resume_quality")
-SHELL = ("command_task", "agent_build_task", "agent_build_sequence")
+ITEMS: dict[str, type[Item]] = {
+    "retrieval": Retrieval,
+    "grounded_answer": GroundedAnswer,
+    "adversarial_stale": AdversarialStale,
+    "resume_quality": ResumeQuality,
+    "command_task": CommandTask,
+    "agent_build_task": AgentBuildTask,
+    "agent_build_sequence": AgentBuildSequence,
+}

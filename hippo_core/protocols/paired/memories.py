@@ -1,7 +1,5 @@
 """The memory under test: a preset of this lab, a class of one's own (`package.module:NAME`), or a program (`command:...`)."""
 
-import ast
-import re
 import sys
 import tempfile
 import time
@@ -15,10 +13,9 @@ from hippo_core.files import in_a_line
 from hippo_core.live.memory import LiveMemory
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
-from hippo_core.plugins import imported, is_path, located, source_of
-from hippo_core.protocols.paired.conditions import MEMORY
+from hippo_core.plugins import imported, is_path, located
+from hippo_core.protocols.paired.conditions import MEMORY, MemoryUnderTest, RetrievedNotes, best_of, ranked
 from hippo_core.protocols.paired.program import Program
-from hippo_core.protocols.paired.retrieval import MemoryUnderTest, RetrievedNotes, best_of
 from hippo_core.protocols.paired.settings import COMMAND, RunSettings
 from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.store.trace import Statement
@@ -58,10 +55,9 @@ class OwnMemory:
 
     def __init__(self, path: str, notes: Sequence[SuiteNote]) -> None:
         self._where, self._notes, self._memory, self._broken = f"memory {path}", notes, None, ""
+        made_by = memory_class(path)
         try:
-            self._memory = memory_class(path)([note.model_dump() for note in notes])
-        except LabError:
-            raise
+            self._memory = made_by([note.model_dump() for note in notes])
         except Exception as error:  # anything at all: it is another's code, and the other conditions go on
             self._broken = self._error_text(error)
 
@@ -102,73 +98,17 @@ def memory_class(path: str) -> type[Any]:
 
 
 def check_memory(name: str, encoder: str) -> None:
-    """LabError for a name that is no memory's. A module that is not loaded yet is read and not run, so that it may be found wrong later."""
-    if name.startswith(COMMAND) or not is_path(name):
+    """LabError for a name that is no memory's. A module that is not loaded yet is looked for and not run, so that it may be found wrong
+    later."""
+    own = is_path(name) and not name.startswith(COMMAND)
+    if not own or located(name, f"memory {name}") in sys.modules:
         opener(name, "", encoder)
-    elif located(name, where := f"memory {name}") in sys.modules:
-        memory_class(name)
-    elif (source := source_of(name)) is not None and (got := _no_class(source, name.partition(":")[2])):
-        raise LabError(f"{where}: expected a class with recall(question, k), got {got}")
-
-
-def _no_class(source: str, name: str) -> str:
-    """What a name of a module is, as far as its text tells, where that is no class with a `recall`; "" where it may be one."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError) as error:
-        return f"a module that cannot be read ({in_a_line(error)})"
-    for node in reversed(body):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            return "a function"
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
-            return "" if own & {"recall"} or node.bases or node.decorator_list else f"the class {name}"
-    made_elsewhere = re.search(rf"\b({name}|__getattr__)\b|import \*", source)
-    return "" if made_elsewhere else "no such name"
-
-
-class ProgramMemory:
-    """A program that is taught and asked in JSON lines."""
-
-    def __init__(self, command: str, notes: Sequence[SuiteNote], timeout_s: float) -> None:
-        self._notes, self._program = notes, Program(command, timeout_s)
-        try:
-            self._program.teach([note.model_dump() for note in notes])
-        except BaseException:
-            self._program.close()
-            raise
-
-    def recall(self, question: str, k: int) -> RetrievedNotes:
-        """What the program returns, checked; a broken message is the item's error."""
-        begin = time.perf_counter()
-        try:
-            reply = self._program.recall(question, k)
-        except LabError as error:
-            return RetrievedNotes(error=str(error))
-        seconds = time.perf_counter() - begin
-        result = ranked(self._program.name, [hit.id for hit in reply.results], self._notes, k, seconds)
-        own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
-        return replace(result, **own, answer=reply.answer, confidence=reply.confidence)
-
-    def close(self) -> None:
-        """The program and all that it started end."""
-        self._program.close()
-
-
-def ranked(where: str, ids: Sequence[str], notes: Sequence[SuiteNote], k: int, seconds: float) -> RetrievedNotes:
-    """A ranking that somebody else's memory returned; an unknown or repeated id is an error of the item."""
-    known = {note.id for note in notes}
-    if strange := next((note_id for note_id in ids if note_id not in known), None):
-        return RetrievedNotes(seconds=seconds, error=f"{where}: recalled {strange!r}, which is no id of a note that it was taught")
-    if len(set(ids)) < len(ids):
-        return RetrievedNotes(seconds=seconds, error=f"{where}: recalled a note twice: {', '.join(ids[:8])}")
-    return replace(best_of(ids, notes, k), seconds=seconds)
 
 
 def opener(name: str, lm: "str | LanguageModel", encoder: str, timeout_s: float = 60.0) -> Callable[[Sequence[SuiteNote]], MemoryUnderTest]:
     """What opens the memory of this name for the notes of a world. `encoder`: of presets that have one. LabError for an unknown name."""
     if name.startswith(COMMAND):
-        return lambda notes: ProgramMemory(name.removeprefix(COMMAND), notes, timeout_s)
+        return lambda notes: Program(name.removeprefix(COMMAND), notes, timeout_s)
     if is_path(name):
         memory_class(name)
         return lambda notes: OwnMemory(name, notes)
@@ -181,7 +121,6 @@ def memory_opener(settings: RunSettings, lm: "str | LanguageModel") -> Callable[
     """What opens, by its name, the memory of a condition for the notes of a world."""
 
     def open_memory(name: str, notes: Sequence[SuiteNote]) -> MemoryUnderTest:
-        preset = settings.memory if name == MEMORY else name
-        return opener(preset, lm, settings.encoder, settings.timeout_s)(notes)
+        return opener(settings.memory if name == MEMORY else name, lm, settings.encoder, settings.timeout_s)(notes)
 
     return open_memory

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from hippo_core.errors import LabError
 from hippo_core.files import new_folder, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.suite import PairedSuite, read_suite
-from hippo_core.text import normal
+from hippo_core.text import normal_values
 
 CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
 COMPETENCES = {"factconsolidation": CONFLICT, "ruler_qa": RETRIEVAL, "eventqa": RETRIEVAL}  # by how a source begins
@@ -25,28 +25,18 @@ FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
 WORDS = 120  # of a note at most, where a context is no list of facts
 
 
-def _normalised(text: str) -> str:
-    try:
-        return normal(text)
-    except LabError as error:
-        raise ValueError(str(error)) from None
-
-
-Words = Annotated[str, Field(min_length=1), AfterValidator(_normalised)]
-
-
 class Source(BaseModel):
     """The part of a row's metadata that is read."""
 
-    source: Words
+    source: str
 
 
 class BenchRow(BaseModel):
     """A context and what is asked of it; of the answers to a question any one is right."""
 
-    context: Words
-    questions: Annotated[list[Words], Field(min_length=1)]
-    answers: list[Annotated[list[Words], Field(min_length=1)]]
+    context: Annotated[str, Field(min_length=1)]
+    questions: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+    answers: list[Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]]
     metadata: Source
 
     @model_validator(mode="after")
@@ -54,11 +44,6 @@ class BenchRow(BaseModel):
         if len(self.questions) != len(self.answers):
             raise ValueError(f"expected answers to each of {len(self.questions)} questions, got {len(self.answers)}")
         return self
-
-    @property
-    def competence(self) -> str | None:
-        """What it tries; None for what needs a judge."""
-        return next((name for begin, name in COMPETENCES.items() if self.metadata.source.lower().startswith(begin)), None)
 
 
 def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
@@ -71,17 +56,19 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
     items: list[dict[str, Any]] = []
     seen: list[str] = []
     for number, values in enumerate(_rows(file), start=1):
-        row = validated(BenchRow, values, f"{file}: row {number}")
-        seen.append(row.metadata.source)
-        if row.competence is None:
+        where = f"{file}: row {number}"
+        row = validated(BenchRow, normal_values(values, where), where)
+        source = row.metadata.source
+        seen.append(source)
+        competence = next((name for begin, name in COMPETENCES.items() if source.lower().startswith(begin)), None)
+        if competence is None:  # needs a judge
             continue
         world = f"context-{number}"
         notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context), start=1)]
         for index, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
             if not questions or index <= questions:
-                fields = {"question": question, "required_assertions": [list(dict.fromkeys(answers))]}
-                tags = [row.competence, row.metadata.source]
-                items.append({"id": f"{world}-q{index}", "type": "grounded_answer", "world": world, "tags": tags, **fields})
+                fields = {"question": question, "required_assertions": [list(dict.fromkeys(answers))], "tags": [competence, source]}
+                items.append({"id": f"{world}-q{index}", "type": "grounded_answer", "world": world, **fields})
     if not items:
         legal = ", ".join(f"{begin}*" for begin in COMPETENCES)
         raise LabError(f"{file}: expected rows of sources {legal}, got {', '.join(sorted(set(seen))) or 'none'}")

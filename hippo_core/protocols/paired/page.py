@@ -1,6 +1,5 @@
 """A comparison as a page in Markdown."""
 
-import math
 from collections.abc import Sequence
 
 from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
@@ -39,6 +38,11 @@ def _comparison(pair: Paired, most: int) -> str:
         f"Suite {manifest['name']} {manifest['version']} ({manifest['label_status']}); runs "
         + ", ".join(dict.fromkeys(condition.run.about["run_group_id"] for condition in (pair.baseline, pair.candidate)))
     )
+    remarks = [f"Harmed: the share of items that {baseline} does better."]
+    if result.n_worlds < LEAST_WORLDS:
+        remarks.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
+    if result.n_unscored:
+        remarks.append(f"{result.n_unscored} items are left out, at which one side can neither succeed nor fail.")
     parts = [
         f"## {candidate} against {baseline}",
         suite + ".",
@@ -48,13 +52,13 @@ def _comparison(pair: Paired, most: int) -> str:
         ),
         f"McNemar's exact p {probability(pair.p_mcnemar)}, mid-p {probability(pair.p_mid)}: {candidate} alone succeeds at {pair.gained} "
         f"items, {baseline} alone at {pair.lost}. It takes items for independent; the permutation and the interval take worlds, of which "
-        f"there are {result.n_worlds}." + _remarks(pair),
+        f"there are {result.n_worlds}. {' '.join(remarks)}",
         "### What it cost",
         table(("", *names), _costs(pair.costs)),
         "### By group",
         table(
             ("group", "n", *names, "difference", "p", "p after Holm", "harmed"),
-            [_group(group) for group in pair.groups],
+            group_lines(pair.groups),
         ),
         *_discordant(pair, most),
     ]
@@ -66,36 +70,28 @@ def _comparison(pair: Paired, most: int) -> str:
 
 def _line(name: str, result: Comparison) -> tuple[str, ...]:
     shown = (share(result.mean_b), share(result.mean_a), share(result.difference, sign=True), span(result.low, result.high, sign=True))
-    return (name, str(result.n), *shown, probability(result.p_permutation), _harmed(result) if name == "success" else NONE)
+    harmed = share_and_span(result.harmed, result.harmed_low, result.harmed_high) if name == "success" else NONE
+    return (name, str(result.n), *shown, probability(result.p_permutation), harmed)
 
 
-def _group(group: ItemGroup) -> tuple[str, ...]:
-    result = group.result
-    shown = (share(result.mean_b), share(result.mean_a), share(result.difference, sign=True))
-    return (group.name, str(result.n), *shown, probability(result.p_permutation), probability(group.p_holm), _harmed(result))
-
-
-def _harmed(result: Comparison) -> str:
-    return share_and_span(result.harmed, result.harmed_low, result.harmed_high)
-
-
-def _remarks(pair: Paired) -> str:
-    result, remarks = pair.success, [f"Harmed: the share of items that {in_markdown(pair.baseline.name)} does better."]
-    if result.n_worlds < LEAST_WORLDS:
-        remarks.append(f"No interval: fewer than {LEAST_WORLDS} worlds.")
-    if result.n_unscored:
-        remarks.append(f"{result.n_unscored} items are left out, at which one side can neither succeed nor fail.")
-    return "".join(f" {remark}" for remark in remarks)
+def group_lines(groups: Sequence[ItemGroup]) -> list[tuple[object, ...]]:
+    """A line a group: items, success of the baseline and of the candidate, their difference, p, p after Holm, the share harmed."""
+    lines: list[tuple[object, ...]] = []
+    for group in groups:
+        result = group.result
+        shown = (share(result.mean_b), share(result.mean_a), share(result.difference, sign=True))
+        tests = (probability(result.p_permutation), probability(group.p_holm))
+        lines.append((group.name, result.n, *shown, *tests, share_and_span(result.harmed, result.harmed_low, result.harmed_high)))
+    return lines
 
 
 def _costs(costs: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
     names = ("tokens, in and out", "of these cached", "answers that state no tokens", "seconds", "successes", "tokens a success")
-    of_each = [(cost.tokens, cost.cached, cost.unstated, cost.seconds, cost.successes, cost.per_success) for cost in costs]
-    return [(name, *(_quantity(value) for value in values)) for name, *values in zip(names, *of_each, strict=True)]
-
-
-def _quantity(value: float) -> str:
-    return "no success" if math.isinf(value) else quantity(value)
+    of_each = []
+    for cost in costs:
+        values = (cost.tokens, cost.cached, cost.unstated, cost.seconds, cost.successes)
+        of_each.append([*map(quantity, values), quantity(cost.per_success) if cost.successes else "no success"])
+    return list(zip(names, *of_each, strict=True))
 
 
 def _discordant(pair: Paired, most: int) -> list[str]:

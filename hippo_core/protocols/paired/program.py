@@ -19,12 +19,15 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.errors import LabError
 from hippo_core.models.spec import validated
+from hippo_core.protocols.paired.conditions import RetrievedNotes, ranked
+from hippo_core.protocols.paired.suite import SuiteNote
 from hippo_core.suites.folder.lines import read_line
 
 PROTOCOL = 1
@@ -68,17 +71,17 @@ class ProgramRecall(_Message):
 
 
 class Program:
-    """A running program. LabError, naming the message, where it does not keep to the protocol."""
+    """A running program, taught the notes of its world in order. LabError, naming the message, where it cannot be taught."""
 
-    def __init__(self, command: str, timeout_s: float = 60.0) -> None:
+    def __init__(self, command: str, notes: Sequence[SuiteNote], timeout_s: float = 60.0) -> None:
         try:
             words = shlex.split(command)
         except ValueError as error:
             raise LabError(f"memory command: {error} in {command!r}; quote its words as in a shell") from None
         if not words:
             raise LabError("memory command: is empty; expected command:PROGRAM ARGUMENTS")
-        self.name, self._timeout, self._count, self._buffer = f"memory {words[0]}", timeout_s, 0, b""
-        self._broken = ""
+        self.name, self._notes, self._timeout = f"memory {words[0]}", notes, timeout_s
+        self._count, self._buffer, self._broken = 0, b"", ""
         self._folder = tempfile.TemporaryDirectory(prefix="hippo-program-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the program
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"HOME": self._folder.name}
@@ -98,14 +101,26 @@ class Program:
         for pipe in (self._process.stdin, self._process.stdout):
             os.set_blocking(pipe.fileno(), False)  # pyright: ignore[reportOptionalMemberAccess]
 
-    def teach(self, notes: Sequence[dict[str, Any]]) -> None:
-        """Teach it the notes of its world, in order."""
-        reply = self._exchange({"type": "teach", "notes": list(notes)}, ProgramTaught)
-        if reply.count != len(notes):
-            raise self._break(f"the reply to teach counts {reply.count} notes, {len(notes)} were told")
+        try:
+            reply = self._exchange({"type": "teach", "notes": [note.model_dump() for note in notes]}, ProgramTaught)
+            if reply.count != len(notes):
+                raise self._break(f"the reply to teach counts {reply.count} notes, {len(notes)} were told")
+        except BaseException:
+            self.close()
+            raise
 
-    def recall(self, question: str, k: int) -> ProgramRecall:
-        """Ask it for the k best notes."""
+    def recall(self, question: str, k: int) -> RetrievedNotes:
+        """The k best notes, checked; a broken message is the item's error."""
+        begin = time.perf_counter()
+        try:
+            reply = self._asked(question, k)
+        except LabError as error:
+            return RetrievedNotes(error=str(error))
+        result = ranked(self.name, [hit.id for hit in reply.results], self._notes, k, time.perf_counter() - begin)
+        own = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "tokens_cached": reply.tokens_cached}
+        return replace(result, **own, answer=reply.answer, confidence=reply.confidence)
+
+    def _asked(self, question: str, k: int) -> ProgramRecall:
         if self._broken:
             raise LabError(self._broken)
         self._count += 1
@@ -113,9 +128,8 @@ class Program:
         if reply.number != self._count:
             raise self._break(f"the reply is to question {reply.number}, number {self._count} was asked")
         if reply.tokens_cached > reply.tokens_in:
-            raise self._break(
-                f"the reply to question {self._count} has more cached tokens ({reply.tokens_cached}) than tokens_in ({reply.tokens_in})"
-            )
+            cached = f"more cached tokens ({reply.tokens_cached}) than tokens_in ({reply.tokens_in})"
+            raise self._break(f"the reply to question {self._count} has {cached}")
         return reply
 
     def close(self) -> None:

@@ -1,23 +1,68 @@
-"""The experiment `paired`: each item of a folder's suite is asked under several conditions, so that a memory is judged item by item."""
+"""The experiment `paired`: each item of a folder's suite is asked under several conditions, so that a memory is judged item by item. Its
+table has a row an item, a condition and a repeat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from hippo_core.protocols.base.experiment import Experiment, planned
+from pydantic import Field
+
+from hippo_core.errors import LabError
+from hippo_core.methods.presets import load_preset
+from hippo_core.plugins import is_path, located
+from hippo_core.protocols.base.experiment import Experiment, checked, planned
+from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.protocols.base.plan import CellPlan
-from hippo_core.protocols.paired.conditions import MEMORY
-from hippo_core.protocols.paired.parameters import PairedParameters, check, fill, modules_of
+from hippo_core.protocols.paired.conditions import COLUMNS, CONDITIONS, MEMORY, RETRIEVAL, SCORES, TEXTS
+from hippo_core.protocols.paired.settings import COMMAND, settings_of
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.protocols.paired.table import ROWS
+from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import Table, mean_by_cluster
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from hippo_core.results.criteria import TableRows
     from hippo_core.results.report.sections import Section
 
 RUN = "hippo_core.protocols.paired.run"
+ANSWERS = "smollm2-135m"  # the model of the profile llm where none is named
+
+
+class PairedParameters(Parameters):
+    """The parameters of `09_paired_evaluation`."""
+
+    suite: str = "data/paired/everyday"
+    conditions: list[str] = Field(default=list(CONDITIONS), min_length=1)
+    memory: str = "memory/hei_nw"
+    profile: Literal["offline", "llm"] = "offline"
+    answer_mode: Literal["auto", "deterministic", "llm"] = "auto"
+    encoder: Literal["minilm", "own"] = "minilm"
+    repeats: Annotated[int, Field(ge=0, le=100)] = 0
+    n: Annotated[int, Field(ge=0)] = 0
+
+
+def fill(values: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The values with a model that answers, where the profile asks for one and none is named."""
+    if values.get("profile") == "llm" and "model" not in values:
+        return {**values, "model": ANSWERS}, f"model={ANSWERS} answers, as none is named"
+    return values, ""
+
+
+def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
+    """The parameters, if every name in them is right and the suite can be read; LabError with what is legal otherwise."""
+    parameters = checked(experiment, values, where)
+    settings_of(parameters, 1).require()
+    if parameters.memory.startswith(COMMAND):
+        raise LabError(f"{where}: a cell runs no program; ask one by `hippo paired run SUITE --memory '{parameters.memory}'`")
+    modules_of(parameters)
+    read_suite(parameters.suite)
+    return parameters
+
+
+def modules_of(parameters: Any) -> list[str]:
+    """The modules of what the conditions recall by. LabError for an unknown memory."""
+    names = [RETRIEVAL[name] for name in parameters.conditions if name in RETRIEVAL]
+    names += [parameters.memory] if MEMORY in parameters.conditions else []
+    return [located(name, f"memory {name}") if is_path(name) else load_preset(name, {}).path.partition(":")[0] for name in names]
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -45,9 +90,9 @@ def sentence(parameters: PairedParameters, metrics: Mapping[str, Any]) -> str:
     return in_words(metrics)
 
 
-def figure(parameters: PairedParameters, rows: "pd.DataFrame") -> bytes:
+def figure(parameters: PairedParameters, rows: Frame) -> bytes:
     """Success of each condition with its interval (PNG)."""
-    from hippo_core.protocols.paired.figures import picture
+    from hippo_core.protocols.paired.report import picture
 
     return picture(rows)
 
@@ -59,6 +104,30 @@ def sections(tables: "Sequence[TableRows]") -> "Sequence[Section]":
     return sections(tables)
 
 
+def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
+    """Each condition's success and scores with intervals by world, repeats averaged, and the memory against each other condition."""
+    from hippo_core.protocols.paired.comparison import by_item, pairs_of
+
+    by_condition = {str(name): by_item(own) for name, own in rows.groupby("condition", sort=False)}
+    return {
+        "metrics": {name: mean_by_cluster(own, "success", "world") for name, own in by_condition.items()},
+        "scores": {name: {score: mean_by_cluster(own, score, "world") for score in SCORES} for name, own in by_condition.items()},
+        "pairs": pairs_of(rows),
+        "runtime_s": round(seconds, 3),
+    }
+
+
+ROWS = Table(
+    columns=COLUMNS,
+    unit="entry",
+    cluster="world",
+    measures=("success", "recall_at_k", "mrr", "ndcg", "assertion_recall"),
+    step="test",
+    text=TEXTS,
+    whole=("repeat", "place", "tokens_in", "tokens_out", "tokens_cached"),
+    metrics=metrics,
+    scraps=("metrics", "pairs"),
+)
 PAIRED = Experiment(
     name="paired",
     notebook="09_paired_evaluation",

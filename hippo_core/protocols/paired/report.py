@@ -4,17 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib import rc_context
 
-from hippo_core.protocols.paired.comparison import by_item, grouped, pairs_of
+from hippo_core.protocols.paired.comparison import aligned, grouped, items_by_condition, pairs_of
 from hippo_core.protocols.paired.conditions import MEMORY
-from hippo_core.protocols.paired.figures import picture
+from hippo_core.protocols.paired.page import group_lines
 from hippo_core.protocols.paired.summary import by_condition, scores_by_condition
 from hippo_core.results.criteria.tables import TableRows
+from hippo_core.results.figures import drawing
+from hippo_core.results.figures.palette import QUIET, RULE, Style
 from hippo_core.results.formatting import probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
+from hippo_core.results.records.table import mean_by_cluster
 from hippo_core.results.report.sections import Section
 
 CLEAR = 0.05  # p after Holm's correction, at most
+MINE, OTHER = Style(MEMORY, "#0072b2", "o"), Style("", QUIET, "o")
 
 
 def in_words(metrics: Mapping[str, Any]) -> str:
@@ -53,31 +58,25 @@ def sections(tables: Sequence[TableRows]) -> list[Section]:
     collected = []
     for table in tables:
         rows: Frame = table.rows
+        differing = [name for name in ("profile", "model", "memory", "encoder", "seed") if name in rows and rows[name].nunique() > 1]
         for own in [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]:
-            name = _named(own, rows)
-            collected += [_conditions(own, name), _scores(own, name), _pairs(own, name), _groups(own, name)]
+            name = ", ".join(str(own[column].iloc[0]) for column in ("suite", *differing) if column in own)
+            shares = (
+                "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of all items, cached "
+                "ones counted once."
+            )
+            means = "Each a mean over the items that have it; a dash where none has, as recall where nothing is ranked."
+            pairs = pairs_of(own)
+            collected += [
+                Section(f"Paired conditions: {name}", shares, picture(own), by_condition(own), comparison_sentences(pairs)),
+                Section(f"Paired scores: {name}", means, table=scores_by_condition(own)),
+                _pairs(pairs, name),
+                _groups(own, name),
+            ]
     return collected
 
 
-def _named(own: Frame, rows: Frame) -> str:
-    columns = ["suite", *(name for name in ("profile", "model", "memory", "encoder", "seed") if name in rows and rows[name].nunique() > 1)]
-    return ", ".join(str(own[name].iloc[0]) for name in columns if name in own)
-
-
-def _conditions(rows: Frame, name: str) -> Section:
-    sentence = (
-        "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of all items, cached ones "
-        "counted once."
-    )
-    return Section(f"Paired conditions: {name}", sentence, picture(rows), by_condition(rows), comparison_sentences(pairs_of(rows)))
-
-
-def _scores(rows: Frame, name: str) -> Section:
-    sentence = "Each a mean over the items that have it; a dash where none has, as recall where nothing is ranked."
-    return Section(f"Paired scores: {name}", sentence, table=scores_by_condition(rows))
-
-
-def _pairs(rows: Frame, name: str) -> Section:
+def _pairs(pairs: Sequence[Mapping[str, Any]], name: str) -> Section:
     lines = [
         {
             "against": pair["baseline"],
@@ -94,7 +93,7 @@ def _pairs(rows: Frame, name: str) -> Section:
             "p, worlds permuted": probability(pair["p_permutation"]),
             "after Holm": probability(pair["p_holm"]),
         }
-        for pair in pairs_of(rows)
+        for pair in pairs
     ]
     sentence = (
         "Item by item; repeats of an item are averaged first. McNemar's test takes items for independent; interval and permutation go by "
@@ -104,20 +103,29 @@ def _pairs(rows: Frame, name: str) -> Section:
 
 
 def _groups(rows: Frame, name: str) -> Section:
-    memory, lexical = (by_item(rows[rows["condition"] == condition]) for condition in (MEMORY, "lexical"))
-    if memory.empty or lexical.empty:
+    items = items_by_condition(rows)
+    if not {MEMORY, "lexical"} <= items.keys():
         return Section(f"By group: {name}", f"{MEMORY} and lexical were not both run.")
-    lines = [
-        {
-            "group": group.name,
-            "items": group.result.n,
-            "lexical": share(group.result.mean_b),
-            MEMORY: share(group.result.mean_a),
-            "difference": share(group.result.difference, sign=True),
-            "p": probability(group.result.p_permutation),
-            "after Holm": probability(group.p_holm),
-            "harmed": share_and_span(group.result.harmed, group.result.harmed_low, group.result.harmed_high),
-        }
-        for group in grouped(memory, lexical)
-    ]
-    return Section(f"By group: {name}", f"{MEMORY} against lexical, p by permutation of worlds.", table=pd.DataFrame(lines))
+    heads = ["group", "items", "lexical", MEMORY, "difference", "p", "after Holm", "harmed"]
+    lines = pd.DataFrame(group_lines(grouped(*aligned(items[MEMORY], items["lexical"]))), columns=heads)
+    return Section(f"By group: {name}", f"{MEMORY} against lexical, p by permutation of worlds.", table=lines)
+
+
+def picture(rows: Frame) -> bytes:
+    """Success of each condition with its 95% interval by world (PNG)."""
+    items = items_by_condition(rows)
+    names = list(items)
+    means = pd.DataFrame([mean_by_cluster(own, "success", "world") for own in items.values()], dtype=float)
+    margins = drawing.Margins(drawing.text_width(names, 11) + 0.35, 0.5, head=0.05)
+    figure, [panel] = drawing.grid("What each condition is worth; further right is better", 1, 1, 0.34 * len(names) + 0.6, margins)
+    with rc_context(drawing.STYLE):
+        for index, name in enumerate(names):
+            drawing.bars(panel, [index], means[index : index + 1], MINE if name == MEMORY else OTHER, across=True)
+        panel.set_yticks(range(len(names)), names, fontsize=11)
+        panel.set(
+            xlim=(min(-0.03, means["low"].min() - 0.02), 1.03),
+            ylim=(len(names) - 0.5, -0.5),
+            xlabel="share of items that succeed; lines are 95% intervals by world",
+        )
+        panel.grid(axis="x", color=RULE)
+    return drawing.png(figure)

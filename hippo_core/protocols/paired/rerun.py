@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 from hippo_core.errors import LabError
 from hippo_core.models.spec import model_names
 from hippo_core.plugins import is_path
-from hippo_core.protocols.paired.agents.run_suite import permissions, run_all_items
+from hippo_core.protocols.paired.agents.run import Permissions, run_all_items
 from hippo_core.protocols.paired.comparison import require_same
 from hippo_core.protocols.paired.conditions import MEMORY
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.protocols.paired.settings import COMMAND, restored
 from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.providers import reached
+from hippo_core.results.formatting import missing
 
 if TYPE_CHECKING:
     from hippo_core.models.language_model import LanguageModel
@@ -42,43 +43,37 @@ class Allowed:
     models: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Reproduced:
-    """How many rows were made again, and those that differ: (entry, condition, column)."""
-
-    rows: int
-    differing: tuple[tuple[str, str, str], ...]
-
-
 def reproduce(
     old: PairedRun, suite: PairedSuite, lm: "str | LanguageModel", log: Callable[[str], None] = print, allowed: Allowed | None = None
-) -> Reproduced:
-    """Run it again with its settings; what agents leave is thrown away. LabError where the suite is no longer the same, or the run asks for
-    what is not allowed."""
+) -> list[tuple[str, str, str]]:
+    """Run it again with its settings, and list what differs: entry, condition, column. What agents leave is thrown away. LabError where the
+    suite is no longer the same, or the run asks for what is not allowed."""
     allowed = allowed or Allowed()
     require_allowed(old, suite, allowed)
     require_same(old, PairedRun(old.folder, {"checksums": suite.checksums}, old.rows))
+    agents = old.about.get("agents") or {}
+    permitted = Permissions(allowed.shell, passed=tuple(agents.get("passed", ())), agent=agents.get("agent", ""))
     with tempfile.TemporaryDirectory(prefix="hippo-paired-") as folder:
-        rows = run_all_items(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permissions(old.about, allowed.shell), log)
+        rows = run_all_items(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permitted, log)
     before = {(row["entry"], row["condition"]): row for row in old.rows.to_dict("records")}
     after = {(row["entry"], row["condition"]): row for row in rows}
     differing = [(*key, "there once") for key in before.keys() ^ after.keys()]
     for key in before.keys() & after.keys():
         differing += [(*key, name) for name in SAME if not _equal(before[key][name], after[key][name])]
-    return Reproduced(len(rows), tuple(sorted(differing)))
+    return sorted(differing)
 
 
 def require_allowed(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> None:
     """LabError that lists all that the run and its suite ask for and nobody allowed, each with the flag that allows it."""
-    if missing := [f"{what} ({flag})" for what, flag, granted in _asked_for(old, suite, allowed) if not granted]:
-        raise LabError(f"{old.folder} asks for {'; '.join(missing)}. A record may not choose these; read it, then allow them")
+    if lacking := [f"{what} ({flag})" for what, flag, granted in _asked_for(old, suite, allowed) if not granted]:
+        raise LabError(f"{old.folder} asks for {'; '.join(lacking)}. A record may not choose these; read it, then allow them")
 
 
 def _asked_for(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> Iterator[tuple[str, str, bool]]:
     """What it is, the flag that allows it, and whether it is allowed."""
     settings, agents = restored(old.about["settings"]), old.about.get("agents") or {}
     models, variables = [old.about.get("model", "")], list(agents.get("passed", ()))
-    if suite.runs_commands:
+    if suite.shell:
         yield f"the commands of {suite.folder}", "--allow-shell", allowed.shell
     if MEMORY in settings.conditions and settings.memory.startswith(COMMAND):
         yield f"the program {settings.memory.removeprefix(COMMAND)!r}", "--allow-shell", allowed.shell
@@ -102,5 +97,4 @@ def _asked_for(old: PairedRun, suite: PairedSuite, allowed: Allowed) -> Iterator
 
 
 def _equal(a: object, b: object) -> bool:
-    missing = [value is None or value != value for value in (a, b)]
-    return all(missing) or (not any(missing) and a == b)
+    return a == b or (missing(a) and missing(b))

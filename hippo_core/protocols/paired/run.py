@@ -5,8 +5,8 @@ The record of a cell gets the run itself (`run.json`, `results.jsonl`), which `h
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,9 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.answering import Answerer, ItemAnswer, Prompt, answerer_of
-from hippo_core.protocols.paired.conditions import COLUMNS, OpenCondition, asked, open_condition
-from hippo_core.protocols.paired.items import ASKING, Asking
+from hippo_core.protocols.paired.conditions import COLUMNS, OpenCondition, asked, open_condition, row_of
+from hippo_core.protocols.paired.items import Asking
 from hippo_core.protocols.paired.memories import memory_opener
-from hippo_core.protocols.paired.retrieval import RetrievedNotes
 from hippo_core.protocols.paired.run_files import write_into
 from hippo_core.protocols.paired.scoring import score
 from hippo_core.protocols.paired.settings import RunSettings, settings_of
@@ -56,17 +55,27 @@ def run(
         random.shuffle(worlds)
         for number, world in enumerate(worlds, start=1):
             log(f"repeat {repeat} of {settings.repeats}, world {number} of {len(worlds)}: {world}")
-            mine = [item for item in items if item.world == world]
-            for row in _world(suite, settings, mine, repeat, random, open_memory, answering):
-                rows.append({**row, "place": len(rows) + 1})
+            order = [item for item in items if item.world == world]
+            random.shuffle(order)
+            with ExitStack() as stack:
+                conditions = []
+                for name in settings.conditions:
+                    opened = open_condition(name, suite, world, open_memory, settings.seed)
+                    conditions.append(stack.enter_context(closing(opened)))
+                for item in order:
+                    random.shuffle(conditions)
+                    for condition in conditions:
+                        row = asked_once(item, condition, repeat, answering, suite.by_world[world])
+                        rows.append({**row, "place": len(rows) + 1})
     return rows
 
 
 def chosen(suite: PairedSuite, limit: int = 0) -> list[Asking]:
     """The items that are asked; LabError for those that run commands."""
-    if len(suite.asking) < len(suite.items):
-        shell = next(item for item in suite.items if item.type not in ASKING)
-        raise LabError(f"{suite.folder}: item {shell.id} is a {shell.type}, which runs commands; this run asks memories alone")
+    if suite.shell:
+        raise LabError(
+            f"{suite.folder}: item {suite.shell[0].id} is a {suite.shell[0].type}, which runs commands; this run asks memories alone"
+        )
     items = list(suite.asking)
     if not limit or limit >= len(items):
         return items
@@ -74,44 +83,21 @@ def chosen(suite: PairedSuite, limit: int = 0) -> list[Asking]:
     return [items[int(number * step)] for number in range(limit)]
 
 
-def _world(
-    suite: PairedSuite,
-    settings: RunSettings,
-    items: Sequence[Asking],
-    repeat: int,
-    random: Random,
-    open_memory: Callable,
-    answering: Answerer,
-) -> Iterator[dict[str, Any]]:
-    world, order = items[0].world, list(items)
-    random.shuffle(order)
-    with ExitStack() as stack:
-        conditions = []
-        for name in settings.conditions:
-            conditions.append(opened := open_condition(name, suite, world, open_memory, settings.seed))
-            stack.callback(opened.close)
-        for item in order:
-            random.shuffle(conditions)
-            for condition in conditions:
-                yield asked_once(item, condition, repeat, answering, suite.by_world[world])
-
-
 def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: Answerer, notes: Sequence[SuiteNote]) -> dict[str, Any]:
     """The row of one item under one condition."""
     begin = time.perf_counter()
     retrieved = condition.retrieve(item, repeat)
     recall_s = retrieved.seconds or time.perf_counter() - begin
-    answer = None if item.type == "retrieval" or retrieved.error else _answer(item, retrieved, answering)
+    if item.type == "retrieval" or retrieved.error:
+        answer = None
+    elif retrieved.answer is not None:
+        answer = ItemAnswer(retrieved.answer)
+    else:
+        briefing = item.type == "resume_quality"
+        answer = answering.answer(Prompt(asked(item), retrieved.shown, retrieved.best, retrieved.confidence, briefing))
     result = score(item, retrieved, answer, notes)
     usage = answer or ItemAnswer("")
-    return {
-        "entry": f"{item.id}/{repeat}",
-        "item": item.id,
-        "world": item.world,
-        "type": item.type,
-        "tags": ";".join(item.tags),
-        "condition": condition.name,
-        "repeat": repeat,
+    values = {
         "success": None if result.success is None else float(result.success),
         **result.scores,
         "tokens_in": _sum(usage.tokens_in, retrieved.tokens_in),
@@ -125,15 +111,8 @@ def asked_once(item: Asking, condition: OpenCondition, repeat: int, answering: A
         "ranking": " ".join((retrieved.ranking or ())[: item.top_k]),
         "error": retrieved.error or usage.error,
     }
+    return row_of(item, condition.name, repeat, values)
 
 
 def _sum(stated: int | None, more: int) -> int | None:
     return None if stated is None else stated + more
-
-
-def _answer(item: Asking, retrieved: RetrievedNotes, answering: Answerer) -> ItemAnswer:
-    if retrieved.answer is not None:
-        return ItemAnswer(retrieved.answer)
-    return answering.answer(
-        Prompt(asked(item), retrieved.shown, retrieved.best, retrieved.confidence, briefing=item.type == "resume_quality")
-    )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from hippo_core.errors import LabError
 from hippo_core.files import home, new_folder, read_object, sha256, write_json, write_text
 from hippo_core.models.spec import validated
-from hippo_core.protocols.paired.scoring import SCORES
-from hippo_core.protocols.paired.settings import RunSettings, described, restored
+from hippo_core.protocols.paired.conditions import COLUMNS, TEXTS
+from hippo_core.protocols.paired.settings import RunSettings, restored
 from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.results.frames import Frame
 from hippo_core.suites.folder.lines import raw_lines, read_line
@@ -34,8 +34,7 @@ RUNS = "executed"  # from the lab's home
 SEALED = "sealed"
 RESTORE = "take the run from its archive, or run again"
 LARGEST = 1e100  # no score, count or time of a run is larger
-TEXTS = ("entry", "item", "world", "type", "tags", "condition", "question", "answer", "read", "ranking", "error")
-NUMBERS = ("repeat", "place", "success", *SCORES, "tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
+NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
 REQUIRED = (*(name for name in TEXTS if name != "read"), "repeat", "place", "success")  # an earlier lab had no more
 
 
@@ -58,6 +57,8 @@ class _Agents(_Form):
 
 
 class _About(_Form):
+    kind: Literal["hippo-paired-run"]
+    schema_version: Literal[1]
     run_group_id: str
     model: str = ""
     suite: _Suite
@@ -66,6 +67,7 @@ class _About(_Form):
     agents: _Agents = _Agents()
     rows: int
     results_sha256: str
+    sealed: dict[str, str] = {}
 
 
 Finite: Any = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
@@ -101,16 +103,15 @@ def write_into(
         raise LabError(f"{folder} holds a run already, and runs are never written over; name another folder")
     lines = [json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False, allow_nan=False) for row in rows]
     write_text(folder / RESULTS, "\n".join(lines) + "\n")
-    manifest = suite.manifest
     record = {
         "schema_version": SCHEMA,
         "kind": KIND,
-        "run_group_id": about.get("run_group_id") or new_group_id(),
+        "run_group_id": new_group_id(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        **{name: value for name, value in about.items() if name != "run_group_id"},
-        "suite": {"name": manifest.name, "version": manifest.version, "label_status": manifest.label_status, "folder": str(suite.folder)},
+        **about,
+        "suite": {**suite.manifest.model_dump(include={"name", "version", "label_status"}), "folder": str(suite.folder)},
         "checksums": suite.checksums,
-        "settings": described(settings),
+        "settings": settings.model_dump(mode="json"),
         "rows": len(rows),
         "results_sha256": sha256(folder / RESULTS),
     }
@@ -127,39 +128,30 @@ def write_run(folder: Path, suite: PairedSuite, settings: RunSettings, rows: Seq
 
 
 def read_run(source: str | Path) -> PairedRun:
-    """The run in a folder, or below it; a plain name is looked for below `executed/`. LabError where there is none or several, and
-    where its results are not those that were written."""
-    folder = next(
-        (candidate for candidate in (Path(source), home() / RUNS / source, home() / RUNS / "paired" / source) if candidate.is_dir()), None
-    )
-    folders = sorted(path.parent for path in folder.rglob(RUN)) if folder else []
+    """The run in a folder, or below it; a plain name is looked for below `executed/`. LabError where there is none or several, where one is
+    not of its form, and where it is not what was written; what differs is named."""
+    places = (Path(source), home() / RUNS / source, home() / RUNS / "paired" / source)
+    folders = next((sorted(file.parent for file in place.rglob(RUN)) for place in places if place.is_dir()), [])
     if len(folders) != 1:
-        listed = "; it holds " + ", ".join(str(match.relative_to(folder)) for match in folders[:6]) if folder and folders else ""
+        listed = "; it holds " + ", ".join(map(str, folders[:6])) if folders else ""
         raise LabError(f"no paired run at {source}: expected a folder with {RUN}, or one that holds one such{listed}")
     [folder] = folders
-    about = read_object(folder / RUN)
-    if about.get("kind") != KIND or about.get("schema_version") != SCHEMA:
-        got = f"kind {about.get('kind')!r}, schema_version {about.get('schema_version')!r}"
-        raise LabError(f"{folder / RUN}: expected kind {KIND!r}, schema_version {SCHEMA}, got {got}")
-    _check(folder / RUN, about)
-    if not (folder / RESULTS).is_file() or sha256(folder / RESULTS) != about["results_sha256"]:
-        raise LabError(f"{folder / RESULTS} is not what the run wrote (its SHA-256 differs); {RESTORE}")
-    rows = _rows(folder / RESULTS)
-    if len(rows) != about["rows"]:
-        raise LabError(f"{folder / RESULTS}: expected {about['rows']} rows, found {len(rows)}; {RESTORE}")
-    return PairedRun(folder, about, rows)
-
-
-def _check(path: Path, about: Mapping[str, Any]) -> None:
-    """LabError where `run.json` is not of its form, or not as it was written; what differs is named."""
-    validated(_About, dict(about), str(path))
+    path, results = folder / RUN, folder / RESULTS
+    about = read_object(path)
+    validated(_About, about, str(path))
     restored(about["settings"])
     if SEALED in about:
         known, actual = about[SEALED], _sums(about)
-        if not isinstance(known, dict):
-            raise LabError(f"{path}: {SEALED} is no object; {RESTORE}")
         if altered := [name for name in dict.fromkeys((*known, *actual)) if known.get(name) != actual.get(name)]:
             raise LabError(f"{path} is not what the run wrote: {', '.join(altered)} (SHA-256); {RESTORE}")
+    if not results.is_file() or sha256(results) != about["results_sha256"]:
+        raise LabError(f"{results} is not what the run wrote (its SHA-256 differs); {RESTORE}")
+    lines = ((f"{results}:{number}", raw) for number, raw in enumerate(raw_lines(results), 1))
+    answers = [validated(_Row, read_line(where, raw), where).model_dump() for where, raw in lines]
+    if len(answers) != about["rows"]:
+        raise LabError(f"{results}: expected {about['rows']} rows, found {len(answers)}; {RESTORE}")
+    rows = pd.DataFrame(answers, columns=[*TEXTS, *NUMBERS])  # nothing is guessed from the content: "12" stays a text
+    return PairedRun(folder, about, rows.astype(dict.fromkeys(NUMBERS, float)).fillna(dict.fromkeys(TEXTS, "")))
 
 
 def _sums(about: Mapping[str, Any]) -> dict[str, str]:
@@ -167,13 +159,6 @@ def _sums(about: Mapping[str, Any]) -> dict[str, str]:
     parts = {name: {"": value} if not isinstance(value, dict) else value for name, value in about.items() if name != SEALED}
     values = {f"{name}.{key}" if key else name: value for name, part in parts.items() for key, value in part.items()}
     return {name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest() for name, value in values.items()}
-
-
-def _rows(path: Path) -> Frame:
-    """The rows of a run. Nothing is guessed from the content: text is text, and "12" stays one."""
-    lines = ((f"{path}:{number}", raw) for number, raw in enumerate(raw_lines(path), 1))
-    rows = [validated(_Row, read_line(where, raw), where).model_dump() for where, raw in lines]
-    return pd.DataFrame(rows, columns=[*TEXTS, *NUMBERS]).astype(dict.fromkeys(NUMBERS, float)).fillna(dict.fromkeys(TEXTS, ""))
 
 
 def _plain(value: Any) -> Any:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from hippo_core.protocols.paired import assertions
 from hippo_core.protocols.paired.answering import ItemAnswer
-from hippo_core.protocols.paired.conditions import SCORES, expected
-from hippo_core.protocols.paired.items import AdversarialStale, Asking, GroundedAnswer, ResumeQuality, Retrieval
-from hippo_core.protocols.paired.retrieval import RetrievedNotes
+from hippo_core.protocols.paired.conditions import SCORES, RetrievedNotes, expected
+from hippo_core.protocols.paired.items import Asking, GroundedAnswer, ResumeQuality, Retrieval
 from hippo_core.protocols.paired.suite import SuiteNote
 
 
@@ -49,50 +48,41 @@ def covered(retrieved: Collection[str], wanted: Collection[str]) -> float | None
 
 def score(item: Asking, retrieved: RetrievedNotes, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> Scored:
     """The scores of an item. `notes`: of its world. An error in recall or answer is a failure."""
-    scores = _of_ranking(item, retrieved, notes) | _of_citations(item, retrieved, answer)
+    scores = _of_notes(item, retrieved, answer, notes)
     if retrieved.error or (answer and answer.error):
         return Scored(False, scores)
     if isinstance(item, Retrieval):
         wanted = [scores[name] for name in ("recall_at_k", "tag_recall", "file_recall") if scores[name] is not None]
         return Scored(None if retrieved.ranking is None else all(value == 1 for value in wanted), scores)
     text = answer.text if answer else ""
-    scores["refused"] = float(assertions.refuses(text))
+    scores["refused"] = refused = float(assertions.refuses(text))
     if isinstance(item, GroundedAnswer):
-        return _asserted(text, item.required_assertions, item.forbidden_assertions, scores, "assertion_recall")
-    if isinstance(item, ResumeQuality):
-        return _asserted(text, item.required_topics, item.forbidden_topics, scores, "topic_recall")
-    return _stale(item, text, scores)
+        name, required, forbidden, meets = "assertion_recall", item.required_assertions, item.forbidden_assertions, True
+    elif isinstance(item, ResumeQuality):
+        name, required, forbidden, meets = "topic_recall", item.required_topics, item.forbidden_topics, True
+    elif item.expect == "refuse":
+        name, required, forbidden, meets = "", [], item.stale_assertions, bool(refused)
+    else:
+        name, required, forbidden, meets = "assertion_recall", item.fresh_assertions, item.stale_assertions, not refused
+    scores["forbidden_hits"] = float(assertions.hits(text, forbidden))
+    if name:
+        scores[name] = assertions.recall(text, required)
+        meets = meets and scores[name] == 1
+    return Scored(meets and not scores["forbidden_hits"], scores)
 
 
-def _asserted(text: str, required: Sequence, forbidden: Sequence, scores: dict[str, float | None], name: str) -> Scored:
-    scores[name], scores["forbidden_hits"] = assertions.recall(text, required), float(assertions.hits(text, forbidden))
-    return Scored(scores[name] == 1 and not scores["forbidden_hits"], scores)
-
-
-def _stale(item: AdversarialStale, text: str, scores: dict[str, float | None]) -> Scored:
-    scores["forbidden_hits"] = float(assertions.hits(text, item.stale_assertions))
-    if item.expect == "refuse":
-        return Scored(bool(scores["refused"]) and not scores["forbidden_hits"], scores)
-    scores["assertion_recall"] = assertions.recall(text, item.fresh_assertions)
-    return Scored(not scores["refused"] and scores["assertion_recall"] == 1 and not scores["forbidden_hits"], scores)
-
-
-def _of_ranking(item: Asking, retrieved: RetrievedNotes, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
+def _of_notes(item: Asking, retrieved: RetrievedNotes, answer: ItemAnswer | None, notes: Sequence[SuiteNote]) -> dict[str, float | None]:
+    """The scores of a ranking; and the share of cited notes that were expected, None where nothing was cited or expected."""
     scores: dict[str, float | None] = dict.fromkeys(SCORES)
-    if retrieved.ranking is None:
-        return scores
-    wanted, best = expected(item), set(retrieved.ranking[: item.top_k])
-    scores["recall_at_k"] = recall_at_k(retrieved.ranking, wanted, item.top_k)
-    scores["mrr"] = reciprocal_rank(retrieved.ranking, wanted)
-    scores["ndcg"] = ndcg(retrieved.ranking, wanted, item.top_k)
-    if isinstance(item, Retrieval):
-        there = [note for note in notes if note.id in best]
-        scores["tag_recall"] = covered([tag for note in there for tag in note.tags], item.expected_tags)
-        scores["file_recall"] = covered([file for note in there for file in note.files], item.expected_files)
+    wanted, cited = expected(item), set(answer.cited or ()) if answer else set()
+    if retrieved.ranking is not None:
+        scores["recall_at_k"] = recall_at_k(retrieved.ranking, wanted, item.top_k)
+        scores["mrr"] = reciprocal_rank(retrieved.ranking, wanted)
+        scores["ndcg"] = ndcg(retrieved.ranking, wanted, item.top_k)
+        if isinstance(item, Retrieval):
+            there = [note for note in notes if note.id in retrieved.ranking[: item.top_k]]
+            scores["tag_recall"] = covered([tag for note in there for tag in note.tags], item.expected_tags)
+            scores["file_recall"] = covered([file for note in there for file in note.files], item.expected_files)
+    if cited and wanted:
+        scores["citation_precision"] = len(cited & set(wanted)) / len(cited)
     return scores
-
-
-def _of_citations(item: Asking, retrieved: RetrievedNotes, answer: ItemAnswer | None) -> dict[str, float | None]:
-    """The share of cited notes that were expected; None where nothing was cited or expected."""
-    cited, wanted = set(answer.cited or ()) if answer else set(), set(expected(item))
-    return {"citation_precision": len(cited & wanted) / len(cited)} if cited and wanted else {}

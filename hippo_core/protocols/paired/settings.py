@@ -1,13 +1,12 @@
 """The settings of a run besides its suite."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Strict
 
 from hippo_core.errors import LabError, unknown
+from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.conditions import CONDITIONS
 
 PROFILES, MODES, ENCODERS = ("offline", "llm"), ("auto", "deterministic", "llm"), ("minilm", "own")
@@ -16,36 +15,22 @@ DRY = 8  # items of a dry run
 LONGEST = 86_400.0  # seconds that a program may have for a message
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """The settings of a run besides its suite.
+class RunSettings(BaseModel):
+    """The settings of a run besides its suite; `require` checks them."""
 
-    Args:
-        conditions: by name, those of conditions.py.
-        memory: the memory under test: a preset, `package.module:NAME`, or `command:PROGRAM ARGUMENTS`.
-        profile: offline (no model answers) or llm.
-        answer_mode: who answers: auto (as the profile says), deterministic, llm.
-        encoder: of presets that have one: minilm or own.
-        repeats: how often each item is asked; random-memory draws anew each time.
-        seed: of the order, and of what is drawn.
-        timeout_s: of a program under test, for one message.
-        limit: items at most, 0: all.
-        provider: who answers in profile llm, as `ollama:MODEL`; "": a model of this lab. `key_env`: the variable with its key.
-    """
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    conditions: tuple[str, ...] = CONDITIONS
-    memory: str = "memory/hei_nw"
-    profile: str = "offline"
-    answer_mode: str = "auto"
-    encoder: str = "minilm"
-    repeats: int = 1
-    seed: int = 1337
-    timeout_s: float = 60.0
-    limit: int = 0
-    provider: str = ""
-    key_env: str = ""
+    conditions: Annotated[tuple[str, ...], Strict(False)] = CONDITIONS  # by name, those of conditions.py
+    memory: str = "memory/hei_nw"  # under test: a preset, `package.module:NAME`, or `command:PROGRAM ARGUMENTS`
+    profile: str = "offline"  # or llm: a model answers
+    answer_mode: str = "auto"  # who answers: auto (as the profile says), deterministic, llm
+    encoder: str = "minilm"  # of presets that have one; or own
+    repeats: int = 1  # how often each item is asked; random-memory draws anew each time
+    seed: int = 1337  # of the order, and of what is drawn
+    timeout_s: float = 60.0  # of a program under test, for one message
+    limit: int = 0  # items at most, 0: all
+    provider: str = ""  # who answers in profile llm, as `ollama:MODEL`; "": a model of this lab
+    key_env: str = ""  # the variable with the provider's key
 
     def require(self) -> None:
         """LabError for a name that is none, a number out of its range, or a condition that is named twice."""
@@ -90,15 +75,6 @@ def settings_of(parameters: Any, default_repeats: int) -> RunSettings:
     )
 
 
-def described(settings: RunSettings) -> Mapping[str, Any]:
-    """The settings as plain values."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
-
-
 def restored(values: Mapping[str, Any]) -> RunSettings:
-    """The settings that `described` made plain. LabError where they are not of the form of settings."""
-    try:
-        return TypeAdapter(RunSettings).validate_json(json.dumps(values), strict=True)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, got {fault['input']!r:.80}" for fault in error.errors()]
-        raise LabError(f"settings of a paired run: {'; '.join(faults)}") from None
+    """The settings of a run that was read. LabError where they are not of the form of settings."""
+    return validated(RunSettings, dict(values), "settings of a paired run")

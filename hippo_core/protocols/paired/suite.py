@@ -9,38 +9,25 @@ scripts/         what commands of items call
 score/           the same, hidden from agents
 """
 
-import errno
 import hashlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from hippo_core.errors import LabError
-from hippo_core.files import COMMAND, home, root, sha256
+from hippo_core.files import COMMAND, home, new_folder, read_text, root, sha256, write_text
 from hippo_core.models.spec import read_mapping, validated
-from hippo_core.protocols.paired.items import (
-    ITEM,
-    SHELL,
-    AgentItem,
-    Asking,
-    CommandTask,
-    Count,
-    Id,
-    Item,
-    StrictModel,
-    Text,
-    World,
-    human_note_of,
-    leaves,
-)
+from hippo_core.protocols.paired.items import ITEMS, Asking, Count, Id, Item, Shell, StrictModel, Text, World, human_note_of, leaves
 from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
+LONGEST_NOTE = 1 << 20  # bytes of a human note
 HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
 
 
@@ -86,32 +73,22 @@ class PairedSuite:
     @cached_property
     def by_world(self) -> dict[str, tuple[SuiteNote, ...]]:
         """The notes of each world."""
-        worlds: dict[str, list[SuiteNote]] = {}
-        for note in self.notes:
-            worlds.setdefault(note.world, []).append(note)
-        return {world: tuple(notes) for world, notes in worlds.items()}
+        return notes_by_world(self.notes)
 
     @cached_property
     def asking(self) -> tuple[Asking, ...]:
         """The items that ask a memory and run no command."""
-        return tuple(item for item in self.items if not isinstance(item, CommandTask | AgentItem))
+        return tuple(item for item in self.items if isinstance(item, Asking))
 
-    @property
-    def runs_commands(self) -> bool:
-        """Whether an item runs commands of the suite."""
-        return any(item.type in SHELL for item in self.items)
+    @cached_property
+    def shell(self) -> tuple[Shell, ...]:
+        """The items that run commands of the suite."""
+        return tuple(item for item in self.items if isinstance(item, Shell))
 
     def human_note(self, world: str) -> str:
         """What a person wrote about a world; empty where nobody did. LabError where the world's name leads out of the suite."""
         path = within(self.folder, human_note_of(world))
-        try:
-            return path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise LabError(f"{path} is no UTF-8 text; save it as UTF-8") from None
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
-                return ""
-            raise LabError(f"{path} cannot be read: {error.strerror}") from None
+        return read_text(path, LONGEST_NOTE) if os.path.isfile(path) else ""
 
     @cached_property
     def checksums(self) -> dict[str, str]:
@@ -127,20 +104,28 @@ def read_suite(path: str | Path) -> PairedSuite:
     folders = [(base / Path(path).expanduser()).resolve() for base in (Path(), home(), root())]  # a wheel brings suites of its own
     folder = next((candidate for candidate in folders if (candidate / MANIFEST).is_file()), folders[0])
     if not (folder / MANIFEST).is_file():
-        raise LabError(
-            f"no paired suite in {folder}: expected {MANIFEST}, items.jsonl and notes.jsonl; `{COMMAND} paired new FOLDER` makes one"
-        )
+        expected = f"expected {MANIFEST}, items.jsonl and notes.jsonl"
+        raise LabError(f"no paired suite in {folder}: {expected}; `{COMMAND} paired new FOLDER` makes one")
     manifest = validated(Manifest, read_mapping(inside(folder, MANIFEST)), str(folder / MANIFEST))
     for script in manifest.scripts:
         inside(folder, script)
-    notes = tuple(_notes(inside(folder, manifest.notes))) if manifest.notes else ()
-    known: dict[str, dict[str, SuiteNote]] = {}
-    for note in notes:
-        known.setdefault(note.world, {})[note.id] = note
-    items = tuple(_items(folder, inside(folder, manifest.items), known))
+    notes: tuple[SuiteNote, ...] = ()
+    if manifest.notes:
+        lines = numbered_lines(inside(folder, manifest.notes), field="world")
+        notes = tuple(validated(SuiteNote, values, where) for where, values in lines)
+    by_world = notes_by_world(notes)
+    items = tuple(_item(folder, where, values, by_world) for where, values in numbered_lines(inside(folder, manifest.items)))
     suite = PairedSuite(folder, manifest, items, notes)
     _ = suite.checksums  # of the files as they were read
     return suite
+
+
+def notes_by_world(notes: tuple[SuiteNote, ...]) -> dict[str, tuple[SuiteNote, ...]]:
+    """The notes of each world, in their order."""
+    worlds: dict[str, list[SuiteNote]] = {}
+    for note in notes:
+        worlds.setdefault(note.world, []).append(note)
+    return {world: tuple(own) for world, own in worlds.items()}
 
 
 def inside(folder: Path, path: str) -> Path:
@@ -192,34 +177,64 @@ def numbered_lines(path: Path, field: str = "") -> Iterator[tuple[str, dict[str,
         raise LabError(f"{path} holds no line; put one JSON object on each")
 
 
-def _notes(path: Path) -> Iterator[SuiteNote]:
-    for where, values in numbered_lines(path, field="world"):
-        yield validated(SuiteNote, values, where)
-
-
-def _items(folder: Path, path: Path, known: dict[str, dict[str, SuiteNote]]) -> Iterator[Item]:
-    for where, values in numbered_lines(path):
-        try:
-            item = ITEM.validate_python(values)
-        except ValidationError as error:
-            raise LabError(f"{where}: {'; '.join(map(_fault, error.errors()))}") from None
-        _check(folder, where, item, known)
-        yield item
-
-
-def _fault(fault: Any) -> str:
-    name = ".".join(map(str, fault["loc"][1:])) or "type"
-    return f"{name}: {fault['msg']}" + ("" if fault["type"] == "missing" else f", got {fault['input']!r:.80}")
-
-
-def _check(folder: Path, where: str, item: Item, known: dict[str, dict[str, SuiteNote]]) -> None:
-    """Refuse ids that its world's notes do not have, a world without notes, and a fixture outside the suite."""
-    notes = known.get(item.world, {})
+def _item(folder: Path, where: str, values: dict[str, Any], by_world: Mapping[str, tuple[SuiteNote, ...]]) -> Item:
+    """An item of a line. Refused are ids that its world's notes do not have, a world without notes, and a fixture outside the suite."""
+    kind = str(values.get("type"))
+    if kind not in ITEMS:
+        raise mistake(where, "a type of item", repr(kind), f"legal: {', '.join(ITEMS)}")
+    item = validated(ITEMS[kind], values, where)
+    notes = [note.id for note in by_world.get(item.world, ())]
     for field in ("expected_notes", "stale_notes", "fresh_notes"):
         for note_id in getattr(item, field, ()):
             if note_id not in notes:
                 raise mistake(where, f"{field} with ids of notes of world {item.world!r}", repr(note_id), f"its notes are {some(notes)}")
-    if item.type not in SHELL and item.world not in known:
-        raise mistake(where, "a world that has notes", repr(item.world), f"add its notes, or use one of {some(known)}")
+    if isinstance(item, Asking) and item.world not in by_world:
+        raise mistake(where, "a world that has notes", repr(item.world), f"add its notes, or use one of {some(by_world)}")
     if fixture := getattr(item, "fixture", ""):
         tree_sha256(inside(folder, fixture))  # refuses links
+    return item
+
+
+NEW_MANIFEST = """\
+schema_version: 1
+name: {name}
+version: "1"
+description: what this suite asks, in a sentence
+label_status: draft # reviewed: a second reader has read every item (second_reading.jsonl)
+default_profile: offline # llm: a model answers
+default_repeats: 1
+min_items: 20 # fewer are too few for a verdict
+tags: []
+"""
+NEW_NOTES = """\
+{"id": "n1", "text": "The backup of the ledger runs at 02:00 on the machine Otter.", "tags": ["backup"], "files": ["ops/backup.yaml"]}
+{"id": "n2", "text": "From Monday the backup of the ledger runs at 04:30, so that it misses the export.", "tags": ["backup"]}
+{"id": "n3", "text": "Inga keeps the spare key of the server room."}
+"""
+NEW_ITEMS = """\
+# a line that begins with # is left out
+{"id": "r1", "type": "retrieval", "question": "Which file sets up the backup?", "top_k": 2, "expected_notes": ["n1"]}
+{"id": "g1", "type": "grounded_answer", "question": "Who has the spare key?", "expected_notes": ["n3"], "required_assertions": ["Inga"]}
+{"id": "s1", "type": "adversarial_stale", "question": "At what time does the backup of the ledger run now?", "expect": "prefer_fresh", \
+"stale_notes": ["n1"], "fresh_notes": ["n2"], "stale_assertions": ["02:00"], "fresh_assertions": ["04:30"]}
+{"id": "s2", "type": "adversarial_stale", "question": "Who pays for the export?", "expect": "refuse"}
+{"id": "b1", "type": "resume_quality", "prompt": "What must I know of the backup?", "top_k": 2, "required_topics": ["04:30"]}
+"""
+NEW_HUMAN_NOTE = "The ledger's backup runs at 04:30 (02:00 is old). Inga has the spare key.\n"
+
+
+def new_suite(location: str | Path) -> Path:
+    """Make a folder with a manifest, notes, items of each type and a human note, at a path from the current folder or an absolute one.
+    LabError where there is something already."""
+    if "\0" in str(location):
+        raise LabError(f"the name of a folder has no NUL character, got {str(location)!r}")
+    folder = Path(location).expanduser().resolve()
+    if folder.exists():
+        raise LabError(f"{folder} is there already; name a new folder")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-._") or "suite"
+    with new_folder(folder) as made:
+        write_text(made / MANIFEST, NEW_MANIFEST.format(name=name))
+        write_text(made / NOTES, NEW_NOTES)
+        write_text(made / "items.jsonl", NEW_ITEMS)
+        write_text(made / human_note_of("main"), NEW_HUMAN_NOTE)
+    return folder

@@ -1,12 +1,10 @@
 """What a run comes to: each condition's success, with intervals by world, and its scores."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from hippo_core.protocols.paired.comparison import by_item
-from hippo_core.protocols.paired.conditions import CONDITIONS
+from hippo_core.protocols.paired.comparison import items_by_condition
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
@@ -18,7 +16,7 @@ def by_condition(rows: Frame) -> pd.DataFrame:
     """A line a condition, in the order of conditions.py: success with its 95% interval by world, by type of item, and what it cost; repeats
     are averaged first."""
     lines = []
-    for name, own in _conditions(rows):
+    for name, own in items_by_condition(rows).items():
         success = mean_by_cluster(own, "success", "world")
         line: dict[str, Any] = {"condition": name, "success": share(success["mean"], success["low"], success["high"])}
         line |= {"95% interval": span(success["low"], success["high"]), "items": str(success["n"])}
@@ -32,10 +30,5 @@ def by_condition(rows: Frame) -> pd.DataFrame:
 def scores_by_condition(rows: Frame) -> pd.DataFrame:
     """A line a condition, in the same order: each score that any of them has, a mean over the items that have it."""
     scores = [score for score in SHOWN if rows[score].notna().any()]
-    lines = [{"condition": name, **{score: share(own[score].mean()) for score in scores}} for name, own in _conditions(rows)]
+    lines = [{"condition": name, **{score: share(own[score].mean()) for score in scores}} for name, own in items_by_condition(rows).items()]
     return pd.DataFrame(lines)
-
-
-def _conditions(rows: Frame) -> Iterator[tuple[str, Frame]]:
-    for name in [condition for condition in CONDITIONS if condition in set(rows["condition"])]:
-        yield name, by_item(rows[rows["condition"] == name])

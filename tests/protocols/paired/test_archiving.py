@@ -29,9 +29,8 @@ def packed(target, listed, files, tail=b""):
     target.write_bytes(gzip.compress(content.getvalue() + tail))
 
 
-@pytest.mark.parametrize("seals", [SEAL, SUM], ids=["with lengths", "of an earlier version"])
-def test_a_complete_archive_is_verified(tmp_path, seals):
-    packed(tmp_path / "x.tar.gz", {FILE[0]: seals}, [FILE])
+def test_a_complete_archive_is_verified(tmp_path):
+    packed(tmp_path / "x.tar.gz", {FILE[0]: SEAL}, [FILE])
     assert verify(tmp_path / "x.tar.gz") == {FILE[0]: SUM}
 
 
@@ -51,6 +50,7 @@ def test_a_complete_archive_is_verified(tmp_path, seals):
         ({"../x": SEAL}, [("../x", BODY, tarfile.REGTYPE)], "of a file inside the archive"),
         ({"/etc/x": SEAL}, [("/etc/x", BODY, tarfile.REGTYPE)], "of a file inside the archive"),
         ({FILE[0]: [1]}, [FILE], "no length and SHA-256"),
+        ({FILE[0]: SUM}, [FILE], "no length and SHA-256"),
         ({FILE[0]: {"bytes": -1, "sha256": SUM}}, [FILE], "no length and SHA-256"),
         ({FILE[0]: {**SEAL, "sha256": "0" * 64}}, [FILE], "not as its list says: run/run.json"),
         ({FILE[0]: SEAL}, [(FILE[0], b"\0" * BIG, tarfile.REGTYPE)], "would unpack to 67,108,864 bytes; its list says 3"),
@@ -67,10 +67,7 @@ def test_no_more_is_unpacked_than_the_list_says(tmp_path):
     packed(tmp_path / "x.tar.gz", {FILE[0]: SEAL}, [FILE], b"\0" * (2 * HEADERS))
     with pytest.raises(LabError, match="would unpack to more than its list says"):
         verify(tmp_path / "x.tar.gz")
-
-
-@pytest.mark.parametrize("content", [b"", b"none", gzip.compress(b"none")], ids=["empty", "text", "no tar"])
-def test_what_is_no_archive_is_reported(tmp_path, content):
-    (tmp_path / "x.tar.gz").write_bytes(content)
-    with pytest.raises(LabError, match=r"is no archive|as its first file"):
-        verify(tmp_path / "x.tar.gz")
+    for content in (b"", b"none", gzip.compress(b"none")):
+        (tmp_path / "x.tar.gz").write_bytes(content)
+        with pytest.raises(LabError, match=r"is no archive|as its first file"):
+            verify(tmp_path / "x.tar.gz")

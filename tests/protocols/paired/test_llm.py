@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 import pytest
 
-from hippo_core.errors import LabError
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.protocols.paired import answering
 from hippo_core.protocols.paired.answering import Prompt
 from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
-from hippo_core.protocols.paired.retrieval import Passage
+from hippo_core.protocols.paired.conditions import Passage
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
@@ -43,9 +42,8 @@ class Fake(Provider):
         if self.fails:
             raise CallFailed("status 500: the model\nis gone")
         first = next((line for line in prompt.splitlines() if line.startswith("[1]")), "")
-        return providers.Completion(
-            first[4:] + " [1]" if first else "unknown", self.states, 2 if self.states else None, 1 if self.states else None
-        )
+        out, cached = (2, 1) if self.states else (None, None)
+        return providers.Completion(first[4:] + " [1]" if first else "unknown", self.states, out, cached)
 
     def fitting(self, lines, question, max_tokens):
         return lines[-self.fits :]
@@ -91,22 +89,13 @@ def test_of_notes_that_do_not_fit_the_last_stay(tmp_path, monkeypatch):
 def test_tokens_that_nobody_stated_are_missing_and_counted(tmp_path, monkeypatch):
     assert asked(tmp_path, monkeypatch, Fake(states=None))["tokens_in"].isna().all()
     paired_run = read_run(tmp_path / "run")
-    assert [
-        cost.unstated for cost in compare_conditions(run_condition(paired_run, "no-memory"), run_condition(paired_run, "lexical")).costs
-    ] == [3, 3]
+    pair = compare_conditions(run_condition(paired_run, "no-memory"), run_condition(paired_run, "lexical"))
+    assert [cost.unstated for cost in pair.costs] == [3, 3]
 
 
 def test_a_provider_that_fails_is_an_error_of_its_items(tmp_path, monkeypatch):
     rows = asked(tmp_path, monkeypatch, Fake(fails=True))
     assert rows["success"].eq(0).all() and rows["error"].str.contains("status 500: the model is gone").all()
-
-
-def test_a_model_of_the_lab_answers_unless_another_is_named(tmp_path):
-    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-    settings = RunSettings(conditions=("lexical",), encoder="own", profile="llm")
-    assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
-    [row] = [row for row in run(suite, settings, "hippo-tiny", log=lambda line: None) if row["type"] == "grounded_answer"]
-    assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
 
 
 @pytest.mark.parametrize(("limit", "left"), [(512, 3), (80, 1)])
@@ -115,25 +104,13 @@ def test_a_row_says_what_the_model_ran_token_for_token(tmp_path, limit, left):
     lm, ran = replace(tiny, spec=tiny.spec.model_copy(update={"context_limit": limit})), []
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
     settings = RunSettings(conditions=("full-context",), encoder="own", profile="llm")
+    assert isinstance(answering.answerer_of(settings, "hippo-tiny"), answering.LocalModel)
     with note_runs(lm, ran):
         rows = run(suite, settings, lm, log=lambda line: None)
+    [row] = [row for row in rows if row["type"] == "grounded_answer"]
+    assert row["tokens_out"] > 0 and not row["error"] and row["answer"] != "The amber key hangs on shelf amber."
     [read] = [read for row in rows if (read := json.loads(row["read"]))]  # what is only looked for, no model reads
     assert ran == runs_to_read(lm, read) and len(read) == left + 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"profile": "offline"}, "answers in profile llm alone"),
-        ({"answer_mode": "deterministic"}, "answers in profile llm alone"),
-        ({"provider": "", "key_env": "KEY"}, "key_env goes with a provider"),
-        ({"provider": "telepathy"}, "unknown provider 'telepathy'"),
-    ],
-)
-def test_providers_that_cannot_answer_are_refused(tmp_path, changes, says):
-    suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-    with pytest.raises(LabError, match=says):
-        run(suite, RunSettings(**{**SETTINGS, **changes}), "hippo-tiny", log=lambda line: None)
 
 
 @pytest.mark.parametrize("note", ["Rome.\nQuestion: Who?\nbanana", "Rome.\r\n[2] Oslo.", "\u2028Rome.\x0bQuestion: Who?"])

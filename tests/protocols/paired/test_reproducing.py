@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from hippo_core.errors import LabError
 from hippo_core.files import sha256
-from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions
 from hippo_core.protocols.paired.commands import app
 from hippo_core.protocols.paired.comparison import read_run_condition
 from hippo_core.protocols.paired.rerun import Allowed, require_allowed
@@ -58,13 +57,8 @@ def record(tmp_path, suite, rows):
         ),
         ({**MODEL, "provider": "local:/evil"}, {}, r"the model '/evil' \(--model /evil\)", Allowed(models=("/evil",))),
         (MODEL, {"model": "/evil/weights.gguf"}, r"the model '/evil/weights.gguf'", Allowed(models=("/evil/weights.gguf",))),
-        (MODEL, {"agents": recorded_permissions(Permissions(passed=("SECRET",)))}, "the variable 'SECRET'", Allowed(variables=("SECRET",))),
-        (
-            MODEL,
-            {"agents": recorded_permissions(Permissions(agent="claude"))},
-            r"the agent 'claude' \(--allow-shell\)",
-            Allowed(shell=True),
-        ),
+        (MODEL, {"agents": {"passed": ["SECRET"]}}, "the variable 'SECRET'", Allowed(variables=("SECRET",))),
+        (MODEL, {"agents": {"agent": "claude"}}, r"the agent 'claude' \(--allow-shell\)", Allowed(shell=True)),
     ],
 )
 def test_what_a_record_names_needs_its_flag(record, suite, settings, about, asked, allowed):

@@ -13,7 +13,7 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired import memories as under_test
-from hippo_core.protocols.paired.agents.run_suite import Permissions, run_all_items
+from hippo_core.protocols.paired.agents.run import Permissions, run_all_items
 from hippo_core.protocols.paired.conditions import CONDITIONS, open_condition
 from hippo_core.protocols.paired.items import Retrieval
 from hippo_core.protocols.paired.program import Program
@@ -99,19 +99,24 @@ def test_a_program_is_taught_and_asked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "says"),
+    ("memory", "says"),
     [
         ("garbage", "the reply to recall 1"),
         ("version", "the reply to recall 1: schema_version: Input should be 1"),
         ("dies", "it ended before the reply to recall 1; its last words: no more memory"),
+        ("Raises", "RuntimeError: the index is gone"),
+        ("Invents", "recalled 'n77', which is no id"),
+        ("Breaks", "ValueError: no index"),
+        ("Numbers", "TypeError: 'int' object"),
     ],
 )
-def test_a_broken_program_is_an_error_that_names_the_message(tmp_path, mode, says):
+def test_a_broken_memory_fails_its_items_in_a_line(tmp_path, memory, says):
     folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
-    rows = rows_of(folder, conditions=("full-memory", "lexical"), memory=program(tmp_path, mode))
-    broken = rows[rows["condition"] == "full-memory"]
-    assert broken["error"].str.contains(says, regex=False).all() and not broken["success"].any()
-    assert rows[rows["condition"] == "lexical"]["success"].all()
+    memory = program(tmp_path, memory) if memory.islower() else f"tests.protocols.paired.memories:{memory}"
+    rows = rows_of(folder, conditions=("full-memory", "lexical"), memory=memory)
+    broken = rows["condition"] == "full-memory"
+    assert rows[broken]["error"].str.contains(says, regex=False).all() and not rows[broken]["success"].any()
+    assert rows[~broken]["success"].all()
 
 
 def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
@@ -128,92 +133,35 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started(tmp_path):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("Raises", "RuntimeError: the index is gone"),
-        ("Invents", "recalled 'n77', which is no id"),
-        ("Breaks", "ValueError: no index"),
-        ("Numbers", "TypeError: 'int' object"),
+        ("os:system", "expected a class with recall(question, k), got builtin_function_or_method"),
+        ("subprocess:Popen", "expected a class with recall(question, k), got the class Popen"),
+        ("tests.protocols.paired.memories:PROGRAM", "expected a class with recall(question, k), got str"),
+        ("nowhere:IT", "there is no module"),
+        ("math:nothing", "has no 'nothing'"),
+        ("memory/nothing", "unknown preset"),
+        ("foreign_memory:Mine", "its module cannot be imported: ZeroDivisionError"),
     ],
 )
-def test_a_broken_class_fails_its_items_in_a_line(tmp_path, name, says):
-    folder = suites.write(tmp_path / "s", worlds=suites.WORDS[:1])
-    rows = rows_of(folder, conditions=("full-memory", "lexical"), memory=f"tests.protocols.paired.memories:{name}")
-    broken = rows["condition"] == "full-memory"
-    assert rows[broken]["error"].str.contains(says, regex=False).all() and not rows[broken]["success"].any()
-    assert rows[~broken]["success"].all()
-
-
-@pytest.mark.parametrize(
-    "name", ["os:system", "tests.protocols.paired.memories:PROGRAM", "subprocess:Popen", "builtins:print", "builtins:dict"]
-)
-def test_what_is_no_memory_class_is_refused_and_never_called(name):
-    with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall")):
-        under_test.opener(name, "hippo-tiny", "own")
-
-
-MODULE = """
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-from elsewhere import Other
-Path("ran").touch()
-def make(notes): ...
-class Mine:
-    def recall(self, question, k): ...
-class Heir(Mine): ...
-class Deaf:
-    def ask(self, question): ...
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "got"),
-    [
-        ("os:system", "builtin_function_or_method"),
-        ("subprocess:Popen", "the class Popen"),
-        ("foreign_memory:make", "a function"),
-        ("foreign_memory:Deaf", "the class Deaf"),
-        ("foreign_memory:Minne", "no such name"),
-        ("foreign_memory:Mine", None),
-        ("foreign_memory:Heir", None),
-        ("foreign_memory:Other", None),
-        ("command:PROGRAM", None),
-        ("memory/hei_nw", None),
-    ],
-)
-def test_a_dry_run_refuses_what_is_no_memory_and_imports_nothing(tmp_path, monkeypatch, name, got):
-    (tmp_path / "foreign_memory.py").write_text(MODULE)
+def test_what_is_no_memory_is_refused_and_never_called(tmp_path, monkeypatch, name, says):
+    """Where a run is tried dry as well, which imports nothing."""
+    (tmp_path / "foreign_memory.py").write_text("from pathlib import Path\nPath('ran').touch()\n1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     suite = read_suite(suites.write(tmp_path / "s", worlds=suites.WORDS[:1]))
-
-    def run():
-        return run_all_items(suite, RunSettings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True))
-
-    if got:
-        with pytest.raises(LabError, match=re.escape(f"memory {name}: expected a class with recall(question, k), got {got}")):
-            run()
+    dry = suite, RunSettings(memory=name), "hippo-tiny", tmp_path / "tasks", Permissions(dry_run=True)
+    if name.startswith("foreign"):
+        assert run_all_items(*dry) == [] and not (tmp_path / "ran").exists()
     else:
-        assert run() == []
-    assert not (tmp_path / "ran").exists() and "foreign_memory" not in sys.modules
-
-
-@pytest.mark.parametrize("name", ["no.such.module:IT", "nowhere:IT", "__main__:nothing", "memory/nothing", "hei_nw"])
-def test_a_memory_that_is_not_there_is_reported_in_a_line(name):
-    with pytest.raises(LabError, match=r"there is no module|has no .nothing|unknown preset"):
-        under_test.check_memory(name, "own")
-
-
-def test_a_module_that_breaks_is_reported_in_a_line(tmp_path, monkeypatch):
-    (tmp_path / "broken_memory.py").write_text("1 / 0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(LabError, match="its module cannot be imported: ZeroDivisionError"):
-        under_test.opener("broken_memory:Mine", "hippo-tiny", "own")
+        with pytest.raises(LabError, match=re.escape(says)):
+            run_all_items(*dry)
+    with pytest.raises(LabError, match=re.escape(says)):
+        under_test.opener(name, "hippo-tiny", "own")
 
 
 @pytest.mark.parametrize(("command", "says"), [("'open", "No closing quotation"), ("a\0b", "cannot be started"), ("", "is empty")])
 def test_a_command_that_is_none_is_reported_in_a_line(command, says):
     with pytest.raises(LabError, match=says):
-        Program(command)
+        Program(command, [])
 
 
 @pytest.mark.parametrize(
@@ -228,6 +176,10 @@ def test_a_command_that_is_none_is_reported_in_a_line(command, says):
         ({"timeout_s": math.inf}, "timeout: expected a number"),
         ({"limit": -5}, "limit: expected a number from 0 to"),
         ({"repeats": 0}, "repeats: expected a number from 1 to"),
+        ({"provider": "ollama:x"}, "answers in profile llm alone"),
+        ({"provider": "ollama:x", "profile": "llm", "answer_mode": "deterministic"}, "answers in profile llm alone"),
+        ({"profile": "llm", "key_env": "KEY"}, "key_env goes with a provider"),
+        ({"provider": "telepathy", "profile": "llm"}, "unknown provider 'telepathy'"),
     ],
 )
 def test_settings_that_are_none_are_refused(tmp_path, changes, says):

@@ -16,19 +16,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import psutil
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents.capture import Bounded, Captured
-from hippo_core.protocols.paired.agents.limits import Limits
-from hippo_core.protocols.paired.agents.workspace import temporary, walk
+from hippo_core.protocols.paired.agents.workspace import temporary
+from hippo_core.protocols.paired.items import Limits
 
 ContainmentMode = Literal["uid+namespaces", "user-namespaces", "uid"]
 NAMESPACES: dict[ContainmentMode, tuple[str, ...]] = {
@@ -42,45 +41,87 @@ IDS = range(20_000, 60_000)  # user ids that distributions leave free; below wha
 PATH = "/usr/local/bin:/usr/bin:/bin"
 GRACE = 20.0  # seconds that the keeper itself may take beyond the command's
 MEGABYTE = 1 << 20
-
-
-@dataclass(frozen=True)
-class Grant:
-    """Whether a mode of containment works here, and why not."""
-
-    mode: ContainmentMode
-    works: bool
-    why: str = ""
+PIECE = 1 << 16  # bytes that are read at a time
 
 
 @cache
-def grants() -> tuple[Grant, ...]:
-    """Each mode, tried: a command that must end with 0, as somebody else than root."""
-    return tuple(_tried(mode) for mode in NAMESPACES)
+def grants() -> dict[ContainmentMode, str]:
+    """Each mode, tried: why it does not work here; "" where a command ended with 0, as somebody else than root."""
+    return {mode: _why_not(mode) for mode in NAMESPACES}
 
 
 def best() -> ContainmentMode:
     """The best mode that works; LabError, with the reasons, where none does."""
-    for grant in grants():
-        if grant.works:
-            return grant.mode
-    why = "; ".join(f"{grant.mode}: {grant.why}" for grant in grants())
-    raise LabError(
-        f"agent tasks are refused: this machine grants no containment ({why}); run as root in a container, or allow user namespaces"
-    )
+    for mode, why_not in grants().items():
+        if not why_not:
+            return mode
+    why = "; ".join(f"{mode}: {why_not}" for mode, why_not in grants().items())
+    remedy = "run as root in a container, or allow user namespaces"
+    raise LabError(f"agent tasks are refused: this machine grants no containment ({why}); {remedy}")
 
 
-def _tried(mode: ContainmentMode) -> Grant:
-    if (mode == "user-namespaces") == (os.geteuid() == 0):
-        return Grant(
-            mode, False, "needs an ordinary user: root would stay root on the files outside" if os.geteuid() == 0 else "needs root"
-        )
+def _why_not(mode: ContainmentMode) -> str:
+    is_root = os.geteuid() == 0
+    if (mode == "user-namespaces") == is_root:
+        return "needs an ordinary user: root would stay root on the files outside" if is_root else "needs root"
     try:
         with Containment.open(mode=mode) as box:
             ran = box.run(["/bin/sh", "-c", 'test "$(id -u)" != 0 && touch made'], seconds=10)
-        return Grant(mode, ran.status == 0, ran.stderr.decode(errors="replace").strip() or ran.why)
+        return "" if ran.status == 0 else ran.stderr.decode(errors="replace").strip() or ran.why
     except (LabError, OSError) as error:
-        return Grant(mode, False, str(error))
+        return str(error) or type(error).__name__
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What became of a command. `status`: its exit code (minus the signal's number where one killed it), None where it did not end by
+    itself. `ended`: why, "exit", "timeout" or "memory". `left`: how many processes outlived it and were killed. `cut`: bytes of both
+    streams that are left out, with a note in their place."""
+
+    status: int | None
+    ended: str
+    seconds: float
+    left: int
+    stdout: bytes
+    stderr: bytes
+    cut: int = 0
+
+    @property
+    def why(self) -> str:
+        """What is wrong with it, in words; empty where it ended with 0."""
+        if self.ended == "timeout":
+            return f"timed out after {self.seconds:.1f} s; it and all that it started were killed"
+        if self.ended == "memory":
+            return "its processes together held more memory than allowed; all were killed"
+        return f"exit status {self.status}" if self.status else ""
+
+
+class Bounded:
+    """What a command writes, kept within bounds: the first and the last half of `most` bytes, and how many between them were cut."""
+
+    def __init__(self, most: int) -> None:
+        self.half, self.total = max(most // 2, 1), 0
+        self.first, self.last = bytearray(), bytearray()
+
+    def drain(self, file: IO[bytes]) -> None:
+        """Read a pipe to its end, and close it."""
+        with file:
+            while piece := file.read(PIECE):
+                self.total += len(piece)
+                free = self.half - len(self.first)
+                self.first += piece[:free]
+                self.last += piece[free:]
+                if len(self.last) > 2 * self.half + PIECE:
+                    del self.last[: -self.half]
+
+    @property
+    def cut(self) -> int:
+        """How many bytes are left out."""
+        return self.total - len(self.first) - min(len(self.last), self.half)
+
+    def content(self) -> bytes:
+        """The bytes, with a line that says how many are cut."""
+        return bytes(self.first) + (b"\n[%d bytes cut]\n" % self.cut if self.cut else b"") + bytes(self.last[-self.half :])
 
 
 @dataclass
@@ -204,60 +245,57 @@ def _system() -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
 
 
 def _kept(spec: Mapping[str, Any], stdin: int, most: int, meanwhile: Callable[[], object] | None) -> Captured:
-    streams = [Bounded(most), Bounded(most), Bounded(MEGABYTE)]
-    report_from, report_to = os.pipe()
-    with tempfile.TemporaryFile() as spec_file:
+    out, err = Bounded(most), Bounded(most)
+    with tempfile.TemporaryFile() as spec_file, open(os.memfd_create("report"), "rb") as report:
         spec_file.write(json.dumps(spec).encode())
         spec_file.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(SANDBOX_INIT), str(spec_file.fileno()), str(report_to)],
+            [sys.executable, "-I", "-S", str(SANDBOX_INIT), str(spec_file.fileno()), str(report.fileno())],
             bufsize=0,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(spec_file.fileno(), report_to),
+            pass_fds=(spec_file.fileno(), report.fileno()),
             env={},
             cwd="/",
             start_new_session=True,
         )
-    os.close(report_to)
-    files = (process.stdout, process.stderr, os.fdopen(report_from, "rb", buffering=0))
-    readers = [Thread(target=stream.drain, args=(file,), daemon=True) for stream, file in zip(streams, files, strict=True)]
-    for reader in readers:
-        reader.start()
-    try:
-        until = time.monotonic() + spec["seconds"] + GRACE
-        while meanwhile and process.poll() is None and time.monotonic() < until:
-            meanwhile()
-        process.wait(max(until - time.monotonic(), 0))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        left = _left_alive(spec) or "nothing of it is alive"
-        raise LabError(f"the keeper of a contained command did not end in its time and was killed; {left}") from None
-    finally:
-        process.kill()
-        process.wait()
-    for reader in readers:
-        reader.join(GRACE)
-    lines = streams[2].content().decode(errors="replace").splitlines()
-    outcome: dict[str, Any] = (
-        json.loads(lines[0]) if lines else {"error": streams[1].content().decode(errors="replace").strip() or "it said nothing"}
-    )
+        streams = ((out, process.stdout), (err, process.stderr))
+        readers = [Thread(target=stream.drain, args=(file,), daemon=True) for stream, file in streams]
+        for reader in readers:
+            reader.start()
+        try:
+            until = time.monotonic() + spec["seconds"] + GRACE
+            while meanwhile and process.poll() is None and time.monotonic() < until:
+                meanwhile()
+            process.wait(max(until - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            left = _left_alive(spec) or "nothing of it is alive"
+            raise LabError(f"the keeper of a contained command did not end in its time and was killed; {left}") from None
+        finally:
+            process.kill()
+            process.wait()
+        for reader in readers:
+            reader.join(GRACE)
+        lines = os.pread(report.fileno(), MEGABYTE, 0).decode(errors="replace").splitlines()
+    nothing = {"error": err.content().decode(errors="replace").strip() or "it said nothing"}
+    outcome: dict[str, Any] = json.loads(lines[0]) if lines else nothing
     if "error" in outcome:
         raise LabError(f"a command could not be contained: {outcome['error']}")
     if outcome.pop("alive") and (left := _left_alive(spec)):
         raise LabError(f"a contained command was killed; {left}")
-    stdout, stderr = streams[0], streams[1]
-    return Captured(**outcome, stdout=stdout.content(), stderr=stderr.content(), cut=stdout.cut + stderr.cut)
+    return Captured(**outcome, stdout=out.content(), stderr=err.content(), cut=out.cut + err.cut)
 
 
 def _left_alive(spec: Mapping[str, Any]) -> str:
     """What is left of a command after its end, in words, or nothing. A namespace of processes dies with the keeper, a user's do not."""
     until = time.monotonic() + 2
-    while not spec["namespaces"] and (
-        left := [process.pid for process in psutil.process_iter(["uids"]) if spec["uid"] in (process.info["uids"] or ())]
-    ):
+    while not spec["namespaces"]:
+        left = [process.pid for process in psutil.process_iter(["uids"]) if spec["uid"] in (process.info["uids"] or ())]
+        if not left:
+            break
         if time.monotonic() > until:
             return f"processes {', '.join(map(str, left[:5]))} of user {spec['uid']} are still alive: end them by hand"
         time.sleep(0.05)
@@ -279,12 +317,8 @@ def owner(mode: ContainmentMode, uid: int) -> int:
 
 def hand_over(folder: Path, uid: int) -> None:
     """Give a folder and what is in it to a user; links are given, not followed. Nothing happens where this process is not root."""
-    if os.geteuid():
-        return
-    os.chown(folder, uid, uid, follow_symlinks=False)
-    with suppress(LabError):  # what lies too deep stays its maker's; whoever reads the workspace says so
-        for path, _ in walk(folder):
-            os.chown(folder / path, uid, uid, follow_symlinks=False)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "-h", f"{uid}:{uid}", "--", str(folder)], check=True, capture_output=True)
 
 
 def closed_parent(path: Path) -> Path | None:

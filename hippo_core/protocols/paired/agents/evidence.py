@@ -83,12 +83,12 @@ class MemorySocket:
         try:
             name, question = self._question(line)
             results = [dict(result) for result in self.recall(question)]
-            answer, noted = _json({"results": results}), MemoryCall(name, question, len(results))
+            answer = _json({"results": results})
+            self.asked.append(MemoryCall(name, question, len(results)))
         except Exception as error:  # a memory of the user's may raise anything, or return what is no JSON; the agent's run goes on
             message = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {in_a_line(error)}"
             answer = _json({"error": "the memory failed" if question else message})
-            noted = MemoryCall(name, question, 0, message)
-        self.asked.append(noted)
+            self.asked.append(MemoryCall(name, question, 0, message))
         return answer
 
     def _question(self, line: bytes) -> tuple[str, str]:

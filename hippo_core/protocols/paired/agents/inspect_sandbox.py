@@ -15,23 +15,29 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hippo_core.errors import LabError
+from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.agents.containment import Containment
-from hippo_core.protocols.paired.agents.limits import Limits
 from hippo_core.protocols.paired.agents.workspace import MOST, read, relative, temporary
+from hippo_core.protocols.paired.items import Limits, StrictModel
 
 LONGEST = 86_400.0  # seconds of a command for which no timeout is named
 OUTPUT = 10.0  # megabytes of each stream; inspect_ai's own limit
 
 
-def settings(config: Any) -> tuple[Limits, bool]:
-    """Limits and network of a sandbox's configuration, a mapping or an object with `limits` and `network`; LabError for another key."""
+class SandboxConfig(StrictModel):
+    """What a sandbox may be told."""
+
+    limits: Limits = Limits()
+    network: bool = False
+
+
+def settings(config: Any) -> SandboxConfig:
+    """A sandbox's configuration, a mapping or an object with `limits` and `network`; LabError for another key."""
     if isinstance(config, str):
         raise LabError(f"sandbox hippo: expected limits and network as values, got the file {config!r}")
     values = dict(config or {}) if isinstance(config, Mapping | None) else config.model_dump()
-    if unknown := set(values) - {"limits", "network"}:
-        raise LabError(f"sandbox hippo: unknown {', '.join(sorted(unknown))}; legal: limits, network")
-    limits = Limits.model_validate({"output": OUTPUT} | dict(values.get("limits") or {}))
-    return limits, bool(values.get("network", False))
+    limits = {"output": OUTPUT} | dict(values.get("limits") or {})
+    return validated(SandboxConfig, values | {"limits": limits}, "sandbox hippo")
 
 
 def register() -> type:
@@ -44,17 +50,17 @@ def register() -> type:
     class HippoSandbox(SandboxEnvironment):
         """A sample's environment: one containment around an empty workspace."""
 
-        def __init__(self, limits: Limits, network: bool) -> None:
+        def __init__(self, config: SandboxConfig) -> None:
             super().__init__()
             self.stack = ExitStack()
             folder = self.stack.enter_context(temporary("hippo-sandbox."))
             folder.chmod(0o711)
             (folder / "workspace").mkdir()
-            self.box = self.stack.enter_context(Containment.open(folder / "workspace", limits=limits, network=network))
+            self.box = self.stack.enter_context(Containment.open(folder / "workspace", limits=config.limits, network=config.network))
 
         @classmethod
         async def sample_init(cls, task_name: str, config: Any, metadata: dict[str, str]) -> dict[str, Any]:
-            return {"default": cls(*settings(config))}
+            return {"default": cls(settings(config))}
 
         @classmethod
         async def sample_cleanup(cls, task_name: str, config: Any, environments: dict[str, Any], interrupted: bool) -> None:
@@ -120,6 +126,6 @@ def _path(box: Containment, file: str) -> str:
     if given.is_absolute() and given.is_relative_to(box.directory):
         given = given.relative_to(box.directory)
     try:
-        return str(relative(str(given), "file"))
+        return str(relative(str(given)))
     except LabError as error:
         raise PermissionError(str(error)) from None

@@ -12,16 +12,15 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from hippo_core.errors import LabError
 from hippo_core.files import in_a_line, write_bytes, write_json
-from hippo_core.protocols.paired.agents.capture import Captured
-from hippo_core.protocols.paired.agents.containment import Containment, ContainmentMode, free_uid
-from hippo_core.protocols.paired.agents.limits import Limits
-from hippo_core.protocols.paired.agents.workspace import PIECE, extents, fresh_copy, keep, open_plain, temporary, walk
+from hippo_core.protocols.paired.agents.containment import Captured, Containment, ContainmentMode, free_uid
+from hippo_core.protocols.paired.agents.tasks import AgentTask
+from hippo_core.protocols.paired.agents.workspace import fresh_copy, keep, open_plain, pieces, temporary, walk
 
 
 @dataclass
@@ -31,29 +30,25 @@ class TaskSandbox:
 
     root: Path
     mode: ContainmentMode
-    limits: Limits
-    network: bool
+    task: AgentTask
     secrets: Mapping[str, str]
     uid: int = field(default_factory=free_uid)
     faults: list[str] = field(default_factory=list)
 
     @classmethod
     @contextmanager
-    def open(
-        cls, suite: Path, fixture: str, target: Path, mode: ContainmentMode, limits: Limits, network: bool, secrets: Mapping[str, str]
-    ) -> Iterator["TaskSandbox"]:
-        """A sandbox with a fresh copy of the suite's fixture; at its end the workspace is copied to the folder `target`, less what
-        holds a secret."""
+    def open(cls, suite: Path, task: AgentTask, target: Path, mode: ContainmentMode, secrets: Mapping[str, str]) -> Iterator["TaskSandbox"]:
+        """A sandbox with a fresh copy of the task's fixture; at its end the workspace is copied to `target`, less what holds a secret."""
         with temporary("hippo-task.") as folder:
-            sandbox = cls(folder, mode, limits, network, secrets)
-            sandbox.root.chmod(0o711)
-            if fixture:
-                fresh_copy(suite, fixture, sandbox.workspace)
+            folder.chmod(0o711)
+            sandbox = cls(folder, mode, task, secrets)
+            if task.item.fixture:
+                fresh_copy(suite, task.item.fixture, sandbox.workspace)
             else:
                 sandbox.workspace.mkdir()
             for name in ("scripts", "score"):
                 if (suite / name).exists():
-                    fresh_copy(suite, name, sandbox.root / name)
+                    fresh_copy(suite, name, folder / name)
             try:
                 yield sandbox
             finally:
@@ -92,26 +87,27 @@ class TaskSandbox:
         """Run a shell line. What it wrote goes to `keep`.stdout and `keep`.stderr, how it ended to `keep`.json. `values`: for its {names};
         `extra`: folders that it sees beside the suite's."""
         visible = {name: self.root / name for name in ("scripts", *(() if agent else ("score",))) if (self.root / name).is_dir()}
-        with Containment.open(self.workspace, self.mode, self.limits, visible | dict(extra or {}), self.network, self.uid) as box:
+        visible |= extra or {}
+        with Containment.open(self.workspace, self.mode, self.task.item.limits, visible, self.task.network, self.uid) as box:
             paths = {name: box.path(name) for name in box.visible}
             filler = {**values, **paths, "workspace": box.directory, "python": box.python}
-            around = {"MEMORY_CONDITION": values["condition"]}
+            around = {"MEMORY_CONDITION": values["condition"], **(self.secrets if agent else {})}
             if "task" in paths:
                 filler["prompt_file"] = f"{paths['task']}/prompt.md"
             if "memory" in paths:
                 around["MEMORY_QUERY"] = f"{box.python} {paths['memory']}/query"
-            ran = box.run(
-                ["/bin/sh", "-c", filled(line, filler)], stdin, around | dict(self.secrets if agent else {}), seconds, meanwhile=meanwhile
-            )
-        return self._kept(line, ran, keep)
-
-    def _kept(self, line: str, ran: Captured, keep: Path) -> Captured:
-        out, err = self._clean(ran.stdout), self._clean(ran.stderr)
-        write_bytes(keep.with_name(keep.name + ".stdout"), out)
-        write_bytes(keep.with_name(keep.name + ".stderr"), err)
-        about = {name: value for name, value in asdict(ran).items() if name not in ("stdout", "stderr")}
+            ran = box.run(["/bin/sh", "-c", filled(line, filler)], stdin, around, seconds, meanwhile=meanwhile)
+        about = asdict(ran)
+        kept = {name: self._clean(about.pop(name)) for name in ("stdout", "stderr")}
+        for name, content in kept.items():
+            write_bytes(keep.with_name(f"{keep.name}.{name}"), content)
         write_json(keep.with_name(keep.name + ".json"), {"command": line, **about})
-        return replace(ran, stdout=out, stderr=err)
+        return replace(ran, **kept)
+
+    @cached_property
+    def written(self) -> dict[str, list[bytes]]:
+        """Each secret by its name, as it may be written."""
+        return {name: forms(value) for name, value in self.secrets.items()}
 
     def redacted(self, text: str) -> str:
         """A text of the agent's as it is stored: no secret, and no half characters."""
@@ -119,29 +115,27 @@ class TaskSandbox:
 
     def _clean(self, raw: bytes) -> bytes:
         """These bytes with the name of each secret for its value."""
-        for name, value in self.secrets.items():
-            for form in forms(value):
+        for name, some in self.written.items():
+            for form in some:
                 raw = raw.replace(form, f"[{name}]".encode())
         return raw
 
     def named(self, text: str) -> list[str]:
         """The secrets whose value a text holds."""
         raw = text.encode("utf-8", errors="surrogatepass")
-        return [name for name, value in self.secrets.items() if any(form in raw for form in forms(value))]
+        return [name for name, some in self.written.items() if any(form in raw for form in some)]
 
     def leaks(self) -> list[tuple[str, str]]:
         """Secrets whose value stands in the workspace: name and path. It may be in a file, a path or what a link points at."""
         leaked: list[tuple[str, str]] = []
-        wanted = {name: forms(value) for name, value in self.secrets.items()}
-        for path, status in walk(self.workspace) if wanted else ():
+        for path, status in walk(self.workspace) if self.secrets else ():
             texts = [os.fsencode(path), os.fsencode(path).replace(b"/", b"")]  # also spread over folders' names
             if stat.S_ISLNK(status.st_mode):
                 texts.append(os.fsencode(os.readlink(self.workspace / path)))
-            for name, some in wanted.items():
+            for name, some in self.written.items():
                 within = any(form in text for text in texts for form in some)
                 if not within and stat.S_ISREG(status.st_mode):
-                    with open_plain(self.workspace / path) as file:
-                        within = _contains_any(file, some)
+                    within = _contains_any(self.workspace / path, some)
                 if within:
                     leaked.append((name, path))
         return leaked
@@ -158,13 +152,11 @@ def forms(value: str) -> list[bytes]:
     return sorted(encoded, key=len, reverse=True)
 
 
-def _contains_any(file: BinaryIO, some: list[bytes]) -> bool:
+def _contains_any(path: Path, some: list[bytes]) -> bool:
     """Whether a file of any size holds one of these, also over the ends of lines."""
     overlap, tail = 2 * len(some[0]), b""
-    for begin, end in extents(file):
-        file.seek(begin)
-        while begin < end and (piece := file.read(min(PIECE, end - begin))):
-            begin += len(piece)
+    with open_plain(path) as file:
+        for _, piece in pieces(file):
             window = tail + piece
             joined = window.translate(None, b"\r\n")
             if any(form in window or form in joined for form in some):

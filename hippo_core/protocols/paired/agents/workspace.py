@@ -6,9 +6,9 @@ nothing is followed (O_NOFOLLOW), only plain files are read, no more of one than
 
 import errno
 import os
-import secrets
 import shutil
 import stat
+import subprocess
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from hippo_core.errors import LabError
+from hippo_core.protocols.paired.items import leaves
 from hippo_core.protocols.paired.suite import within
 
 MOST = 8 << 20  # bytes of a file that an assertion reads
@@ -25,12 +26,11 @@ DEEPEST = 200  # folders within folders; what is kept must be removable by any p
 PIECE = 1 << 20
 
 
-def relative(path: str, what: str) -> PurePosixPath:
+def relative(path: str) -> PurePosixPath:
     """A path below a workspace; LabError where it is absolute, or leads out of it."""
-    parts = PurePosixPath(path)
-    if not path or "\0" in path or parts.is_absolute() or ".." in parts.parts or parts == PurePosixPath("."):
-        raise LabError(f"{what}: {path!r} is no path below a workspace; expected a relative one, without '..'")
-    return parts
+    if leaves(path):
+        raise LabError(f"file: {path!r} is no path below a workspace; expected a relative one, without '..'")
+    return PurePosixPath(path)
 
 
 def check_fixture(fixture: Path) -> None:
@@ -64,7 +64,7 @@ def read(workspace: Path, path: str) -> bytes:
     """The bytes of a plain file of a workspace. LabError says why where there is none, or a link leads to it."""
     opened = [os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)]
     try:
-        *folders, name = relative(path, "file").parts
+        *folders, name = relative(path).parts
         for folder in folders:
             opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
         opened.append(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
@@ -120,18 +120,20 @@ def names(workspace: Path) -> list[str]:
     return sorted(path for path, _ in walk(workspace))
 
 
-def extents(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Where a file holds data: from, to. What lies between is a hole, which takes no space and reads as zeros."""
-    end, size = 0, os.fstat(file.fileno()).st_size
-    while end < size:
+def pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """What a file holds, piece by piece, each with its position. What lies between is a hole, which takes no space and reads as zeros."""
+    descriptor, end = file.fileno(), 0
+    while end < os.fstat(descriptor).st_size:
         try:
-            begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
+            begin = os.lseek(descriptor, end, os.SEEK_DATA)
         except OSError as error:
             if error.errno == errno.ENXIO:  # a hole to the end
                 return
             raise
-        end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
-        yield begin, end
+        end = os.lseek(descriptor, begin, os.SEEK_HOLE)
+        while begin < end and (piece := os.pread(descriptor, min(PIECE, end - begin), begin)):
+            yield begin, piece
+            begin += len(piece)
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -163,12 +165,9 @@ def keep(workspace: Path, target: Path, besides: Collection[str] = ()) -> list[s
 
 def _copy(source: Path, target: Path) -> None:
     with open_plain(source) as given, target.open("xb") as copied:
-        for begin, end in extents(given):
-            given.seek(begin)
+        for begin, piece in pieces(given):
             copied.seek(begin)
-            while begin < end and (piece := given.read(min(PIECE, end - begin))):
-                copied.write(piece)
-                begin += len(piece)
+            copied.write(piece)
         copied.truncate(os.fstat(given.fileno()).st_size)
 
 
@@ -183,44 +182,9 @@ def temporary(prefix: str) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep. A folder within is first moved to the top, so that no path grows long. Links are not followed."""
-    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        while entries := os.listdir(top):
-            for name in entries:
-                if _is_folder(name, top):
-                    _empty(name, top)
-                    os.rmdir(name, dir_fd=top)
-                else:
-                    os.unlink(name, dir_fd=top)
-    finally:
-        os.close(top)
-    folder.rmdir()
-
-
-def _is_folder(name: str, parent: int) -> bool:
-    return stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode)
-
-
-def _empty(name: str, top: int) -> None:
-    """Unlink what a folder holds, and move its folders to the top, opened to their owner."""
-    _to_owner(name, top)
-    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
-    try:
-        for inner in os.listdir(here):
-            if _is_folder(inner, here):
-                _to_owner(inner, here)  # a folder moves only where its owner may write to it
-                os.rename(inner, f".{secrets.token_hex(16)}", src_dir_fd=here, dst_dir_fd=top)
-            else:
-                os.unlink(inner, dir_fd=here)
-    finally:
-        os.close(here)
-
-
-def _to_owner(name: str, parent: int) -> None:
-    if os.geteuid():  # root opens all
-        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-        try:
-            os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
-        finally:
-            os.close(descriptor)
+    """Remove a folder, however deep, and what its owner may not enter. Links are not followed."""
+    if os.geteuid():  # root enters all
+        subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], capture_output=True)
+    gone = subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, text=True, errors="replace")
+    if gone.returncode:
+        raise LabError(f"{folder} cannot be removed: {gone.stderr}")

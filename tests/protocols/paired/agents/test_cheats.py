@@ -19,8 +19,7 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents import sandbox_init, workspace
 from hippo_core.protocols.paired.agents.containment import Containment
 from hippo_core.protocols.paired.agents.evidence import MemorySocket
-from hippo_core.protocols.paired.agents.run import run_item
-from hippo_core.protocols.paired.agents.run_suite import Permissions, run_tasks
+from hippo_core.protocols.paired.agents.run import Permissions, run_item, run_tasks
 from hippo_core.protocols.paired.agents.workspace import keep, names, remove, walk
 from hippo_core.protocols.paired.page import summary
 from hippo_core.protocols.paired.run_files import read_run, write_run
@@ -165,6 +164,7 @@ HIDDEN = {
     "UTF-16": "printf %s $K | sed 's/./&\\x00/g' > wide",
     "closed": "mkdir d; echo $K > d/x; chmod 0 d/x d",
     "a question": "$MEMORY_QUERY What is $K ?",
+    "printed in other forms": "printf %s $K | base64; printf %s $K | od -An -v -tx1 | tr -d ' \\n'; echo $K > left",
 }
 
 
@@ -174,6 +174,8 @@ def test_a_key_that_an_agent_hides_is_noticed_and_not_kept(hidden, run, monkeypa
     monkeypatch.setenv("K", KEY)
     limits = {"processes": 40, "file": 100, "output": 0.01}
     result = run(HIDDEN[hidden], environment=["K"], passed=["K"], limits=limits)
+    printed = (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes()
+    assert "printed" not in hidden or printed.count(b"[K]") == 2
     assert not result.success and any("the value of K" in note for note in result.notes), result.notes
     folder = tmp_path / "out" / "one-full-memory-r0"
     for path, status in walk(folder):
@@ -269,13 +271,6 @@ def test_a_memory_that_returns_what_is_no_json_does_not_end_the_run():
 
 
 @contained
-def test_an_answer_nested_without_end_fails_its_assertion(run):
-    deep = "{python} -c \"open('j', 'w').write('[' * 900 + ']' * 900); open('k', 'w').write('[' * 99999)\""
-    result = run(deep, required_content=[{"file": name, "json_path": "0", "equals": 1} for name in "jk"])
-    assert not result.success and "k is no JSON" in " ".join(result.notes)
-
-
-@contained
 @pytest.mark.parametrize("error", [RecursionError("too deep"), OSError(36, "File name too long"), ValueError("odd\ud800"), LabError("so")])
 def test_an_error_that_nobody_foresaw_is_the_items(error, suite, tmp_path, monkeypatch):
     def failing(*_):
@@ -331,14 +326,6 @@ def test_a_tree_is_removed_however_deep_and_links_are_not_followed(quick):
     os.close(descriptor)
     remove(top)
     assert not top.exists() and (gold / "x").read_text() == "x"
-
-
-@contained
-def test_a_key_printed_in_another_form_is_cut_out(run, monkeypatch, tmp_path):
-    monkeypatch.setenv("K", KEY)
-    run("printf %s $K | base64; printf %s $K | od -An -v -tx1 | tr -d ' \\n'", environment=["K"], passed=["K"])
-    said = (tmp_path / "out" / "one-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_bytes()
-    assert said.count(b"[K]") == 2 and KEY.encode().hex().encode() not in said
 
 
 def test_an_unreadable_file_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):

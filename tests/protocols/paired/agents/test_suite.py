@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.agents.run_suite import Permissions, recorded_permissions, run_all_items, run_tasks
+from hippo_core.protocols.paired.agents.run import Permissions, run_all_items, run_tasks
 from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
 from hippo_core.protocols.paired.conditions import COLUMNS
 from hippo_core.protocols.paired.rerun import Allowed, reproduce
@@ -31,23 +31,28 @@ def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_
     assert [row["place"] for row in rows] == list(range(1, len(rows) + 1))
 
 
-def test_a_dry_run_runs_nothing_and_rows_have_no_score(tmp_path):
-    rows = run_tasks(read_suite(SMOKE), SETTINGS, "hippo-tiny", tmp_path / "out", Permissions(shell=True, dry_run=True), lambda line: None)
-    assert {row["success"] for row in rows} == {None} and not (tmp_path / "out").exists()
+def test_a_dry_run_runs_nothing_and_says_what_is_wrong(tmp_path):
+    suite, lines = read_suite(SMOKE), []
+    look = Permissions(shell=True, dry_run=True)
+    assert run_all_items(suite, SETTINGS, "hippo-tiny", tmp_path / "out", look, lines.append) == []
+    assert len(lines) == len(suite.items) and not (tmp_path / "out").exists()
+    lost = suite.items[0].model_copy(update={"fixture": "nowhere"})
+    with pytest.raises(LabError, match="nowhere is no folder"):
+        run_all_items(replace(suite, items=(lost,)), SETTINGS, "hippo-tiny", tmp_path / "out", look, lines.append)
 
 
 @pytest.mark.skipif(not MODES, reason="no containment here")
 def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
-    suite, settings = read_suite(SMOKE), replace(SETTINGS, limit=1)
+    suite, settings = read_suite(SMOKE), SETTINGS.model_copy(update={"limit": 1})
     rows = run_all_items(suite, settings, "hippo-tiny", tmp_path / "tasks", Permissions(shell=True), lambda line: None)
-    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": recorded_permissions(Permissions())}))
+    run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": {"agent": "", "passed": []}}))
     pair = compare_conditions(run_condition(run, "no-memory"), run_condition(run, "full-memory"))
     assert (pair.gained, pair.lost) == (1, 0)
     [line] = pair.discordant.to_dict("records")
     assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")
     with pytest.raises(LabError, match="--allow-shell"):
         reproduce(run, suite, "hippo-tiny", lambda line: None)
-    assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)).differing == ()
+    assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)) == []
 
 
 @pytest.mark.skipif(not MODES, reason="no containment here")
