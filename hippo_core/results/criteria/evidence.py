@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.results.criteria.candidates import NotJudged, Pool, because, options_of, pick
-from hippo_core.results.criteria.criterion import Condition, Criteria, Criterion, Rule
+from hippo_core.results.criteria.criterion import Asked, Condition, Criteria, Criterion
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
@@ -68,7 +68,7 @@ def _with_own_metric(criterion: Criterion, condition: Condition, rows: Frame) ->
     return rows.assign(**{criterion.metric: rows[condition.metric]})
 
 
-def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
+def _at_chance(criterion: Asked, rival: Frame, name: str) -> str:
     """That the rival of a claim answers hardly more than a guess; empty where it answers more. The answers decide, also where a claim is
     about costs or ranks; without a column `chance` a guess is never right."""
     column = criterion.metric if criterion.scored else "score"
@@ -124,7 +124,7 @@ def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, 
 
 
 def measured(
-    criterion: Rule,
+    criterion: Asked,
     tables: Sequence[pd.DataFrame],
     names: Sequence[str],
     confidence: float = 0.95,
