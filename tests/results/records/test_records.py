@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.evaluation.table import ITEMS, asked_metrics
 from hippo_core.results import records
-from hippo_core.results.rankings import RECALL_AT
+from hippo_core.results.scores import RECALL_AT
 from hippo_core.results.statistics.interval import cluster_interval
 
 NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL", "nan", "0012", "1e5", "Zoë; Łukasz", "x|y"]
