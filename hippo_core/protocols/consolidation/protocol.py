@@ -125,9 +125,9 @@ def sleeps_in_words(parameters: SleepsParameters, metrics: Mapping[str, Any]) ->
 def figure_of_sleeps(parameters: SleepsParameters, rows: "pd.DataFrame") -> bytes:
     """Accuracy on each group after each sleep, as a heat map (PNG)."""
     from hippo_core.protocols.consolidation.sleeps_table import matrix
-    from hippo_core.results.figures import drawing, sleeps
+    from hippo_core.results.figures import drawing
 
-    return drawing.png(sleeps.heat_map(matrix(rows)))
+    return drawing.png(drawing.heat_map(matrix(rows)))
 
 
 def sections_of_sleeps(tables: "Sequence[TableRows]") -> "Sequence[Section]":

@@ -12,9 +12,8 @@ import pandas as pd
 from hippo_core.errors import LabError
 from hippo_core.files import write_json, write_text
 from hippo_core.protocols.conversation.judge import ASPECTS, JudgeAgreement, agreement
-from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, html, missing, probability, quantity, share, span, table
 from hippo_core.results.frames import Frame
-from hippo_core.results.markdown import html, table
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.statistics.paired import compare, holm
 

@@ -14,8 +14,7 @@ from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, count, probability, quantity, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
-from hippo_core.results.statistics.effect import bonferroni, cohens_d
-from hippo_core.results.statistics.paired import compare, holm, paired
+from hippo_core.results.statistics.paired import bonferroni, cohens_d, compare, holm, paired
 
 AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {

@@ -9,7 +9,7 @@ import pandas as pd
 from hippo_core.protocols.forgetting.figures import kept_figure
 from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
-from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, missing, percent, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import mean_by_cluster
@@ -61,7 +61,7 @@ def picture(rows: Frame) -> bytes:
     own, end = values[1:].diagonal().mean(), values[-1].mean()
     title = f"Just after its own phase a task is answered to {own:.0%}, after the last phase to {end:.0%}; darker is better"
     named = matrix(rows).set_axis(["before", *matrix(rows).columns], axis="index")
-    return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
+    return drawing.png(drawing.matrix_map(named, title, "asked about task", "after phase", left=1.1))
 
 
 def _formatted(value: Any) -> str:

@@ -242,7 +242,7 @@ def _origin() -> dict[str, Any]:
 
 
 def _write_page(page: str, title: str, form: str, output: Path | None) -> None:
-    from hippo_core.results.markdown import html
+    from hippo_core.results.formatting import html
     from hippo_core.text import printable
 
     text = html(page, title) if form == "html" else page

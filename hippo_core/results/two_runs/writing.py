@@ -5,8 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span
-from hippo_core.results.markdown import table
+from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span, table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
 from hippo_core.text import UNSHOWN, in_markdown
