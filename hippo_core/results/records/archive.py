@@ -87,16 +87,16 @@ class Archive:
             try:
                 with new_folder(target) as folder:
                     self._fs.get_file(f"{self._path(name)}/{DONE}", str(folder / DONE))
-                    for file in _named_in(folder / DONE, name):  # and nothing else, wherever it would lead
+                    for file in sealed_files(folder / DONE):  # and nothing else, wherever it would lead
                         (folder / file).parent.mkdir(parents=True, exist_ok=True)
                         self._fs.get_file(f"{self._path(name)}/{file}", str(folder / file))
-                    if not is_complete(folder):
-                        raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
+                    if wrong := wrong_with(folder):
+                        raise OSError(f"it is damaged there: {wrong[0]}")
                     if target.exists() and not is_complete(target):  # asked in this order: one that came in between is whole, and stays
                         clear_record(target)
-            except OSError:
+            except (OSError, LabError) as error:
                 if not is_complete(target):  # another cell of this machine may have been quicker
-                    raise
+                    raise OSError(f"{name}: {error}") from None
 
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
@@ -158,13 +158,6 @@ class Archive:
             raise LabError(f"records cannot be kept at {self.url}: {in_a_line(error)}; {expected}") from None
 
 
-def _named_in(done: Path, record: str) -> list[str]:
-    try:
-        return list(sealed_files(done))
-    except LabError as error:
-        raise OSError(f"{record} is damaged there: {error}") from None
-
-
 def _holder() -> bytes:
     return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "renewed": time.time()}).encode()
 
@@ -179,10 +172,9 @@ def shared(url: str, run_id: str, records: Iterable[Path]) -> Iterator[None]:
     archive = Archive(url)
     archive.check()
     with archive.locked(run_id):
-        there = archive.finished(run_id)
-        names = {record.relative_to(root() / RUNS).as_posix(): record for record in records}
-        archive.pull(sorted(there & names.keys()))
-        for name in sorted(names.keys() - there):
-            if is_complete(names[name]):
-                archive.push(names[name])
+        there, names = archive.finished(run_id), {record.relative_to(root() / RUNS).as_posix() for record in records}
+        archive.pull(sorted(there & names))
+        for record in (root() / RUNS / name for name in sorted(names - there)):
+            if is_complete(record):
+                archive.push(record)
         yield
