@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -69,7 +70,7 @@ def _content(path: Path) -> Any:
     if path.suffix == ".csv":
         with path.open(encoding="utf-8", newline="") as lines:
             header, *rows = list(csv.reader(lines)) or [[]]
-        return {"columns": header, **{f"row {number}": dict(zip(header, row, strict=True)) for number, row in enumerate(rows)}}
+        return {"columns": header, **{f"row {number}": dict(zip_longest(header, row)) for number, row in enumerate(rows)}}
     if path.suffix == ".sqlite":
         return _tables(path)
     if path.suffix not in (".json", ".yaml", ".ipynb"):
