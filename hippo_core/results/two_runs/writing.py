@@ -1,9 +1,9 @@
 """A comparison of two runs for readers, as markdown, and for programs, as JSON."""
 
-import json
 import math
-from dataclasses import asdict
 from typing import Any
+
+from pydantic_core import to_json
 
 from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span, table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -91,8 +91,8 @@ def suites_as_json(by_suite: BySuite) -> str:
     """One comparison as `as_json` writes it; of several suites a list of these."""
     if len(by_suite.compared) == 1:
         return as_json(by_suite.compared[0])
-    content = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
-    return _written(content | {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)})
+    suites = [_content(two) for two in by_suite.compared]
+    return _written({"schema_version": 1, "suites": suites, "only_a": by_suite.only_a, "only_b": by_suite.only_b})
 
 
 def as_json(two: TwoRuns) -> str:
@@ -101,8 +101,8 @@ def as_json(two: TwoRuns) -> str:
 
 
 def _written(content: dict[str, Any]) -> str:
-    """JSON in which nothing steers the terminal that it is printed on; what would is escaped."""
-    text = json.dumps(_known(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """JSON in which numbers that are not known are null and nothing steers the terminal that it is printed on; what would is escaped."""
+    text = to_json(content, indent=2, inf_nan_mode="null").decode() + "\n"
     return UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -117,18 +117,10 @@ def _content(two: TwoRuns) -> dict[str, Any]:
         "higher_is_better": two.higher_is_better,
         "largest_cluster": {"name": two.largest[0], "share": two.largest[1]},
         "clustered": two.a.clustered,
-        "comparison": asdict(two.result),
-        "differs": {name: list(values) for name, values in two.differs.items()},
-        "costs": {name: list(values) for name, values in two.costs.items()},
-        "unscored": list(two.unscored),
-        "notes": {"a": list(two.a.notes), "b": list(two.b.notes)},
+        "comparison": two.result,
+        "differs": two.differs,
+        "costs": two.costs,
+        "unscored": two.unscored,
+        "notes": {"a": two.a.notes, "b": two.b.notes},
         "discordant": two.discordant.to_dict("records"),
     }
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _known(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_known(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
