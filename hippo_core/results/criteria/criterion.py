@@ -136,9 +136,10 @@ class Rule(Form, Generic[Side]):
     @property
     def reach(self) -> Range:
         """The least and the most that reaches the target."""
-        if self.within:
-            return self.within
-        return (self.target, math.inf) if self.rule in ("at_least", "not_below", "same") else (-math.inf, self.target)
+        target = self.target
+        if isinstance(target, tuple):
+            return target
+        return (target, math.inf) if self.rule in ("at_least", "not_below", "same") else (-math.inf, target)
 
     def support(self, margin: float) -> Range:
         """What the lower bound of the interval must be above, and the upper bound below; `margin`: where the criterion has none."""
