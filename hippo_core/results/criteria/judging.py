@@ -15,9 +15,8 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
-from hippo_core.results.criteria.candidates import NotAsked, NotJudged, Pool
 from hippo_core.results.criteria.criterion import About, Asked, Criteria, Range
-from hippo_core.results.criteria.evidence import Evidence, gather
+from hippo_core.results.criteria.evidence import Evidence, NotAsked, NotJudged, Pool, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.tables import TableRows, gather_table
 from hippo_core.results.policies import SCORES, with_policies
