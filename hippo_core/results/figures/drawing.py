@@ -106,22 +106,9 @@ def bars(panel: Axes, positions: ArrayLike, table: Frame, style: Style, across: 
     means = table["mean"].to_numpy()
     ends = np.clip(np.nan_to_num([means - table["low"], table["high"] - means]), 0, None)
     x, y = (means, positions) if across else (positions, means)
-    panel.errorbar(
-        x,
-        y,
-        xerr=ends if across else None,
-        yerr=None if across else ends,
-        linestyle="none",
-        marker=style.marker,
-        color=style.colour,
-        markerfacecolor="white" if style.hollow else style.colour,
-        markeredgewidth=1.4,
-        markersize=size,
-        elinewidth=1.8,
-        capsize=0,
-        zorder=3,
-        clip_on=False,
-    )
+    marker = {"marker": style.marker, "markerfacecolor": "white" if style.hollow else style.colour, "markersize": size}
+    line = {"linestyle": "none", "color": style.colour, "markeredgewidth": 1.4, "elinewidth": 1.8, "capsize": 0}
+    panel.errorbar(x, y, **{"xerr" if across else "yerr": ends}, **marker, **line, zorder=3, clip_on=False)
 
 
 def chance_line(panel: Axes, chance: float, upright: bool, beside: bool = False) -> None:
