@@ -29,12 +29,12 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from docs.comparison_figure import PlotSide, comparison_figure
+from docs.sentences import sentences, with_numbers
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import read_yaml, root, write_bytes, write_text
 from hippo_core.results.conditions import INVALID, is_invalid, unmarked
 from hippo_core.results.formatting import NONE, share, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.sentences import sentences, with_numbers
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import ANSWERED_BY, answered_by
 

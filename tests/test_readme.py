@@ -10,12 +10,12 @@ from PIL import Image
 from docs import build_tables as quoted
 from docs.build_tables import REGION, Quoted, contents, current, filled, pages, tables
 from docs.comparison_figure import described
+from docs.sentences import number, sentences, tables_named, with_numbers
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.protocols.base.experiment import names_of_ours
 from hippo_core.protocols.consolidation.table import TITLES, changes
 from hippo_core.results.formatting import span
-from hippo_core.results.sentences import number, sentences, tables_named, with_numbers
 from tests.protocols.questions.report.rows_again import contradicted, rows_file
 from tests.unbacked import listed, unbacked, unbacked_in
 

@@ -5,8 +5,8 @@ import re
 from textwrap import wrap
 
 from docs.build_tables import REGION, pages
+from docs.sentences import quoted_numbers, sentences
 from hippo_core.files import read_yaml, root
-from hippo_core.results.sentences import quoted_numbers, sentences
 
 NO_RESULT = {  # kinds of numbers that are no results, and how they are known
     "code": r"(?ms)^```.*?^```|`[^`\n]*`",

@@ -19,7 +19,7 @@ from ladders import ladder
 from hippo_core.methods.episodic.settings import HeiNWSettings
 from hippo_core.models import minilm
 from hippo_core.models.matmul import quicken_products
-from hippo_core.results.rankings import score_ranking
+from hippo_core.results.scores import score_ranking
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.retrieval.encoded import kept
 from hippo_core.retrieval.key_encoder import KeyModel, MiniLMStates, load_head

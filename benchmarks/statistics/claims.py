@@ -6,7 +6,7 @@ Made-up answers: items of a world are of like difficulty, and each condition is 
 "equal": both conditions are equally good, so every p <= .05 is an error of type I; so is a claim that is met, which asks for .05 more and
 an interval above 0 besides, and a family of six such claims of which one is met after Holm's correction. "five less": the memory is right
 in .05 of the answers less, the edge of "not below" by a margin of .05; met is an error, of .025 of the cases at most by its interval.
-Each sample goes through what is shipped: `of_pairs` and `holm`. The table stands in reports/reference/by-hand.md.
+Each sample goes through what is shipped: `of_numbered_pairs` and `holm`. The table stands in reports/reference/by-hand.md.
 """
 
 import argparse
@@ -16,7 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hippo_core.results.criteria import load_criteria
-from hippo_core.results.statistics.paired import Comparison, holm, of_pairs
+from hippo_core.results.statistics.interval import numbered
+from hippo_core.results.statistics.paired import Comparison, holm, of_numbered_pairs
 
 ALPHA, MARGIN, FAMILY = 0.05, 0.05, 6
 
@@ -47,7 +48,7 @@ def compared(setting: Setting, shift: float, random: np.random.Generator) -> Com
         random.random(len(worlds)) < 1 / (1 + np.exp(-(hard + moved + random.normal(0, setting.spread, setting.worlds)[worlds])))
         for moved in (shift, 0.0)
     ]
-    return of_pairs(*(values.astype(float) for values in conditions), worlds)
+    return of_numbered_pairs(*(values.astype(float) for values in conditions), numbered(worlds))
 
 
 def rates(setting: Setting, samples: int) -> list[float]:

@@ -2,7 +2,7 @@
 
 const ROW = 30; // pixels; as in table.css
 const SPARE = 12; // rows drawn above and below those in sight
-const WIDTH = 170, HEIGHT = 20, PAD = 7; // of an interval; as in hippo_core/results/report/svg.py
+const WIDTH = 170, HEIGHT = 20, PAD = 7; // of an interval; as in hippo_core/results/report/pages.py
 const MARKS = new Map([[true, ["✓", "right"]], [false, ["✗", "wrong"]], [null, ["–", "not measured"]]]);
 let tables = 0;
 

@@ -14,7 +14,7 @@ from traitlets import Bool, Float, List, Unicode, observe, validate
 
 from hippo_core.dashboard.page import template
 from hippo_core.results.formatting import NONE, missing, share, span
-from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.pages import dot_and_bar
 
 HERE = Path(__file__).parent
 MARKS = {True: ("✓", "right"), False: ("✗", "wrong"), None: (NONE, "not measured")}

@@ -19,8 +19,7 @@ from hippo_core.methods.self_ask import composed_by, left_of, read_of
 from hippo_core.models.abstention import NEVER, unknown_tokens
 from hippo_core.models.generate import kv_cache_mb
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.results.rankings import score_ranking
-from hippo_core.results.scores import abstained, score_item
+from hippo_core.results.scores import abstained, score_item, score_ranking
 from hippo_core.store.trace import Trace
 from hippo_core.suites.lookup import TextLookup
 from hippo_core.suites.types import Item, Regime, Suite, World

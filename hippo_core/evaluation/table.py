@@ -4,8 +4,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.results.frames import Frame
-from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records.table import Table
+from hippo_core.results.scores import RANKING_COLUMNS, check_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +54,6 @@ def metrics(cell: Any, rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
 
 def check(cell: Any, rows: "pd.DataFrame") -> dict[str, Any]:
     """Score the answers again: LabError where they were shifted against their questions, or a score is not the strict one."""
-    from hippo_core.results.scores import check_rows
-
     check_rows(cell.suite, cell.worlds(), rows)
     return {"stages": sorted(rows["stage"].unique())}
 

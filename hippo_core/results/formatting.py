@@ -1,9 +1,19 @@
-"""Numbers as words for a reader: only the digits that their interval justifies, and a dash where nothing was measured."""
+"""Numbers as words for a reader: only the digits that their interval justifies, and a dash where nothing was measured. And tables and
+pages in Markdown, in which what others wrote is shown as text, never as markup."""
 
 import math
 from collections.abc import Sequence
+from html import escape
+
+from hippo_core.text import in_markdown, printable
 
 NONE = "–"
+CUT = 120  # letters of a text in a table
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
+    "th{background:#f4f4f4}"
+)
 
 
 def missing(value: object) -> bool:
@@ -68,3 +78,27 @@ def count(value: float | None) -> str:
 def listing(values: Sequence[object], most: int = 20) -> str:
     """Values one by one; of more than `most` the first, the last and how many there are."""
     return ", ".join(map(str, values)) if len(values) <= most else f"{values[0]} to {values[-1]} ({len(values)})"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table; long texts are cut in the middle."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return NONE if missing(value) else f"{value:.3g}"
+    words = " ".join(str("" if missing(value) else value).split())
+    return in_markdown(words if len(words) <= CUT else f"{words[: CUT // 2 - 2]} ... {words[2 - CUT // 2 :]}")
+
+
+def html(text: str, title: str) -> str:
+    """A page as HTML, which fetches and runs nothing."""
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "link", "autolink"]).render(printable(text))
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    secured = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    head = f"{secured}<title>{escape(printable(title))}</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"

@@ -1,4 +1,5 @@
-"""Scores of one answer: exact match raw and normalised, token F1, path success, and what is odd about the answer's form.
+"""Scores of one answer: exact match raw and normalised, token F1, path success, what is odd about the answer's form; and of the ranking of
+passages behind it.
 
 All functions are pure and take the prediction as it was generated. An accepted answer is any of `Item.answers`; a score is the best over
 them. An empty prediction scores 0. For every item `em_raw <= em_norm <= f1`: normalising can only help, and equal bags of words overlap.
@@ -7,10 +8,11 @@ them. An empty prediction scores 0. For every item `em_raw <= em_norm <= f1`: no
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError
+from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item, Suite, World
 from hippo_core.text import KATAKANA, PUNCTUATION, UNSPACED, WORD, folded, words
 
@@ -24,36 +26,12 @@ LETTER = rf"[^\W\d{UNSPACED}{KATAKANA}]"
 INSIDE = re.compile(  # between letters, or between a letter and a digit
     rf"(?<=[^\W\d])[{JOINS}]+(?=[^\W\d])|(?<={LETTER})[{JOINS}](?=\d)|(?<=\d)[{JOINS}]+(?={LETTER})"
 )
+RECALL_AT, ANSWER_AT, ALL_AT = (1, 2, 3, 5, 10, 20), (1, 5), 5
+RANKING_COLUMNS = (*(f"recall_{k}" for k in RECALL_AT), f"all_gold_{ALL_AT}", *(f"answer_recall_{k}" for k in ANSWER_AT))
 REFUSALS = (
     re.compile(r"\bi (?:can't|can not|cannot|won't|will not|am unable|do not have|don't have)\b", re.IGNORECASE),
     re.compile(r"\bi'm (?:unable|not able)\b", re.IGNORECASE),
     re.compile(r"\bas an? (?:ai|(?:large )?language model)\b", re.IGNORECASE),
-)
-# What a strict scorer says of answers that a lenient one lets pass: prediction, accepted answers, em_raw, em_norm.
-HARD_CASES: tuple[tuple[str, tuple[str, ...], int, int], ...] = (
-    ("Alice", ("Alice",), 1, 1),
-    (" Alice\n", ("Alice",), 1, 1),
-    ("ALICE", ("Alice",), 0, 1),
-    ("Alice.", ("Alice",), 0, 1),
-    ("The Alice", ("Alice",), 0, 1),
-    ("Bob", ("Robert", "Bob"), 1, 1),
-    ("Alice or Bob", ("Alice",), 0, 0),
-    ("not Alice", ("Alice",), 0, 0),
-    ("Ali", ("Alice",), 0, 0),
-    ("Alices", ("Alice",), 0, 0),
-    ("park the", ("car park",), 0, 0),
-    ("east north", ("north east",), 0, 0),
-    ("", ("Alice",), 0, 0),
-    ("...", ("Alice",), 0, 0),
-    ("the", ("an",), 0, 0),
-    ("...", ("?",), 0, 0),
-    ("15", ("1.5",), 0, 0),
-    ("5", ("-5",), 0, 0),
-    ("12", ("1/2",), 0, 0),
-    ("1000", ("1,000",), 0, 1),
-    ("C", ("C++",), 0, 0),
-    ("Zoe\u0308", ("Zo\u00eb",), 0, 1),
-    ("\u5317\u4eac\u3002", ("\u5317\u4eac",), 0, 1),
 )
 
 
@@ -136,18 +114,27 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
     }
 
 
-def self_check(raw: Callable[[str, Sequence[str]], int] = em_raw, norm: Callable[[str, Sequence[str]], int] = em_norm) -> None:
-    """Raise LabError where a scorer judges one of the hard cases otherwise than a strict one does (a substring match, say)."""
-    for prediction, answers, is_raw, is_norm in HARD_CASES:
-        got = int(raw(prediction, answers)), int(norm(prediction, answers))
-        if got != (is_raw, is_norm):
-            raise LabError(f"the scorer is wrong on {prediction!r} for {answers}: em_raw, em_norm {got}, expected {(is_raw, is_norm)}")
+def score_ranking(ranking: Sequence[Trace] | None, item: Item) -> dict[str, float]:
+    """`recall_k`: the share of the gold facts among the k best; `all_gold_k`: whether all of them are; `answer_recall_k`: whether an
+    accepted answer stands in one of the k best, word for word once both are normalised. NaN without a ranking, or without gold facts. A
+    fact that tells a gold one again is as good as that."""
+    if ranking is None or not item.gold_facts:
+        return dict.fromkeys(RANKING_COLUMNS, math.nan)
+    gold, sources = set(item.gold_facts), [item.retold.get(trace.source, trace.source) for trace in ranking[: max(RECALL_AT)]]
+    recall = {f"recall_{k}": len(gold & set(sources[:k])) / len(gold) for k in RECALL_AT}
+    all_gold = {f"all_gold_{ALL_AT}": float(gold <= set(sources[:ALL_AT]))}
+    return recall | all_gold | {f"answer_recall_{k}": answer_recall(ranking, item.answers, k) for k in ANSWER_AT}
+
+
+def answer_recall(ranking: Sequence[Trace], answers: Sequence[str], k: int) -> float:
+    """1 where one of the k best holds an accepted answer, else 0."""
+    wanted = [f" {normalise(answer)} " for answer in answers if normalise(answer)]
+    return float(any(answer in f" {normalise(trace.text)} " for trace in ranking[:k] for answer in wanted))
 
 
 def check_rows(suite: Suite, worlds: Sequence[World], rows: "pd.DataFrame") -> None:
     """Raise LabError where a row does not name an item of `worlds`, carry that item's answers and have the scores that its prediction
     earns, in a table in memory or of a CSV file."""
-    self_check()
     items = {item.id: (world, item) for world in worlds for item in world.items}
     for row in rows.to_dict("records"):
         if row["item_id"] not in items:

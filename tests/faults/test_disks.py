@@ -6,7 +6,7 @@ import pytest
 
 from hippo_core.results import records
 from hippo_core.results.records.paths import record_folders
-from hippo_core.results.records.sealed import faults
+from hippo_core.results.records.sealed import wrong_with
 from tests.faults.conftest import LONG, RECORDS, assert_as_if_undisturbed, leftovers
 from tests.faults.mounts import fill, mounted, read_only, size, small_disk
 from tests.lab.running import LIMIT, ended, lab, none_left, start
@@ -65,5 +65,5 @@ def test_a_read_only_place_for_records_is_said_before_any_cell_runs(fresh, tempo
 def undamaged_records(lab_path):
     """The finished records of the disturbed grid, all of them whole."""
     folders = list(record_folders(lab_path / "executed/faults"))
-    assert [fault for record in folders for fault in faults(record)] == []
+    assert [what for record in folders for what in wrong_with(record)] == []
     return folders

@@ -34,7 +34,7 @@ worlds = cell.worlds()
 ''', '''
 import pandas as pd
 from hippo_core.evaluation.table import ITEMS
-from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.scores import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
 items = [(world, item) for world in worlds for item in world.items]
@@ -71,7 +71,7 @@ if step != "test":
 ''', '''
 import pandas as pd
 from hippo_core.protocols.questions.table import REPLAY, TEACH, TEST
-from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.scores import RANKING_COLUMNS
 from hippo_core.results.scores import score_item
 
 with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:

@@ -13,8 +13,8 @@ import pandas as pd
 from hippo_core.evaluation.table import ITEMS
 from hippo_core.methods.episodic import HeiNW
 from hippo_core.protocols.questions.table import REPLAY, TEACH
-from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import Table, begin_record, finish_record, seal
+from hippo_core.results.scores import RANKING_COLUMNS
 
 TABLES = {"teach": TEACH, "replay": REPLAY}
 SUITES = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")

@@ -14,9 +14,8 @@ from hippo_core.files import read_object
 from hippo_core.protocols.cache.names import Format, Kind
 from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.table import CLEAN, STABILITY, kept, kept_of_damaged, kept_of_removed
-from hippo_core.results.figures.drawing import STYLE, Margins, grid, png
+from hippo_core.results.figures.drawing import SHADES, STYLE, Margins, grid, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, styles_for
-from hippo_core.results.figures.sleeps import SHADES
 from hippo_core.results.frames import Frame
 
 WRITTEN = 64  # heads in all up to which each holds its number

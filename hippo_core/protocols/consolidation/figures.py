@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from hippo_core.protocols.consolidation.parameters import ConsolidationParameters, SleepsParameters
 from hippo_core.protocols.consolidation.sleeps_table import matrix
 from hippo_core.protocols.consolidation.table import TITLES
-from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.figures import drawing
 from hippo_core.results.figures.drawing import STYLE, Margins, grid
 from hippo_core.results.figures.palette import INK, QUIET, RULE
 from hippo_core.results.frames import Frame
@@ -29,7 +29,7 @@ def figure(parameters: ConsolidationParameters, rows: Frame) -> bytes:
 
 def sleeps_figure(parameters: SleepsParameters, rows: Frame) -> bytes:
     """Accuracy on each group after each sleep, as a heat map (PNG)."""
-    return drawing.png(sleeps.heat_map(matrix(rows)))
+    return drawing.png(drawing.heat_map(matrix(rows)))
 
 
 def before_and_after(rows: Frame) -> Figure:

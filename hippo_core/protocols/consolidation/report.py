@@ -13,7 +13,7 @@ from hippo_core.protocols.consolidation import figures
 from hippo_core.protocols.consolidation.sleeps_table import damage, matrix, stream
 from hippo_core.protocols.consolidation.table import COLUMNS, ROWS, SPENT, TITLES, changes, measure_of
 from hippo_core.results.criteria.tables import TableRows
-from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, missing, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_table, records_with, run_folder
@@ -182,7 +182,7 @@ def _of_cell(cell: Frame, parameters: Sequence[str]) -> Section:
     shown = table.rename(columns=lambda group: f"group {group}").rename_axis(columns=None).reset_index(names="after sleep")
     shown = shown.assign(mean=table.mean(axis=1).to_numpy())
     sentence = "Accuracy on each group after each sleep, memory off; 0: before the first. A group is learnt in the sleep of its number."
-    return Section(f"Sleeps: {name}", sentence, drawing.png(sleeps.heat_map(table)), shown)
+    return Section(f"Sleeps: {name}", sentence, drawing.png(drawing.heat_map(table)), shown)
 
 
 class Uplift(NamedTuple):

@@ -12,11 +12,10 @@ import pandas as pd
 from hippo_core.errors import LabError
 from hippo_core.files import write_json, write_text
 from hippo_core.protocols.conversation.judge import ASPECTS, JudgeAgreement, agreement
-from hippo_core.results.formatting import NONE, missing, probability, quantity, share, span
+from hippo_core.results.formatting import NONE, html, missing, probability, quantity, share, span, table
 from hippo_core.results.frames import Frame
-from hippo_core.results.markdown import html, table
-from hippo_core.results.statistics.interval import cluster_interval
-from hippo_core.results.statistics.paired import holm, of_pairs
+from hippo_core.results.statistics.interval import cluster_interval, numbered
+from hippo_core.results.statistics.paired import holm, of_numbered_pairs
 
 KEYS = ["provider", "technique", "budget"]
 NUMBERS = ("contains", "em", "entity_recall", "entity_precision", "stale", "tokens_in", "tokens_out", "seconds")
@@ -91,7 +90,7 @@ def differences(rows: Frame) -> Frame:
             both = scores[[a, b]].dropna()
             if both.empty:
                 continue
-            pair = of_pairs(both[a], both[b], dialogues[both.index])
+            pair = of_numbered_pairs(both[a].to_numpy(), both[b].to_numpy(), numbered(dialogues[both.index].to_numpy()))
             p_values.append(pair.p_permutation)
             line = {"provider": str(provider), "techniques": f"{a} − {b}", "n": str(pair.n)}
             line["difference"] = share(pair.difference, pair.low, pair.high, sign=True)

@@ -14,8 +14,7 @@ from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, count, probability, quantity, share, span
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.sections import Section
-from hippo_core.results.statistics.effect import bonferroni, cohens_d
-from hippo_core.results.statistics.paired import holm, of_pairs, paired
+from hippo_core.results.statistics.paired import bonferroni, cohens_d, compare, holm, paired
 
 AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {
@@ -156,8 +155,9 @@ def comparisons(rows: Frame) -> Frame:
 
 
 def _pair(a: Frame, b: Frame, budget: str, technique: str, other: str) -> dict[str, Any]:
-    pairs = paired(*(group[["item", "dialogue", "em"]] for group in (a, b)), "em", "item", "dialogue")
-    known, scored = of_pairs(pairs["a"], pairs["b"], pairs["cluster"]), pairs.dropna()
+    a, b = (group[["item", "dialogue", "em"]] for group in (a, b))
+    known = compare(a, b, metric="em", key="item", cluster="dialogue")
+    scored = paired(a, b, "em", "item", "dialogue").dropna()
     effect = cohens_d(scored["a"] - scored["b"], scored["cluster"])
     return {
         "budget": budget, "technique": technique, "against": other, "difference": known.difference, "low": known.low, "high": known.high,

@@ -237,7 +237,7 @@ def _loaded(model: str) -> Any:
 
 
 def _write_page(page: str, title: str, form: str, output: Path | None) -> None:
-    from hippo_core.results.markdown import html
+    from hippo_core.results.formatting import html
 
     text = html(page, title) if form == "html" else page
     if output is None:

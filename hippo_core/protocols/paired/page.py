@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
 from hippo_core.protocols.paired.comparison import Cost, ItemGroup, Paired
 from hippo_core.protocols.paired.run_files import PairedRun
-from hippo_core.results.formatting import NONE, probability, quantity, share, share_and_span, span
-from hippo_core.results.markdown import table
+from hippo_core.results.formatting import NONE, probability, quantity, share, share_and_span, span, table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.statistics.paired import Comparison
 from hippo_core.text import in_markdown

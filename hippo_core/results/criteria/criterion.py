@@ -1,9 +1,10 @@
 """The form of params/criteria: what a success criterion compares, on which items, and which target it must reach."""
 
+import math
 from collections import Counter
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -21,6 +22,8 @@ LEGAL = {  # targets, by what a criterion looks at
     "value": {"at_least", "at_most", "at_most_chance_plus", "within"},
 }
 RULES = sorted(set().union(*LEGAL.values()))
+Range = tuple[float, float]
+Values = dict[str, str | int | float | bool]  # of columns
 
 
 class Form(BaseModel):
@@ -53,18 +56,21 @@ class Condition(Form):
         return condition_name(self.preset, encoder, self.overrides) + stage + regime + metric
 
 
-class Pair(Form):
-    """Two conditions and the column that is compared."""
+Side = TypeVar("Side", Condition, Values)
 
-    a: Condition
-    b: Condition
+
+class Pair(Form, Generic[Side]):
+    """Two sides and the column that is compared."""
+
+    a: Side
+    b: Side
     metric: str = "score"
 
 
-class Value(Form):
-    """One condition and the column whose mean is judged."""
+class Value(Form, Generic[Side]):
+    """One side and the column whose mean is judged."""
 
-    of: Condition
+    of: Side
     metric: str = "score"
 
 
@@ -76,7 +82,7 @@ class Where(Form):
     hops: tuple[int, ...] = ()
 
 
-class Rule(Form):
+class Rule(Form, Generic[Side]):
     """What every criterion says: what it is about (a claim about a memory, a control of it, or the instrument), what it measures (exactly
     one of difference, ratio, value), and one target. A claim against a rival that answers hardly more than a guess is not judged.
 
@@ -97,14 +103,14 @@ class Rule(Form):
     text: str
     family: str
     about: About
-    difference: Any = None
-    ratio: Any = None
-    value: Any = None
+    difference: Pair[Side] | None = None
+    ratio: Pair[Side] | None = None
+    value: Value[Side] | None = None
     at_least: float | None = None
     not_below: float | None = None
     at_most: float | None = None
     at_most_chance_plus: float | None = None
-    within: tuple[float, float] | None = None
+    within: Range | None = None
     same: Literal[True] | None = None
     tolerance: Annotated[float, Field(ge=0)] = 0.0
     margin: float | None = None
@@ -123,14 +129,31 @@ class Rule(Form):
         return next(name for name in RULES if getattr(self, name) is not None)
 
     @property
-    def target(self) -> float | tuple[float, float]:
+    def target(self) -> float | Range:
         """What the value must reach; of `same` the value is the share of items."""
         return 1.0 if self.same else getattr(self, self.rule)
 
     @property
+    def reach(self) -> Range:
+        """The least and the most that reaches the target."""
+        target = self.target
+        if isinstance(target, tuple):
+            return target
+        return (target, math.inf) if self.rule in ("at_least", "not_below", "same") else (-math.inf, target)
+
+    def support(self, margin: float) -> Range:
+        """What the lower bound of the interval must be above, and the upper bound below; `margin`: where the criterion has none."""
+        margin = margin if self.margin is None else self.margin
+        if self.same:
+            return -math.inf, math.inf
+        if self.difference and not self.within:
+            return (0.0 if self.superiority else -margin), math.inf
+        return self.reach[0] - margin, 1.0 if self.superiority else self.reach[1] + margin
+
+    @property
     def metric(self) -> str:
         """The column it is about."""
-        return (self.difference or self.ratio or self.value).metric
+        return (self.difference or self.ratio or self.value).metric  # type: ignore[union-attr]
 
     @property
     def scored(self) -> bool:
@@ -138,10 +161,10 @@ class Rule(Form):
         return self.metric == "score" or self.metric.startswith("score_")
 
     @property
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[Side, ...]:
         """The conditions it needs rows of."""
         pair = self.difference or self.ratio
-        return (pair.a, pair.b) if pair else (self.value.of,)
+        return (pair.a, pair.b) if pair else (self.value.of,)  # type: ignore[union-attr]
 
     @property
     def superiority(self) -> bool:
@@ -151,7 +174,7 @@ class Rule(Form):
         return self.ratio is not None and self.at_most is not None and self.at_most < 1
 
 
-class Criterion(Rule):
+class Criterion(Rule[Condition]):
     """A criterion of answers to questions: whose answers, to which questions."""
 
     suites: tuple[str, ...] = Field(min_length=1)
@@ -159,41 +182,33 @@ class Criterion(Rule):
     worlds: tuple[str, ...] = ("",)  # settings of the suite that are overridden, joined by ";": worlds of another size, say
     regime: Regime = "delayed"
     where: Where = Where()
-    difference: Pair | None = None
-    ratio: Pair | None = None
-    value: Value | None = None
     min_items: int = 0
     min_worlds: int = 0
     needs: str = ""
 
-
-Values = dict[str, str | int | float | bool]  # of columns
-
-
-class TablePair(Form):
-    """Two conditions of a table, each the rows where these columns have these values, and the column that is compared."""
-
-    a: Values
-    b: Values
-    metric: str
+    @property
+    def about_rows(self) -> dict[str, str]:
+        """The rows that a single one (`Criteria.single`) is about, as a verdict names them."""
+        rung = self.where.rung[0] if len(self.where.rung) == 1 else ""
+        cell = {"suite": self.suites[0], "profile": self.profiles[0], "worlds": self.worlds[0]}
+        return {**cell, "regime": self.regime, "rung": rung}
 
 
-class TableValue(Form):
-    """The rows of a table in which these columns have these values, and the column whose mean is judged."""
-
-    of: Values
-    metric: str
-
-
-class TableCriterion(Rule):
-    """A criterion of the table of an experiment's step; pairs are rows of one unit, intervals go by its clusters."""
+class TableCriterion(Rule[Values]):
+    """A criterion of the table of an experiment's step: a side is the rows where these columns have these values. Pairs are rows of one
+    unit, intervals go by its clusters."""
 
     experiment: str
     step: str = ""  # the first of the experiment unless said
     family: str = ""
-    difference: TablePair | None = None
-    ratio: TablePair | None = None
-    value: TableValue | None = None
+
+    @property
+    def about_rows(self) -> dict[str, str]:
+        """The rows that it is about, as a verdict names them."""
+        return {"suite": self.experiment, "profile": "default", "regime": ""}
+
+
+Asked = Criterion | TableCriterion
 
 
 class Criteria(Form):

@@ -1,21 +1,120 @@
-"""The rows that speak for a criterion: those of its conditions, of comparable cells, with keys that are unique over seeds."""
+"""The rows that speak for a criterion: of its conditions, or of the best preset of a group, of comparable cells, with keys that are unique
+over seeds; and what they measure."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from hippo_core.results.criteria.candidates import NotJudged, Pool, because, options_of, pick
-from hippo_core.results.criteria.criterion import Condition, Criteria, Criterion, Rule
+from hippo_core.results.conditions import ignores_window
+from hippo_core.results.criteria.criterion import Asked, Condition, Criteria, Criterion, Where
 from hippo_core.results.formatting import share
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
 from hippo_core.results.statistics.interval import LEAST_WORLDS, Interval, cluster_interval, ratio_interval
 from hippo_core.results.statistics.paired import Comparison, compare, paired
+from hippo_core.results.summaries import OWN_VECTORS, allowed_rivals
 
+VALIDATION_WORLDS = 16  # by which a rival may be chosen; with fewer it is the highest on test worlds, which is harder to beat
 LEAST_ABOVE_CHANCE = 0.05  # of a rival's score: a claim to be better than one that answers less is not judged
+
+
+class NotJudged(Exception):
+    """Why the rows at hand cannot speak for a criterion."""
+
+
+class NotAsked(NotJudged):
+    """A criterion is about presets, worlds or settings that a run does not hold at all."""
+
+
+class Pool:
+    """The rows of one model, looked up by condition. Rows may lack `encoder`, `preset_overrides` and `suite_overrides`."""
+
+    def __init__(self, rows: Frame) -> None:
+        named = [rows[name] for name in ("suite", "profile", "regime", "preset", "stage", "step")]
+        nothing = pd.Series("", index=rows.index)
+        texts = [rows.get(name, nothing).fillna("").astype(str) for name in ("suite_overrides", "preset_overrides", "encoder")]
+        texts[-1] = texts[-1].replace("own", "")
+        self.rows = rows
+        self._row_numbers = rows.groupby([*named, *texts], sort=False).indices
+        self._frames: dict[tuple, Frame] = {}
+
+    def of(self, criterion: Criterion, condition: Condition) -> Frame:
+        """A condition's rows. A preset that ignores the window has the same prompts in both regimes and may have run as delayed only."""
+        regime = condition.regime or criterion.regime
+        here = self._in_regime(criterion, condition, regime)
+        if not len(here) and regime == "immediate" and ignores_window(condition.preset):
+            here = self._in_regime(criterion, condition, "delayed")
+        return here
+
+    def _in_regime(self, criterion: Criterion, condition: Condition, regime: str) -> Frame:
+        fields = (criterion.suites[0], criterion.profiles[0], regime, condition.preset, condition.stage, condition.step)
+        key = (*fields, criterion.worlds[0], condition.overrides, (condition.encoder or "own").replace("own", ""))
+        if key not in self._row_numbers and not condition.encoder and not condition.preset.startswith("baselines/"):
+            key = (*key[:-1], "minilm")  # a memory's encoder is what it was run with; a rag's is the rag
+        if (key, criterion.where) not in self._frames:
+            mine = self.rows.iloc[self._row_numbers.get(key, [])]
+            for column, wanted in criterion.where.model_dump().items():
+                mine = mine.loc[mine[column].isin(wanted)] if wanted else mine
+            self._frames[key, criterion.where] = mine
+        return self._frames[key, criterion.where]
+
+
+class Pick(NamedTuple):
+    """The one of several conditions that is chosen for a side, its rows, how it was chosen, and among how many it was the highest on the
+    very rows that are judged. `shows`: the share of the gold facts that it shows on validation worlds; NaN where nothing says so."""
+
+    rows: pd.DataFrame
+    condition: Condition
+    choice: str
+    among: int
+    shows: float = math.nan
+
+
+def because(criterion: Criterion, reason: str) -> str:
+    """The reason with what the criterion needs, where it says so."""
+    return f"{reason}; needs {criterion.needs}" if criterion.needs else reason
+
+
+def options_of(criteria: Criteria, criterion: Criterion, condition: Condition, pool: Pool) -> list[Condition]:
+    """The conditions that may be chosen: this one, or the members of its group, where they have rows. NotAsked where none has."""
+    members = [member for member in criteria.members(condition) if len(pool.of(criterion, member))]
+    if not members:
+        raise NotAsked(because(criterion, f"no rows of {condition}"))
+    return allowed_rivals(members, [member.encoder for member in members])
+
+
+def pick(criterion: Criterion, condition: Condition, options: Sequence[Condition], pool: Pool, validation: Pool) -> Pick:
+    """The best of the options, of equals the first: of rags by validation worlds, else by the mean on the rows, of the score for costs."""
+    tables = [pool.of(criterion, option) for option in options]
+    best = _by_validation(criterion, options, validation) if condition.preset.startswith("best_rag") else None
+    if best is None:
+        best = _highest(tables, "score" if criterion.ratio else criterion.metric)  # never the dearest
+        return Pick(tables[best], options[best], f"the highest of {len(options)} on test worlds", len(options))
+    tuned = validation.of(criterion, options[best])
+    most = tuned["n_shown"].max() if "n_shown" in tuned else math.nan
+    column = "" if math.isnan(most) else f"recall_{most:.0f}"
+    shows = float(tuned[column].mean()) if column in tuned else math.nan
+    return Pick(tables[best], options[best], "chosen on validation worlds", 1, shows)
+
+
+def _by_validation(criterion: Criterion, options: Sequence[Condition], validation: Pool) -> int | None:
+    """The option with the highest score on all validation worlds of the suite; None where one of them has too few worlds."""
+    unfiltered = criterion.model_copy(update={"where": Where()})
+    tables = [validation.of(unfiltered, option) for option in options]
+    metric = criterion.metric if criterion.metric in SCORES else "score"
+    worlds = [len(table[["seed", "world"]].drop_duplicates()) for table in tables]
+    return _highest(tables, metric) if all(count >= VALIDATION_WORLDS for count in worlds) else None
+
+
+def _highest(tables: Sequence[pd.DataFrame], metric: str) -> int:
+    values = [table[metric].to_numpy(dtype=float) for table in tables]
+    known = [column[~np.isnan(column)] for column in values]
+    means = [float(column.mean()) if len(column) else -math.inf for column in known]
+    return max(range(len(means)), key=means.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -46,7 +145,8 @@ def gather(criteria: Criteria, criterion: Criterion, pool: Pool, validation: Poo
         names.append(str(picked.condition))
         rival_shows = picked.shows  # of the last condition: b of a difference
         if condition.preset in criteria.groups:
-            remarks += picked.remarks(condition.preset)
+            remarks.append(f"{condition.preset} is {picked.condition}, {picked.choice}")
+            remarks += [OWN_VECTORS] if any(option.encoder == "own" for option in candidates) else []
         if picked.among > 1 and not _conservative(criterion, condition):
             confidence = 1 - 0.05 / picked.among
             remarks.append(f"interval at {confidence:.1%}, for the best of {picked.among} is claimed")
@@ -68,7 +168,7 @@ def _with_own_metric(criterion: Criterion, condition: Condition, rows: Frame) ->
     return rows.assign(**{criterion.metric: rows[condition.metric]})
 
 
-def _at_chance(criterion: Rule, rival: Frame, name: str) -> str:
+def _at_chance(criterion: Asked, rival: Frame, name: str) -> str:
     """That the rival of a claim answers hardly more than a guess; empty where it answers more. The answers decide, also where a claim is
     about costs or ranks; without a column `chance` a guess is never right."""
     column = criterion.metric if criterion.scored else "score"
@@ -124,7 +224,7 @@ def check_size(criteria: Criteria, criterion: Criterion, n: int, n_worlds: int, 
 
 
 def measured(
-    criterion: Rule,
+    criterion: Asked,
     tables: Sequence[pd.DataFrame],
     names: Sequence[str],
     confidence: float = 0.95,

@@ -15,9 +15,8 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_json
-from hippo_core.results.criteria.candidates import NotAsked, NotJudged, Pool
-from hippo_core.results.criteria.criterion import About, Criteria, Criterion, Rule, TableCriterion
-from hippo_core.results.criteria.evidence import Evidence, gather
+from hippo_core.results.criteria.criterion import About, Asked, Criteria, Range
+from hippo_core.results.criteria.evidence import Evidence, NotAsked, NotJudged, Pool, gather
 from hippo_core.results.criteria.power import Claim
 from hippo_core.results.criteria.tables import TableRows, gather_table
 from hippo_core.results.policies import SCORES, with_policies
@@ -26,6 +25,7 @@ from hippo_core.results.verdicts import Word
 
 NEEDED = ("run_id", "suite", "preset", "model", "regime", "step", "profile", "n", "seed", "cell", "item_id", "world", "stage")
 NAN = math.nan
+SLACK = 1e-9  # of a value that reaches its target
 OF_PAIR = ("mean_a", "mean_b", "p_mcnemar", "p_mid", "only_a", "only_b", "harmed", "harmed_low", "harmed_high", "n_needed")
 
 
@@ -53,7 +53,7 @@ class Verdict:
     profile: str
     regime: str
     rule: str
-    target: float | tuple[float, float]
+    target: float | Range
     met_when: str
     verdict: Word
     reason: str
@@ -114,39 +114,32 @@ def judge_tables(criteria: Criteria, tables: Sequence[TableRows]) -> list[Verdic
 
 
 def _judged(
-    criteria: Criteria, asked: Sequence[Rule], measure: Callable[[Any], Evidence], model: str, declared: Mapping[str, Claim]
+    criteria: Criteria, asked: Sequence[Asked], measure: Callable[[Any], Evidence], model: str, declared: Mapping[str, Claim]
 ) -> list[Verdict]:
     evidence: dict[str, Evidence | str] = {}
+    claims: dict[str, dict[str, float]] = {}
     for criterion in asked:
         try:
-            evidence[criterion.id] = measure(criterion)
+            seen = evidence[criterion.id] = measure(criterion)
         except NotAsked:
             continue
         except (NotJudged, LabError) as reason:  # rows that do not pair are no evidence; the report still stands
             evidence[criterion.id] = str(reason)
-    asked = [criterion for criterion in asked if criterion.id in evidence]
-    claims: dict[str, dict[str, float]] = {}
-    for criterion in asked:
-        seen = evidence[criterion.id]
-        if criterion.superiority and isinstance(seen, Evidence) and seen.comparison and not seen.says_nothing:
+            continue
+        if criterion.superiority and seen.comparison and not seen.says_nothing:
             claims.setdefault(criterion.family, {})[criterion.id] = seen.comparison.p_permutation
     corrected = {name: p for p_values in claims.values() for name, p in zip(p_values, holm(list(p_values.values())), strict=True)}
     return [
         _verdict(criteria, criterion, model, evidence[criterion.id], corrected.get(criterion.id, NAN), declared.get(criterion.id))
         for criterion in asked
+        if criterion.id in evidence
     ]
 
 
-def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
+def _verdict(criteria: Criteria, criterion: Asked, model: str, evidence: Evidence | str, p_holm: float, declared: Claim | None) -> Verdict:
     names = ("id", "question", "text", "family", "about", "metric", "rule", "target")
     what: dict[str, Any] = {name: getattr(criterion, name) for name in names}
-    what |= {"model": model, "met_when": met_when(criteria, criterion)}
-    if isinstance(criterion, TableCriterion):
-        what |= {"suite": criterion.experiment, "profile": "default", "regime": ""}
-    if isinstance(criterion, Criterion):
-        rungs = criterion.where.rung
-        what |= {"suite": criterion.suites[0], "profile": criterion.profiles[0], "regime": criterion.regime}
-        what |= {"worlds": criterion.worlds[0], "rung": rungs[0] if len(rungs) == 1 else ""}
+    what |= {"model": model, "met_when": met_when(criteria, criterion), **criterion.about_rows}
     if isinstance(evidence, str):
         return Verdict(**what, verdict="not judged", reason=evidence)
     seen, pair = evidence.interval, evidence.comparison
@@ -161,7 +154,7 @@ def _verdict(criteria: Criteria, criterion: Rule, model: str, evidence: Evidence
     )  # fmt: skip
 
 
-def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
+def _decide(criteria: Criteria, criterion: Asked, evidence: Evidence, p_holm: float, declared: Claim | None) -> tuple[Word, str]:
     """The verdict by the table in `Rule`, and why. A claim that only its p stands against is not judged where it was `declared` before the
     run; it may not rest on more worlds than were planned then."""
     seen = evidence.interval
@@ -169,9 +162,10 @@ def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: flo
         return "not judged", f"no interval can be given for {seen.n} scored items in {seen.n_worlds} worlds"
     target = f"{criterion.target:g}" if not isinstance(criterion.target, tuple) else "{:g} to {:g}".format(*criterion.target)
     target = f"the target ({criterion.rule.replace('_', ' ')} {target})"
-    if not _reached(criterion, seen.mean):
+    least, most = criterion.reach
+    if not least - SLACK <= seen.mean <= most + SLACK:
         return "not met", f"{seen.mean:.3f} does not meet {target}"
-    lowest, highest = _support(criteria, criterion)
+    lowest, highest = criterion.support(criteria.margin)
     unshown = f"{seen.mean:.3f} meets {target} but this is not shown: "
     if seen.low <= lowest:
         return "not shown", f"{unshown}lower bound {seen.low:.3f} is not above {lowest:.3f}"
@@ -184,9 +178,9 @@ def _decide(criteria: Criteria, criterion: Rule, evidence: Evidence, p_holm: flo
     return "met", f"{seen.mean:.3f} meets {target} and the interval supports it"
 
 
-def met_when(criteria: Criteria, criterion: Rule) -> str:
+def met_when(criteria: Criteria, criterion: Asked) -> str:
     """The rule of a criterion in words: the value that it must reach, then what its interval and p must show."""
-    lowest, highest = _support(criteria, criterion)
+    lowest, highest = criterion.support(criteria.margin)
     if criterion.same:
         return f"the same for every item, to {_number(criterion.tolerance)}" if criterion.tolerance else "the same for every item"
     signed = criterion.difference is not None or criterion.rule == "at_most_chance_plus"
@@ -205,27 +199,6 @@ def _number(value: float, sign: bool = False) -> str:
     integer, _, digits = f"{abs(value):.10f}".rstrip("0").partition(".")
     text = f"{integer}.{digits:0<2}" if digits else integer
     return ("−" if value < 0 else "+" if sign and value else "") + text
-
-
-def _reached(criterion: Rule, value: float) -> bool:
-    slack = 1e-9
-    if isinstance(criterion.target, tuple):
-        return criterion.target[0] - slack <= value <= criterion.target[1] + slack
-    return value >= criterion.target - slack if criterion.rule in ("at_least", "not_below", "same") else value <= criterion.target + slack
-
-
-def _support(criteria: Criteria, criterion: Rule) -> tuple[float, float]:
-    """What the lower bound must be above, and the upper bound below."""
-    margin = criteria.margin if criterion.margin is None else criterion.margin
-    if isinstance(criterion.target, tuple):
-        return criterion.target[0] - margin, criterion.target[1] + margin
-    if criterion.same:
-        return -math.inf, math.inf
-    if criterion.difference:
-        return (0.0 if criterion.superiority else -margin), math.inf
-    if criterion.rule == "at_least":
-        return criterion.target - margin, math.inf
-    return -math.inf, (1.0 if criterion.superiority else criterion.target + margin)
 
 
 def write_criteria(path: Path, verdicts: Sequence[Verdict], invalid: Sequence[str] = ()) -> None:

@@ -11,9 +11,8 @@ from itertools import product
 from pathlib import Path
 
 from hippo_core.files import read_object, write_json
-from hippo_core.results.criteria.candidates import NotJudged, Pool, options_of
 from hippo_core.results.criteria.criterion import Criteria, Criterion
-from hippo_core.results.criteria.evidence import check_size, common
+from hippo_core.results.criteria.evidence import NotJudged, Pool, check_size, common, options_of
 from hippo_core.results.formatting import listing
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import LEAST_WORLDS

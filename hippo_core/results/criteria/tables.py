@@ -7,9 +7,8 @@ from functools import reduce
 import pandas as pd
 
 from hippo_core.errors import LabError
-from hippo_core.results.criteria.candidates import NotAsked, NotJudged
 from hippo_core.results.criteria.criterion import TableCriterion, Values
-from hippo_core.results.criteria.evidence import Evidence, measured
+from hippo_core.results.criteria.evidence import Evidence, NotAsked, NotJudged, measured
 from hippo_core.results.frames import Frame
 
 

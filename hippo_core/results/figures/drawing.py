@@ -1,4 +1,5 @@
-"""What all figures share: the style, the canvas with its title, dots with intervals, the chance line, labels that do not collide."""
+"""What all figures share: the style, the canvas with its title, dots with intervals, the chance line, labels that do not collide, and heat
+maps of what was learnt in a row."""
 
 import io
 import textwrap
@@ -13,6 +14,7 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 from numpy.typing import ArrayLike
 
@@ -26,6 +28,8 @@ AXIS = 1.06  # how high an axis of proportions is: -.03 to 1.03
 NARROWEST = 1.0  # inches of a panel beside another
 LABEL = 0.2  # inches from one name in a column to the next
 DPI = 200
+SHADES = matplotlib.colors.LinearSegmentedColormap.from_list("accuracy", ("#f6f7f9", "#7fb8b1", "#0f766e"))
+WRITTEN = 12  # groups up to which each cell of a heat map holds its number
 TITLE = {"fontsize": 12.5, "fontweight": "bold", "va": "bottom", "linespacing": 1.25}
 STYLE: Any = {
     **seaborn.axes_style("ticks"),
@@ -102,22 +106,9 @@ def bars(panel: Axes, positions: ArrayLike, table: Frame, style: Style, across: 
     means = table["mean"].to_numpy()
     ends = np.clip(np.nan_to_num([means - table["low"], table["high"] - means]), 0, None)
     x, y = (means, positions) if across else (positions, means)
-    panel.errorbar(
-        x,
-        y,
-        xerr=ends if across else None,
-        yerr=None if across else ends,
-        linestyle="none",
-        marker=style.marker,
-        color=style.colour,
-        markerfacecolor="white" if style.hollow else style.colour,
-        markeredgewidth=1.4,
-        markersize=size,
-        elinewidth=1.8,
-        capsize=0,
-        zorder=3,
-        clip_on=False,
-    )
+    marker = {"marker": style.marker, "markerfacecolor": "white" if style.hollow else style.colour, "markersize": size}
+    line = {"linestyle": "none", "color": style.colour, "markeredgewidth": 1.4, "elinewidth": 1.8, "capsize": 0}
+    panel.errorbar(x, y, **{"xerr" if across else "yerr": ends}, **marker, **line, zorder=3, clip_on=False)
 
 
 def chance_line(panel: Axes, chance: float, upright: bool, beside: bool = False) -> None:
@@ -175,3 +166,35 @@ def _spread(heights: list[float], gap: float) -> list[float]:
     spread = np.empty(len(placed))
     spread[order] = placed
     return spread.tolist()
+
+
+def heat_map(table: Frame) -> Figure:
+    """R[i, j], the accuracy on group j (columns) after sleep i (index; 0: before the first); NaN stays white. Framed: the
+    group's own sleep. More is darker, and better."""
+    values, count = table.to_numpy(dtype=float), table.shape[1]
+    after_own_sleep = np.nanmean([values[group, column] for column, group in enumerate(table.columns) if group < len(values)])
+    end = values[-1].mean()
+    title = f"Right after its own sleep a group is answered to {after_own_sleep:.0%}"
+    title += f", after the last of {count} sleeps to {end:.0%}; darker is better" if np.isfinite(end) else "; darker is better"
+    return matrix_map(table, title, "asked about group", "after sleep")
+
+
+def matrix_map(table: Frame, title: str, across: str, down: str, left: float = 0.85) -> Figure:
+    """A matrix as a heat map: what was learnt from left to right, after each stage from above (the first row: before all), framed where
+    each was learnt. `left`: inches for the names of rows."""
+    values, count = table.to_numpy(dtype=float), table.shape[1]
+    figure, [panel] = grid(title, 1, 1, 0.34 * len(values) + 0.75, Margins(left, 0.4, foot=0.55, head=0.1))
+    with matplotlib.rc_context(STYLE):
+        panel.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto")
+        for row, column in np.argwhere(np.isfinite(values)) if count <= WRITTEN else ():
+            number = values[row, column]
+            panel.text(column, row, f"{number:.2f}", ha="center", va="center", fontsize=9, color="white" if number > 0.6 else INK)
+        for stage in range(min(count, len(values) - 1)):
+            panel.add_patch(Rectangle((stage - 0.5, stage + 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.2))
+        panel.set_xticks(range(count), [str(group) for group in table.columns], fontsize=9.5)
+        panel.set_yticks(range(len(values)), ["before", *map(str, table.index[1:])], fontsize=9.5)
+        panel.set_xlabel(across, fontsize=10)
+        panel.set_ylabel(down, fontsize=10)
+        panel.tick_params(length=0, colors=QUIET)
+        panel.spines[:].set_visible(False)
+    return figure

@@ -33,10 +33,12 @@ class Archive:
 
     def __init__(self, url: str) -> None:
         import fsspec
+        from fsspec.implementations.local import LocalFileSystem
 
         self.url = url.rstrip("/")
         with self._translated_errors():
             self._fs, self._base = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
+        self._is_folder = isinstance(self._fs, LocalFileSystem)
 
     def check(self) -> None:
         """Write, read and remove a small file: what is wrong with the address is known before any cell runs."""
@@ -62,7 +64,7 @@ class Archive:
         with self._translated_errors():
             if self._fs.exists(f"{target}/{DONE}"):
                 return
-            if self._is_folder():
+            if self._is_folder:
                 clear_record(Path(target))
                 with new_folder(Path(target)) as folder:
                     shutil.copytree(record, folder, dirs_exist_ok=True)
@@ -87,25 +89,31 @@ class Archive:
             try:
                 with new_folder(target) as folder:
                     self._fs.get_file(f"{self._path(name)}/{DONE}", str(folder / DONE))
-                    for file in _named_in(folder / DONE, name):  # and nothing else, wherever it would lead
+                    for file in sealed_files(folder / DONE):  # and nothing else, wherever it would lead
                         (folder / file).parent.mkdir(parents=True, exist_ok=True)
                         self._fs.get_file(f"{self._path(name)}/{file}", str(folder / file))
-                    if not is_complete(folder):
-                        raise OSError(f"{name} is damaged there: a file is missing or has another checksum than its DONE file says")
+                    if wrong := wrong_with(folder):
+                        raise OSError(f"it is damaged there: {wrong[0]}")
                     if target.exists() and not is_complete(target):  # asked in this order: one that came in between is whole, and stays
                         clear_record(target)
-            except OSError:
+            except (OSError, LabError) as error:
                 if not is_complete(target):  # another cell of this machine may have been quicker
-                    raise
+                    raise OSError(f"{name}: {error}") from None
 
     @contextmanager
     def locked(self, run_id: str) -> Iterator[None]:
         """Hold a run, so that no runner on another machine works on it. The lock of a runner that died is taken over:
         at once where it ran on this machine, after two minutes otherwise."""
         path, ended = self._path(f"{run_id}/.lock"), Event()
+
+        def renew() -> None:
+            while not ended.wait(RENEW):
+                with suppress(LabError), self._translated_errors():  # the next time may go well
+                    self._hold(path)
+
         with self._translated_errors():
             self._take(path, run_id)
-        renewing = Thread(target=self._renew, args=(path, ended), daemon=True)
+        renewing = Thread(target=renew, daemon=True)
         renewing.start()
         try:
             yield
@@ -117,7 +125,7 @@ class Archive:
 
     def _take(self, path: str, run_id: str) -> None:
         try:
-            return self._write(path, _holder(), mode="create")
+            return self._hold(path, mode="create")
         except FileExistsError:
             holder = json.loads(self._fs.cat_file(path))
         stale = time.time() - holder["renewed"] > STALE
@@ -126,25 +134,19 @@ class Archive:
         if not stale:
             who = f"process {holder['pid']} on {holder['host']}"
             raise LabError(f"another run works on {run_id} at {self.url} ({who}); wait for it, or take another RUN_ID")
-        self._write(path, _holder())
+        self._hold(path)
 
-    def _renew(self, path: str, ended: Event) -> None:
-        while not ended.wait(RENEW):
-            with suppress(LabError), self._translated_errors():  # the next time may go well
-                self._write(path, _holder())
+    def _hold(self, path: str, **options: Any) -> None:
+        holder = {"host": socket.gethostname(), "pid": os.getpid(), "renewed": time.time()}
+        self._write(path, json.dumps(holder).encode(), **options)
 
     def _write(self, path: str, content: bytes, **options: Any) -> None:
-        if self._is_folder():
+        if self._is_folder:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._fs.pipe_file(path, content, **options)
 
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"
-
-    def _is_folder(self) -> bool:
-        from fsspec.implementations.local import LocalFileSystem
-
-        return isinstance(self._fs, LocalFileSystem)
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -158,17 +160,6 @@ class Archive:
             raise LabError(f"records cannot be kept at {self.url}: {in_a_line(error)}; {expected}") from None
 
 
-def _named_in(done: Path, record: str) -> list[str]:
-    try:
-        return list(sealed_files(done))
-    except LabError as error:
-        raise OSError(f"{record} is damaged there: {error}") from None
-
-
-def _holder() -> bytes:
-    return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "renewed": time.time()}).encode()
-
-
 @contextmanager
 def shared(url: str, run_id: str, records: Iterable[Path]) -> Iterator[None]:
     """Hold a run in the archive at an address; these records of it are then whole in both places, where they are whole in one. Without an
@@ -179,10 +170,9 @@ def shared(url: str, run_id: str, records: Iterable[Path]) -> Iterator[None]:
     archive = Archive(url)
     archive.check()
     with archive.locked(run_id):
-        there = archive.finished(run_id)
-        names = {record.relative_to(root() / RUNS).as_posix(): record for record in records}
-        archive.pull(sorted(there & names.keys()))
-        for name in sorted(names.keys() - there):
-            if is_complete(names[name]):
-                archive.push(names[name])
+        there, names = archive.finished(run_id), {record.relative_to(root() / RUNS).as_posix() for record in records}
+        archive.pull(sorted(there & names))
+        for record in (root() / RUNS / name for name in sorted(names - there)):
+            if is_complete(record):
+                archive.push(record)
         yield

@@ -7,7 +7,7 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import yaml
 
-from hippo_core.errors import LabError
+from hippo_core.errors import LabError, shortened
 from hippo_core.files import in_a_line, parse_yaml
 from hippo_core.results.records.paths import DONE, files_of, record_folders
 
@@ -52,12 +52,11 @@ def diff_record(a: Path, b: Path) -> Iterator[tuple[str, str]]:
     for name in sorted(ours | theirs):
         if name not in ours or name not in theirs:
             yield name, f"only in {a if name in ours else b}"
-        else:
-            left, right = ours[name], theirs[name]
-            try:
-                yield from ((name, what) for what in COMPARE.get(left.suffix, _bytes)(left, right))
-            except UNREADABLE as error:
-                yield name, f"cannot be read: {in_a_line(error)}"
+            continue
+        try:
+            yield from ((name, what) for what in _differences(_content(ours[name]), _content(theirs[name])))
+        except UNREADABLE as error:
+            yield name, f"cannot be read: {in_a_line(error)}"
 
 
 def _files(record: Path) -> dict[str, Path]:
@@ -66,74 +65,47 @@ def _files(record: Path) -> dict[str, Path]:
     return {SESSION.sub(r"\1/*/", name): record / name for name in names}
 
 
-def _rows(a: Path, b: Path) -> Iterator[str]:
-    """Line by line, the timing columns left out; the first differing cell of a row stands for the row."""
-    with a.open(encoding="utf-8", newline="") as left, b.open(encoding="utf-8", newline="") as right:
-        header, other = next(reader := csv.reader(left), []), next(reader_b := csv.reader(right), [])
-        if header != other:
-            yield f"other columns: {sorted(set(header) ^ set(other)) or 'in another order'}"
-            return
-        for number, (row, twin) in enumerate(zip_longest(reader, reader_b)):
-            if row is None or twin is None:
-                yield f"one ends after {number} rows"
-                return
-            cells = zip(header, row, twin, strict=False)
-            where = next((f"{name} is {x!r} and {y!r}" for name, x, y in cells if x != y and name not in IGNORED), None)
-            if where or len(row) != len(twin):
-                yield f"row {number}: {where or 'not the same number of cells'}"
+def _content(path: Path) -> Any:
+    """What a file holds: a table its columns and its rows by number, a notebook sources and scraps, a store its tables."""
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as lines:
+            header, *rows = list(csv.reader(lines)) or [[]]
+        return {"columns": header, **{f"row {number}": dict(zip_longest(header, row)) for number, row in enumerate(rows)}}
+    if path.suffix == ".sqlite":
+        return _tables(path)
+    if path.suffix not in (".json", ".yaml", ".ipynb"):
+        return path.read_bytes()
+    text = path.read_text(encoding="utf-8")
+    values = parse_yaml(text) if path.suffix == ".yaml" else json.loads(text)
+    return _sources_and_scraps(values) if path.suffix == ".ipynb" else values
 
 
-def _parsed(parse: Callable[[str], Any]) -> Callable[[Path, Path], Iterator[str]]:
-    return lambda a, b: _values(*(parse(path.read_text(encoding="utf-8")) for path in (a, b)))
-
-
-def _values(a: Any, b: Any, where: str = "") -> Iterator[str]:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key in sorted(a.keys() | b.keys(), key=str):
-            if key not in IGNORED:
-                yield from _values(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
-    elif a != b:
-        yield f"{where} is {a!r} and {b!r}"
-
-
-def _notebook(a: Path, b: Path) -> Iterator[str]:
-    """The code, the text and the glued scraps; outputs hold times, and the parameters papermill wrote stand in `meta.json` too."""
-    (sources, scraps), (other_sources, other_scraps) = map(_sources_and_scraps, (a, b))
-    if sources != other_sources:
-        yield "the code or the text differs"
-    yield from _values(scraps, other_scraps, "scraps")
-
-
-def _sources_and_scraps(notebook: Path) -> tuple[list[str], dict[str, Any]]:
-    """The sources of the cells that papermill did not write, and what they glued, by name."""
+def _sources_and_scraps(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The sources of the cells that papermill did not write, whose parameters stand in `meta.json`, and what they glued, by name. Other
+    outputs hold times."""
     sources, scraps = [], {}
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+    for cell in notebook["cells"]:
         if "injected-parameters" in cell["metadata"].get("tags", []):
             continue
         sources.append("".join(cell["source"]))
         media = [item for output in cell.get("outputs", []) for item in output.get("data", {}).items()]
         scraps |= {payload["name"]: payload["data"] for name, payload in media if name.startswith("application/scrapbook.scrap")}
-    return sources, scraps
+    return {"sources": sources, "scraps": scraps}
 
 
-def _tables(a: Path, b: Path) -> Iterator[str]:
-    """Table by table; values that a name of the ignored ones stands before are left out."""
-    left, right = _content(a), _content(b)
-    for table in sorted(left.keys() | right.keys()):
-        if left.get(table) != right.get(table):
-            yield f"the table {table} differs"
-
-
-def _content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+def _tables(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """The rows of each table of a store by number, in the order of their text; those that begin with an ignored name are left out."""
     with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as store:
         names = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = {name: sorted(store.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
-    return {name: [row for row in table_rows if row[0] not in IGNORED] for name, table_rows in rows.items()}
+    kept = {name: [row for row in table_rows if row[0] not in IGNORED] for name, table_rows in rows.items()}
+    return {f"table {name}": {f"row {number}": row for number, row in enumerate(kept_rows)} for name, kept_rows in kept.items()}
 
 
-def _bytes(a: Path, b: Path) -> Iterator[str]:
-    if a.read_bytes() != b.read_bytes():
-        yield "other bytes"
-
-
-COMPARE = {".csv": _rows, ".json": _parsed(json.loads), ".yaml": _parsed(parse_yaml), ".ipynb": _notebook, ".sqlite": _tables}
+def _differences(a: Any, b: Any, where: str = "") -> Iterator[str]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys(), key=str):
+            if key not in IGNORED:
+                yield from _differences(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
+    elif a != b:
+        yield f"{where or 'its content'} is {shortened(repr(a))} and {shortened(repr(b))}"

@@ -36,6 +36,7 @@ class _Finished(NamedTuple):
 
 
 KINDS = {dict: "an object", list: "a list of strings", str: "a string"}
+TABLE_FORM = {"file": str, "unit": str, "cluster": str, "text": list, "whole": list}
 NOTHING = _Finished(None, {}, ())
 _NOW: ContextVar[_Finished] = ContextVar("_NOW", default=NOTHING)
 
@@ -91,9 +92,7 @@ def read_meta(record: Path) -> dict[str, Any]:
     table = meta.get("table", {"file": "metrics.csv", "unit": "", "cluster": "", "text": [], "whole": []})
     parts = [("parameters", meta.get("parameters"), dict), ("table", table, dict)]
     parts += [(name, meta.get(name, ""), str) for name in ("experiment", "step")]
-    if isinstance(table, dict):
-        parts += [(f"table.{name}", table.get(name), str) for name in ("file", "unit", "cluster")]
-        parts += [(f"table.{name}", table.get(name), list) for name in ("text", "whole")]
+    parts += [(f"table.{name}", table.get(name), kind) for name, kind in TABLE_FORM.items()] if isinstance(table, dict) else []
     for name, value, kind in parts:
         if not isinstance(value, kind) or (kind is list and not all(isinstance(entry, str) for entry in value)):
             raise LabError(f"{path} is damaged: expected {name} to be {KINDS[kind]}, found {shortened(repr(value))}")

@@ -69,14 +69,9 @@ def _known_wrong_with(record: Path, touched: tuple[tuple[str, int, int, int], ..
     return tuple(wrong_with(record))
 
 
-def faults(record: Path) -> list[str]:
-    """Everything wrong with one record, in words that begin with it; an empty list for a whole one."""
-    return [f"{record}: {what}" for what in wrong_with(record)]
-
-
 def verify(folder: Path) -> tuple[int, list[str]]:
     """Check every record at or below `folder`: how many there are, and what is wrong with them. No record at all raises."""
     records = list(record_folders(folder))
     if not records:
         raise LabError(f"no finished record at {folder}")
-    return len(records), [fault for record in records for fault in faults(record)]
+    return len(records), [f"{record}: {what}" for record in records for what in wrong_with(record)]

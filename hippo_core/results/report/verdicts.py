@@ -6,7 +6,7 @@ from typing import Any
 
 from hippo_core.results.criteria import Verdict
 from hippo_core.results.formatting import NONE, count, missing, probability, share, share_and_span, span
-from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.pages import dot_and_bar
 
 COLOURS = {"met": "#0b6b4f", "not met": "#a63603", "not shown": "#8a5a00", "not judged": "#6b7280"}
 MARKS = {"met": "✓", "not met": "✗", "not shown": "?", "not judged": "–"}

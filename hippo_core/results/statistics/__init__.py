@@ -1,2 +1,2 @@
-"""The statistics of the lab in one place: intervals clustered by world (`interval`), paired comparisons (`paired`), effects (`effect`) and
-agreement (`kappa`). This face imports nothing."""
+"""The statistics of the lab in one place: intervals clustered by world (`interval`), paired comparisons and effects (`paired`), agreement
+(`kappa`). This face imports nothing."""

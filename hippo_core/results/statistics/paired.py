@@ -1,4 +1,4 @@
-"""Two conditions on the same items: pairing that cannot go wrong silently, and the tests of their difference.
+"""Two conditions on the same items: pairing that cannot go wrong silently, the tests of their difference, and its size.
 
 Worlds are exchangeable, items of one world are not: the permutation test flips the signs of whole worlds and the interval rests on the
 means of worlds. McNemar's test, which takes items for independent, is shown beside them because readers know it.
@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -66,12 +67,8 @@ def compare(
     """Compare two row tables item by item. `key` names the column that says which rows belong together, `cluster` that of the world.
     LabError, naming the first mismatch, where they do not hold the same items once each with the same question, answer and world."""
     pairs = paired(a, b, metric, key, cluster)
-    return of_pairs(pairs["a"], pairs["b"], pairs["cluster"], confidence, draws, seed)
-
-
-def of_pairs(a: ArrayLike, b: ArrayLike, worlds: ArrayLike, confidence: float = 0.95, draws: int = 10_000, seed: int = 0) -> Comparison:
-    """Compare what a and b scored (N,) on items that are paired already, of these worlds (N,). Items with a NaN are left out."""
-    return of_numbered_pairs(np.asarray(a, float), np.asarray(b, float), numbered(np.asarray(worlds)), confidence, draws, seed)
+    worlds = numbered(pairs["cluster"].to_numpy())
+    return of_numbered_pairs(pairs["a"].to_numpy(), pairs["b"].to_numpy(), worlds, confidence, draws, seed)
 
 
 def of_numbered_pairs(
@@ -82,7 +79,8 @@ def of_numbered_pairs(
     draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """`of_pairs` where the worlds are numbered already (`numbered`), which is done once for many metrics of the same items."""
+    """Compare what a and b scored (N,) on items that are paired already, of these worlds (N,), which are numbered (`numbered`). Items with
+    a NaN are left out."""
     known = ~(np.isnan(first) | np.isnan(second))
     unscored = int((~known).sum())
     first, second, worlds = first[known], second[known], without_gaps(worlds[known])
@@ -234,3 +232,47 @@ def holm(p_values: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, (len(known) - rank) * p))
         adjusted[index] = worst
     return adjusted
+
+
+def bonferroni(p_values: Sequence[float]) -> list[float]:
+    """Each p times the number of them, at most 1. NaN stays NaN, uncounted."""
+    known = sum(not math.isnan(p) for p in p_values)
+    return [p if math.isnan(p) else min(1.0, known * p) for p in p_values]
+
+
+class Effect(NamedTuple):
+    """A standardised difference with its 95% interval; NaN where it cannot be said."""
+
+    d: float
+    low: float
+    high: float
+
+
+def cohens_d(differences: ArrayLike, clusters: ArrayLike, confidence: float = 0.95) -> Effect:
+    """Cohen's d of paired differences: the mean of clusters' mean differences over their standard deviation (d_z: Lakens 2013), for
+    clusters are what is exchangeable. Its interval is that of the noncentral t (Steiger and Fouladi 1997). NaN with fewer than three
+    clusters, or where no cluster differs from another."""
+    values, groups = scored(differences, clusters)
+    count = int(groups.max(initial=-1)) + 1
+    if count < 3:
+        return Effect(math.nan, math.nan, math.nan)
+    means = np.bincount(groups, values) / np.bincount(groups)
+    spread = float(means.std(ddof=1))
+    if spread < 1e-12:
+        return Effect(math.nan, math.nan, math.nan)
+    d = float(means.mean()) / spread
+    t = d * math.sqrt(count)
+    ends = [_noncentrality(t, count - 1, p) / math.sqrt(count) for p in ((1 + confidence) / 2, (1 - confidence) / 2)]
+    return Effect(d, *ends)
+
+
+def _noncentrality(t: float, freedom: int, p: float) -> float:
+    """The noncentrality under which a t as small as this has probability p."""
+    low, high = t - 12 - abs(t), t + 12 + abs(t)
+    for _ in range(60):
+        middle = (low + high) / 2
+        if scipy.stats.nct.cdf(t, freedom, middle) > p:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -1,10 +1,13 @@
-"""Pair the items of two logs and test their difference. Nothing is compared that was not asked of both."""
+"""Open two logs, pair their items and test their difference. Nothing is compared that was not asked of both."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from hippo_core.errors import LabError
+from hippo_core.errors import LabError, shortened
+from hippo_core.files import root
 from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.paired import Comparison, compare
+from hippo_core.results.two_runs import inspect_ai, lab, lm_eval
 from hippo_core.results.two_runs.logs import LARGEST, Log
 
 NAMED = 3  # items that an error lists
@@ -47,6 +50,33 @@ class BySuite:
     only_b: tuple[str, ...] = ()
 
 
+def open_log(source: str, cluster: str = "", task: str = "", filter_name: str = "", split: str = "", suite: str = "") -> Log:
+    """The log at `source`: a run or a record of this lab (`RUN`, or `RUN:PRESET` where it holds several conditions), a `samples_*.jsonl` or
+    the folder that holds it, an `.eval` of inspect_ai. `cluster`: the field that says which items belong together; `task` and `filter_name`
+    choose one of several; `split` (test unless given) and `suite` are of runs of this lab. LabError says what is wrong."""
+    path = Path(source)
+    try:
+        of_harness = path.suffix == ".jsonl" or (path.is_dir() and any(path.rglob("samples_*.jsonl")))
+        if (split or suite) and (of_harness or path.suffix == ".eval"):
+            raise LabError(f"{source}: --split and --suite choose from runs of this lab; this is a log of another program")
+        if path.suffix == ".eval":
+            return inspect_ai.read(path, cluster)
+        if of_harness:
+            return lm_eval.read(path, cluster, task, filter_name)
+        run, _, condition = source.partition(":")
+        for folder in (Path(run), root() / "executed" / run):
+            if folder.is_dir():
+                return lab.read(folder, condition, cluster, split or "test", suite)
+    except RecursionError:
+        raise LabError(f"{source}: holds a value that is nested too deep; no log of this kind has one") from None
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        raise LabError(f"{shortened(source)} cannot be read: {error.strerror}; name a run or a log") from None
+    raise LabError(
+        f"no run at {source}: expected a run of this lab (its name below executed/, or a folder; RUN:PRESET where it holds several), "
+        "samples_*.jsonl of lm-evaluation-harness (--log_samples) or the folder that holds them, or an .eval file of inspect_ai"
+    )
+
+
 def compare_suites(a: Log, b: Log, metric: str = "") -> BySuite:
     """Compare two logs as `compare_runs` does, runs of this lab suite by suite: each that both hold. LabError where they share none."""
     if not (a.suites and b.suites):
@@ -72,47 +102,54 @@ def compare_runs(a: Log, b: Log, metric: str = "") -> TwoRuns:
     if several := next((log for log in (a, b) if len(log.suites) > 1), None):
         raise LabError(f"{several.name} holds several suites: {', '.join(several.suites)}; compare them one by one (--suite)")
     shared = [name for name in a.metrics if name in b.metrics]
-    if not shared or (metric and metric not in shared):
-        raise LabError(f"{f'no metric {metric!r}' if metric else 'no metric'} in both runs; shared: {', '.join(shared) or 'none'}")
-    if not metric and a.metrics[0] != b.metrics[0]:
-        first = f"{a.name} is judged by {a.metrics[0]} first, {b.name} by {b.metrics[0]}"
-        raise LabError(f"{first}; choose one of both with --metric: {', '.join(shared)}")
-    metric = metric or shared[0]
-    _same_items(a, b)
-    columns = ["item_id", "cluster", "question", "answer", "pred", metric]
-    left, right = (log.rows.reindex(columns=columns).astype({metric: float}) for log in (a, b))
-    for log, rows in ((a, left), (b, right)):
-        if len(infinite := rows[rows[metric].abs() > LARGEST]):
-            raise LabError(
-                f"{log.name}: {len(infinite):,} items have an infinite {metric} (first: {infinite['item_id'].iloc[0]}); mend the log"
-            )
+    metric = _metric(a, b, metric, shared)
+    _require_same_items(a, b)
+    left, right = _scored(a, metric), _scored(b, metric)
     first, second = (table.drop(columns="question") if a.by_document else table for table in (left, right))
     result = compare(first, second, metric, key="item_id", cluster="cluster")
     if not result.n:
         others = ", ".join(name for name in shared if name != metric) or "none"
         raise LabError(f"no item has a value of {metric} in both runs; other metrics that both have, for --metric: {others}")
-    unscored = (int(left[metric].isna().sum()), int(right[metric].isna().sum()))
     higher = metric not in a.lower | b.lower
     if not higher:  # of the mirror image it is the one with less that is better
         mirror = compare(second, first, metric, key="item_id", cluster="cluster")
         better = {name: getattr(mirror, name) for name in ("only_a", "only_b", "harmed", "harmed_low", "harmed_high")}
         result = replace(result, **better)
-    costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
+    both: Frame = left.merge(right, on="item_id", suffixes=("", "_b"))
     names = dict.fromkeys((*a.about, *b.about))
     differs = {name: (a.about.get(name, ""), b.about.get(name, "")) for name in names if a.about.get(name) != b.about.get(name)}
-    both: Frame = left.merge(right, on="item_id", suffixes=("", "_b"))
     if a.by_document and (other := int((both["question"] != both["question_b"]).sum())):
         differs["prompts"] = ("", f"{other:,} of {len(both):,} are not A's")
+    costs = {name: (float(a.rows[name].mean()), float(b.rows[name].mean())) for name in a.costs if name in b.costs}
     shares = left["cluster"].value_counts(normalize=True)
     largest = str(shares.index[0]), float(shares.iloc[0])
+    unscored = (int(left[metric].isna().sum()), int(right[metric].isna().sum()))
     return TwoRuns(a, b, metric, result, _discordant(both, metric, higher), differs, costs, higher, largest, unscored=unscored)
 
 
-def _same_items(a: Log, b: Log) -> None:
+def _metric(a: Log, b: Log, metric: str, shared: list[str]) -> str:
+    """The metric to compare by: the one that is asked for, else the first of both."""
+    if not shared or (metric and metric not in shared):
+        raise LabError(f"{f'no metric {metric!r}' if metric else 'no metric'} in both runs; shared: {', '.join(shared) or 'none'}")
+    if not metric and a.metrics[0] != b.metrics[0]:
+        first = f"{a.name} is judged by {a.metrics[0]} first, {b.name} by {b.metrics[0]}"
+        raise LabError(f"{first}; choose one of both with --metric: {', '.join(shared)}")
+    return metric or shared[0]
+
+
+def _scored(log: Log, metric: str) -> Frame:
+    rows: Frame = log.rows.reindex(columns=["item_id", "cluster", "question", "answer", "pred", metric]).astype({metric: float})
+    if len(infinite := rows[rows[metric].abs() > LARGEST]):
+        first = infinite["item_id"].iloc[0]
+        raise LabError(f"{log.name}: {len(infinite):,} items have an infinite {metric} (first: {first}); mend the log")
+    return rows
+
+
+def _require_same_items(a: Log, b: Log) -> None:
     ours, theirs = (dict.fromkeys(log.rows["item_id"]) for log in (a, b))
-    missing = [[item for item in ours if item not in theirs], [item for item in theirs if item not in ours]]
     differences = []
-    for log, items in zip((a, b), missing, strict=True):
+    for log, others in ((a, theirs), (b, ours)):
+        items = [item for item in dict.fromkeys(log.rows["item_id"]) if item not in others]
         named = ", ".join(items[:NAMED]) + (", ..." if len(items) > NAMED else "")
         differences += [f"{len(items):,} of {len(log.rows):,} only in {log.name} ({named})"] if items else []
     if differences:

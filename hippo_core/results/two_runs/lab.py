@@ -1,4 +1,4 @@
-"""A run of this lab as a log: the rows of its finished records, of one condition."""
+"""A run of this lab as a log: the rows of its finished records, of one condition; of an experiment without answers a row a unit."""
 
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -9,17 +9,21 @@ import pandas as pd
 from hippo_core.errors import LabError
 from hippo_core.results.conditions import condition_name
 from hippo_core.results.frames import Frame
-from hippo_core.results.records.read import read_rows
-from hippo_core.results.two_runs.logs import Log
+from hippo_core.results.records import read_meta, read_rows, read_table, records_of, records_with
+from hippo_core.results.two_runs.logs import Log, less_is_better
 
 METRICS = ("score", "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5", "follows_store")
 COSTS = ("n_shown", "prompt_tokens", "computed_tokens", "retrieval_ms", "latency_ms")
 ABOUT = ("suite", "profile", "suite_overrides", "n", "seed", "split", "model", "preset", "preset_overrides", "encoder", "regime")
+UNSHARED = ("run_id", "record_dir", "threads", "dry_run", "step")  # parameters that two runs of an experiment need not share
 
 
 def read(folder: Path, condition: str = "", cluster: str = "", split: str = "test", suite: str = "") -> Log:
     """The rows of a run, or of the records below a folder, of one split and perhaps one suite. `condition`: a preset, with its settings in
-    brackets, or a pattern, and perhaps `@suite` or `@suite/regime`. Worlds are the clusters unless another column is named."""
+    brackets, or a pattern, and perhaps `@suite` or `@suite/regime`; without answers values of columns, as `share=0.05,step=first`. Worlds
+    are the clusters unless another column is named."""
+    if records_with(folder) and not records_of(folder, split=None):
+        return _of_tables(folder, condition)
     rows: Frame = read_rows(folder, split=None)
     rows = _chosen(rows.assign(split=rows["split"].fillna("test")), "split", split, folder)
     rows = _chosen(rows, "suite", suite, folder) if suite else rows
@@ -44,6 +48,47 @@ def read(folder: Path, condition: str = "", cluster: str = "", split: str = "tes
     return replace(_log(name, rows), suites=suites, folder=folder)
 
 
+def _of_tables(folder: Path, condition: str) -> Log:
+    """The rows of one experiment's step, a row a unit within its cluster."""
+    chosen = {}
+    for assignment in filter(None, condition.split(",")):
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            expected = "choose its rows by values of columns, as RUN:share=0.05"
+            raise LabError(f"{folder} holds tables of an experiment; {expected}, got {assignment!r}")
+        chosen[name.strip()] = value.strip()
+    step = chosen.pop("step", "")
+    metas = [read_meta(record) for record in records_with(folder, step=step)]
+    kinds = sorted({(meta["experiment"], meta["step"]) for meta in metas})
+    if len(kinds) != 1:
+        there = ", ".join(f"{name} (step={step})" for name, step in kinds) or "no table"
+        raise LabError(f"{folder} holds {there}; choose a step: RUN:step=...")
+    [(experiment, step)], form = kinds, metas[0]["table"]
+    rows: Frame = read_table(folder, experiment, step)
+    for name, value in chosen.items():
+        if name not in rows:
+            raise LabError(f"{folder}: no column {name!r}; there are: {', '.join(map(str, rows.columns))}")
+        rows = rows[[_same(cell, value) for cell in rows[name]]]
+    cluster = rows["model"].astype(str) + "/" + rows["seed"].astype(str) + "/" + rows[form["cluster"]].astype(str)
+    rows = rows.assign(cluster=cluster, item_id=cluster + "/" + rows[form["unit"]].astype(str), question="", answer="", pred="")
+    parameters = [name for name in metas[0]["parameters"] if name not in UNSHARED and name in rows]
+    if rows.empty or rows["item_id"].duplicated().any():
+        differing = [name for name in parameters if rows[name].nunique() > 1]
+        hint = f"choose one, as RUN:{differing[0]}=VALUE" if differing else f"nothing is {condition!r}"
+        raise LabError(f"{folder}: its cells differ in {', '.join(differing) or 'nothing'}; {hint}")
+    about = {name: str(rows[name].iloc[0]) for name in parameters} | {"experiment": experiment, "step": step}
+    lower = frozenset(filter(less_is_better, form["measures"]))
+    name = f"{folder.name}:{condition}" if condition else folder.name
+    return Log(name, "this lab's tables", rows, tuple(form["measures"]), about, clustered=True, lower=lower)
+
+
+def _same(cell: object, value: str) -> bool:
+    try:
+        return float(str(cell)) == float(value)
+    except ValueError:
+        return str(cell) == value
+
+
 def _chosen(rows: Frame, column: str, wanted: str, folder: Path) -> Frame:
     kept = rows[rows[column] == wanted]
     if not len(kept):
@@ -60,7 +105,7 @@ def _log(name: str, rows: Frame) -> Log:
 
 
 def _suite(rows: Frame, full: bool = False) -> Frame:
-    """The name of each row's suite, with its profile and settings in brackets; the default profile only where `whole`."""
+    """The name of each row's suite, with its profile and settings in brackets; the default profile only where `full`."""
     columns: Frame = rows[["suite", "profile", "suite_overrides"]].fillna("")
     columns = columns if full else columns.replace({"profile": {"default": ""}})
     return pd.Series([condition_name(*row) for row in columns.itertuples(index=False)], index=rows.index)

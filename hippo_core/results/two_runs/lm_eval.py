@@ -14,20 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.errors import LabError
-from hippo_core.results.two_runs.logs import (
-    Log,
-    id_of,
-    in_order,
-    less_is_better,
-    lines_of,
-    metric_name,
-    need,
-    number,
-    parse_json,
-    part,
-    table,
-    text_of,
-)
+from hippo_core.results.two_runs import logs
+from hippo_core.results.two_runs.logs import Log, need, part, text_of
 
 NAME = re.compile(r"samples_(?P<task>.*?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+))?\.jsonl")
 
@@ -36,7 +24,9 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
     """The log of one task and filter. An item is told by the number of its document and the hash of that, whatever the prompt was made of
     it; `cluster`: a field of `doc`."""
     path, notes = _file(path, task)
-    lines = list(lines_of(path))
+    with path.open("rb") as file:
+        numbered = [(f"{path}, line {number}", line) for number, line in enumerate(file, start=1) if line.strip()]
+    lines = [(where, logs.parse_json(line, where)) for where, line in numbered]
     filters = list(dict.fromkeys(str(line.get("filter", "none")) for _, line in lines))
     if not filter_name and len(filters) > 1:
         raise LabError(f"{path}: answers through several filters; choose one with --filter: {', '.join(filters)}")
@@ -44,15 +34,18 @@ def read(path: Path, cluster: str = "", task: str = "", filter_name: str = "") -
     if lines and chosen not in filters:
         raise LabError(f"{path}: no filter {chosen!r}; there are: {', '.join(filters)}")
     lines = [(where, line) for where, line in lines if str(line.get("filter", "none")) == chosen]
-    (task, _), made, where = _named(path), _results(path), f"results of {path}"
-    logged = in_order([_metrics(where, line) for where, line in lines], _configured(made, task, where))
-    rows = [_row(where, line, cluster, logged) for where, line in lines]
-    about = {"task": task, "filter": chosen, **_about(made, where)}
-    higher = part(part(made, "higher_is_better", where), task, where)
-    less = (name for name in logged if not (higher[name] if higher.get(name) is not None else not less_is_better(name)))
-    metrics, lower = tuple(map(metric_name, logged)), frozenset(map(metric_name, less))
-    kind, known = "lm-evaluation-harness", table(rows, str(path))
-    return Log(str(path), kind, known, metrics, about, clustered=bool(cluster), lower=lower, by_document=True, notes=notes)
+    (task, _), results, where = _named(path), _results(path), f"results of {path}"
+    configured = logs.entries(part(part(results, "configs", where), task, where), "metric_list")
+    logged = logs.in_order(
+        [_metrics(where, line) for where, line in lines], [str(entry["metric"]) for entry in configured if "metric" in entry]
+    )
+    rows = logs.table([_row(where, line, cluster, logged) for where, line in lines], str(path))
+    higher = part(part(results, "higher_is_better", where), task, where)
+    less = (name for name in logged if not (higher[name] if higher.get(name) is not None else not logs.less_is_better(name)))
+    metrics, lower = tuple(map(logs.metric_name, logged)), frozenset(map(logs.metric_name, less))
+    about = {"task": task, "filter": chosen, **_about(results, where)}
+    kind = "lm-evaluation-harness"
+    return Log(str(path), kind, rows, metrics, about, clustered=bool(cluster), lower=lower, by_document=True, notes=notes)
 
 
 def _file(path: Path, task: str) -> tuple[Path, tuple[str, ...]]:
@@ -88,6 +81,19 @@ def _named(path: Path) -> tuple[str, str]:
     return (match["task"], match["date"] or "") if match else (path.stem, "")
 
 
+def _results(path: Path) -> Mapping[str, Any]:
+    """The results file of the same date, where it lies beside."""
+    file = path.with_name(f"results_{_named(path)[1]}.json")
+    return logs.parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
+
+
+def _about(results: Mapping[str, Any], where: str) -> dict[str, str]:
+    config = part(results, "config", where)
+    known = {"model": results.get("model_name") or config.get("model"), "model arguments": config.get("model_args")}
+    known |= {"limit": config.get("limit"), "shots": results.get("n-shot"), "seed": config.get("random_seed")}
+    return logs.texts(known | {"chat template": results.get("chat_template_sha"), "lm_eval": results.get("lm_eval_version")})
+
+
 def _metrics(where: str, line: dict[str, Any]) -> list[str]:
     need(line, "doc", where)  # which a line of another kind lacks first
     names = need(line, "metrics", where)
@@ -96,55 +102,27 @@ def _metrics(where: str, line: dict[str, Any]) -> list[str]:
     return names
 
 
-def _configured(made: Mapping[str, Any], task: str, where: str) -> list[str]:
-    """The metrics of a task in the order of its configuration."""
-    listed = part(part(made, "configs", where), task, where).get("metric_list") or []
-    return [str(entry["metric"]) for entry in listed if isinstance(entry, dict) and "metric" in entry] if isinstance(listed, list) else []
-
-
 def _row(where: str, line: dict[str, Any], cluster: str, metrics: tuple[str, ...]) -> dict[str, Any]:
-    doc = need(line, "doc", where)
-    first = next(iter((line.get("arguments") or {}).values()), {}) if isinstance(line.get("arguments"), dict) else {}
-    known = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
-    item = f"{id_of(need(line, 'doc_id', where))}/{str(known)[:12]}"
-    responses = line.get("filtered_resps")
+    doc, arguments, responses = line["doc"], line.get("arguments"), line.get("filtered_resps")
+    request = next(iter(arguments.values()), {}) if isinstance(arguments, dict) else {}
+    doc_hash = line.get("doc_hash") or hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()
+    item = f"{logs.id_of(need(line, 'doc_id', where))}/{str(doc_hash)[:12]}"
     return {
         "item_id": item,
         "cluster": str(need(doc, cluster, f"{where}: doc")) if cluster else item,
-        "question": text_of(first.get("arg_0", "")) if isinstance(first, dict) else "",
+        "question": text_of(request.get("arg_0", "")) if isinstance(request, dict) else "",
         "answer": text_of(line.get("target")),
         "pred": text_of(responses[0] if isinstance(responses, list) and len(responses) == 1 else responses),
-        **{metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
+        **{logs.metric_name(name): _value(name, line.get(name), f"{where}: {name}") for name in metrics},
     }
 
 
 def _value(metric: str, logged: Any, where: str) -> float | None:
     """A metric's value of an item; of a log-likelihood, or [log-likelihood, words or bytes], what is lost in nats or bits."""
     if not ("perplexity" in metric or metric == "bits_per_byte"):
-        return number(logged, where)
+        return logs.number(logged, where)
     parts = logged if isinstance(logged, list) else [logged, 1]
-    if len(parts) != 2 or (value := number(parts[0], where)) is None or not (size := number(parts[1], where)):
+    if len(parts) != 2 or (value := logs.number(parts[0], where)) is None or not (size := logs.number(parts[1], where)):
         return None
     lost = -value / size if isinstance(logged, list) or value <= 0 else value
     return lost / math.log(2) if metric == "bits_per_byte" and isinstance(logged, list) else lost
-
-
-def _results(path: Path) -> Mapping[str, Any]:
-    """The results file of the same date, where it lies beside."""
-    file = path.with_name(f"results_{_named(path)[1]}.json")
-    return parse_json(file.read_bytes(), str(file)) if file.is_file() else {}
-
-
-def _about(made: Mapping[str, Any], where: str) -> dict[str, str]:
-    """What the results say of the run."""
-    config = part(made, "config", where)
-    known = {
-        "model": made.get("model_name") or config.get("model"),
-        "model arguments": config.get("model_args"),
-        "limit": config.get("limit"),
-        "shots": made.get("n-shot"),
-        "seed": config.get("random_seed"),
-        "chat template": made.get("chat_template_sha"),
-        "lm_eval": made.get("lm_eval_version"),
-    }
-    return {name: text_of(value) for name, value in known.items() if value is not None}

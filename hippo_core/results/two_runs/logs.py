@@ -1,7 +1,7 @@
 """A log of answers, item by item, whoever wrote it: what all formats have in common."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,6 @@ def parse_json(text: bytes, where: str) -> dict[str, Any]:
         value = json.loads(text)
         if b"\\ud" in text.lower():  # no file and no terminal takes half of a character
             value = json.loads(SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
-        return as_object(value, where)
     except json.JSONDecodeError as error:
         position = f"{where}, column {error.colno}" if ", line " in where else f"{where}, line {error.lineno}, column {error.colno}"
         raise LabError(f"{position}: {error.msg}; the file is damaged or cut off") from None
@@ -62,15 +61,7 @@ def parse_json(text: bytes, where: str) -> dict[str, Any]:
         raise LabError(f"{where}: no JSON text: it is nested too deep") from None
     except ValueError as error:  # no UTF-8, or a number of more digits than Python reads
         raise LabError(f"{where}: no JSON text: {str(error).partition(';')[0]}") from None
-
-
-def lines_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(file and line, object) of each line of a JSONL file that is not empty."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                where = f"{path}, line {number}"
-                yield where, parse_json(line, where)
+    return as_object(value, where)
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
@@ -83,6 +74,12 @@ def as_object(value: Any, where: str) -> dict[str, Any]:
 def part(values: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
     """An object below a name; empty where there is none."""
     return as_object(values.get(name) or {}, f"{where}: {name}")
+
+
+def entries(values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects of a list below a name; empty where there is no list."""
+    listed = values.get(name)
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def need(values: Any, name: str, where: str) -> Any:
@@ -132,12 +129,15 @@ def table(rows: Sequence[Mapping[str, Any]], source: str) -> Frame:
     """The rows. LabError where there are none, or an item stands twice."""
     if not rows:
         raise LabError(f"{source}: no items")
-    seen: set[str] = set()
-    for row in rows:
-        if row["item_id"] in seen:
-            raise LabError(f"{source}: the item {row['item_id']} stands there twice; expected each once: choose one log, or mend it")
-        seen.add(row["item_id"])
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    if len(twice := frame.loc[frame["item_id"].duplicated(), "item_id"]):
+        raise LabError(f"{source}: the item {twice.iloc[0]} stands there twice; expected each once: choose one log, or mend it")
+    return frame
+
+
+def texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """What a run says of itself, as words; what it does not say is left out."""
+    return {name: text_of(value) for name, value in values.items() if value is not None}
 
 
 def text_of(value: Any) -> str:

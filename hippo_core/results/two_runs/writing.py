@@ -1,43 +1,30 @@
 """A comparison of two runs for readers, as markdown, and for programs, as JSON."""
 
-import json
 import math
-from dataclasses import asdict
 from typing import Any
 
-from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span
+from pydantic_core import to_json
+
+from hippo_core.results.formatting import NONE, missing, percent, probability, quantity, share, share_and_span, span, table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.two_runs.comparison import BySuite, TwoRuns
 from hippo_core.text import UNSHOWN, in_markdown
 
-CUT = 120  # letters of a text in a table
 LARGE = 0.25  # share of the items above which a cluster is warned of
 
 
 def suites_as_markdown(by_suite: BySuite, most: int = 20) -> str:
     """A page of each comparison, below what is to be known of all of them."""
     pages = [as_markdown(two, most) for two in by_suite.compared]
-    left_out = [
-        f"Only {run} holds, and so not compared: {', '.join(names)}."
-        for run, names in (("A", by_suite.only_a), ("B", by_suite.only_b))
-        if names
-    ]
-    tables = [f"{len(pages)} suites, each compared apart; no p is corrected for their number."] if len(pages) > 1 else []
-    return "\n".join(filter(None, [*(f"{line}\n" for line in (*tables, *left_out)), *pages]))
-
-
-def suites_as_json(by_suite: BySuite) -> str:
-    """One comparison as `as_json` writes it; of several suites a list of these."""
-    if len(by_suite.compared) == 1:
-        return as_json(by_suite.compared[0])
-    content = {"schema_version": 1, "suites": [_content(two) for two in by_suite.compared]}
-    content |= {"only_a": list(by_suite.only_a), "only_b": list(by_suite.only_b)}
-    return _written(content)
+    lines = [f"{len(pages)} suites, each compared apart; no p is corrected for their number.\n"] if len(pages) > 1 else []
+    for run, names in (("A", by_suite.only_a), ("B", by_suite.only_b)):
+        lines += [f"Only {run} holds, and so not compared: {', '.join(names)}.\n"] if names else []
+    return "\n".join([*lines, *pages])
 
 
 def as_markdown(two: TwoRuns, most: int = 20) -> str:
     """The page: what differs between the runs, the difference with its tests, and at most so many discordant items a side."""
-    result, of = two.result, f"{in_markdown(two.metric)} of {two.result.n:,} items"
+    result = two.result
     summary = {
         "A − B": share(result.difference, result.low, result.high, sign=True),
         "95% interval": span(result.low, result.high, sign=True),
@@ -49,18 +36,24 @@ def as_markdown(two: TwoRuns, most: int = 20) -> str:
         "B alone better": f"{result.only_b:,}",
         "harmed": share_and_span(result.harmed, result.harmed_low, result.harmed_high),
     }
-    head = [
+    differs = [(name, *values) for name, values in two.differs.items()]
+    parts = [
         in_markdown(f"# {two.a.name} (A) against {two.b.name} (B)" + (f": {two.suite}" if two.suite else "")),
-        _table(("", "A", "B"), [(name, *values) for name, values in two.differs.items()])
-        if two.differs
-        else "The runs say the same of themselves.",
-        f"## {of}: A {share(result.mean_a)}, B {share(result.mean_b)}",
-        _table(tuple(summary), [tuple(summary.values())]),
+        table(("", "A", "B"), differs) if differs else "The runs say the same of themselves.",
+        f"## {in_markdown(two.metric)} of {result.n:,} items: A {share(result.mean_a)}, B {share(result.mean_b)}",
+        table(tuple(summary), [tuple(summary.values())]),
         in_markdown(_remarks(two)),
     ]
     costs = [(name, quantity(a), quantity(b), quantity(a / b) if b else NONE) for name, (a, b) in two.costs.items() if not missing(a)]
-    parts = [*head, *(["## What an item cost", _table(("mean", "A", "B", "A / B"), costs)] if costs else []), *_discordant(two, most)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    if costs:
+        parts += ["## What an item cost", table(("mean", "A", "B", "A / B"), costs)]
+    for run in ("a", "b"):
+        items = two.discordant[two.discordant["better"] == run]
+        if len(items):
+            rows = items.head(most)[["item_id", "question", "answer", "pred_a", "pred_b"]].itertuples(index=False, name=None)
+            shown = "" if len(items) <= most else f", {most} of them"
+            parts += [f"## {run.upper()} alone better: {len(items):,}{shown}", table(("item", "question", "expected", "A", "B"), [*rows])]
+    return "\n\n".join(parts) + "\n"
 
 
 def _remarks(two: TwoRuns) -> str:
@@ -94,26 +87,12 @@ def _remarks(two: TwoRuns) -> str:
     return " ".join(remarks)
 
 
-def _discordant(two: TwoRuns, most: int) -> list[str]:
-    parts = []
-    for run, name in (("a", "A"), ("b", "B")):
-        items = two.discordant[two.discordant["better"] == run]
-        if len(items):
-            shown = "" if len(items) <= most else f", {most} of them"
-            columns = ["item_id", "question", "answer", "pred_a", "pred_b"]
-            rows = list(items.head(most)[columns].itertuples(index=False, name=None))
-            parts += [f"## {name} alone better: {len(items):,}{shown}", _table(("item", "question", "expected", "A", "B"), rows)]
-    return parts
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
-
-
-def _cell(text: object) -> str:
-    words = " ".join(str("" if missing(text) else text).split())
-    return in_markdown(words if len(words) <= CUT else f"{words[: CUT // 2 - 2]} ... {words[2 - CUT // 2 :]}")
+def suites_as_json(by_suite: BySuite) -> str:
+    """One comparison as `as_json` writes it; of several suites a list of these."""
+    if len(by_suite.compared) == 1:
+        return as_json(by_suite.compared[0])
+    suites = [_content(two) for two in by_suite.compared]
+    return _written({"schema_version": 1, "suites": suites, "only_a": by_suite.only_a, "only_b": by_suite.only_b})
 
 
 def as_json(two: TwoRuns) -> str:
@@ -122,8 +101,8 @@ def as_json(two: TwoRuns) -> str:
 
 
 def _written(content: dict[str, Any]) -> str:
-    """JSON in which nothing steers the terminal that it is printed on; what would is escaped."""
-    text = json.dumps(_known(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """JSON in which numbers that are not known are null and nothing steers the terminal that it is printed on; what would is escaped."""
+    text = to_json(content, indent=2, inf_nan_mode="null").decode() + "\n"
     return UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -138,18 +117,10 @@ def _content(two: TwoRuns) -> dict[str, Any]:
         "higher_is_better": two.higher_is_better,
         "largest_cluster": {"name": two.largest[0], "share": two.largest[1]},
         "clustered": two.a.clustered,
-        "comparison": asdict(two.result),
-        "differs": {name: list(values) for name, values in two.differs.items()},
-        "costs": {name: list(values) for name, values in two.costs.items()},
-        "unscored": list(two.unscored),
-        "notes": {"a": list(two.a.notes), "b": list(two.b.notes)},
+        "comparison": two.result,
+        "differs": two.differs,
+        "costs": two.costs,
+        "unscored": two.unscored,
+        "notes": {"a": two.a.notes, "b": two.b.notes},
         "discordant": two.discordant.to_dict("records"),
     }
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _known(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_known(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

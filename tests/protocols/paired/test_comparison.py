@@ -19,8 +19,7 @@ from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.results.formatting import probability, share
-from hippo_core.results.markdown import html
+from hippo_core.results.formatting import html, probability, share
 from hippo_core.results.statistics.paired import holm
 from tests.protocols.paired import suites
 

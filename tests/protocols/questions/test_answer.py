@@ -18,8 +18,7 @@ from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.protocols.questions.parameters import AnswerParameters
 from hippo_core.protocols.questions.protocol import answers_in_words
-from hippo_core.results.rankings import RANKING_COLUMNS, answer_recall, score_ranking
-from hippo_core.results.scores import check_rows
+from hippo_core.results.scores import RANKING_COLUMNS, answer_recall, check_rows, score_ranking
 from hippo_core.store.trace import Trace
 from hippo_core.suites.types import Item
 from tests.models.handmade import suite, worlds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.evaluation.table import ITEMS, asked_metrics
 from hippo_core.results import records
-from hippo_core.results.rankings import RECALL_AT
+from hippo_core.results.scores import RECALL_AT
 from hippo_core.results.statistics.interval import cluster_interval
 
 NASTY = ["plain", "", 'say "no", twice', "two\nlines", "a\rb", " spaces ", "NULL", "nan", "0012", "1e5", "Zoë; Łukasz", "x|y"]
@@ -102,7 +102,7 @@ def test_any_other_change_is_found(record, twin, name, old, new):
 def test_a_lost_row_file_or_record_is_found(record, twin):
     content = (twin / "metrics.csv").read_bytes()
     (twin / "metrics.csv").write_bytes(content[: content.rstrip(b"\n").rindex(b"\n") + 1])
-    assert "ends after" in str(records.diff(record, twin)[1][0])
+    assert "metrics.csv: row 11 is" in str(records.diff(record, twin)[1][0])
     (twin / "metrics.csv").unlink()
     assert "only in" in str(records.diff(record, twin)[1][0])
     make(record.with_name("delayed-test-11111111"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hippo_core.errors import LabError
 from hippo_core.results import records
 from hippo_core.results.records.archive import Archive
-from hippo_core.results.records.sealed import faults
+from hippo_core.results.records.sealed import wrong_with
 from hippo_core.results.report import PagePart, write_report
 from tests.results.records.test_records import make
 
@@ -66,7 +66,7 @@ def test_a_record_that_differs_is_left_out_and_said(run, capsys, damage, why):
     damage(record)
     assert len(records.read_rows(run)) == len(records.read_table(run, "answer")) == 12
     assert [record.name for record in records.records_with(run)] == ["delayed-test-00000000"]
-    assert why in faults(record)[0] and "\n" not in faults(record)[0]
+    assert why in wrong_with(record)[0] and "\n" not in wrong_with(record)[0]
     assert len(records.damaged(run)) == 1 and why in records.damaged(run)[0]
     warnings = capsys.readouterr().err
     assert warnings.startswith("left out, not counted: run/") and why in warnings and warnings.count("\n") == 1
@@ -145,7 +145,7 @@ def test_an_archive_writes_nothing_outside_a_record(run, monkeypatch, tmp_path, 
     shutil.copytree(run.parent / f"{NAME}00000000", there)
     (tmp_path / "shared/outside.txt").write_text("")
     (there / "DONE").write_text(json.dumps({"sha256": {name: "0" * 64}}))
-    with pytest.raises(LabError, match="is damaged there"):
+    with pytest.raises(LabError, match="its DONE file is damaged"):
         Archive(str(tmp_path / "shared")).pull(["run/cell"])
     assert not list((tmp_path / "lab").rglob("outside.txt")) and not (tmp_path / "lab/executed/run/cell").exists()
 

@@ -1,4 +1,4 @@
-"""Comparing two conditions: the permutation test, what a comparison counts, and that an unpaired one cannot be made."""
+"""Comparing two conditions: the permutation test, what is counted, that an unpaired comparison is refused, and the size of an effect."""
 
 import math
 from dataclasses import replace
@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from hippo_core.errors import LabError
 from hippo_core.results.statistics.interval import cluster_interval
-from hippo_core.results.statistics.paired import compare, needed, permutation_test
+from hippo_core.results.statistics.paired import bonferroni, cohens_d, compare, needed, permutation_test
 from tests.results.invented import random_pair, table
 
 
@@ -130,3 +131,29 @@ def test_p_is_uniform_under_the_null():
     p = [permutation_test(random.normal(size=60), np.repeat(np.arange(12), 5)) for _ in range(300)]
     assert stats.kstest(p, "uniform").pvalue > 0.01
     assert np.mean(np.array(p) <= 0.05) < 0.09
+
+
+def test_d_is_the_mean_over_the_spread_of_clusters():
+    differences = [1, 0, 1, 1, 0, 0, 1, -1]
+    clusters = ["a", "a", "b", "b", "c", "c", "d", "d"]
+    means = np.array([0.5, 1.0, 0.0, 0.0])
+    effect = cohens_d(differences, clusters)
+    assert effect.d == pytest.approx(means.mean() / means.std(ddof=1))
+    mirrored = cohens_d([-difference for difference in differences], clusters)
+    assert (mirrored.low, mirrored.high) == pytest.approx((-effect.high, -effect.low))
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    random = np.random.default_rng(1)
+    covered = [effect.low < 0.5 < effect.high for effect in (cohens_d(random.normal(0.5, 1, 15), np.arange(15)) for _ in range(200))]
+    assert 0.9 < np.mean(covered) < 0.99
+
+
+def test_where_nothing_differs_no_d_is_said():
+    assert all(map(math.isnan, cohens_d([1, 1, 1], ["a", "b", "c"]))) and all(map(math.isnan, cohens_d([1, 0], ["a", "b"])))
+
+
+def test_bonferroni_equals_statsmodels_and_leaves_out_what_is_not_known():
+    p = [0.01, 0.2, 0.04]
+    assert bonferroni(p) == pytest.approx(multipletests(p, method="bonferroni")[1])
+    assert bonferroni([*p, math.nan])[:3] == bonferroni(p)

@@ -8,7 +8,7 @@ from hippo_core.results.conditions import ordered
 from hippo_core.results.figures.palette import INK, QUIET, style_of
 from hippo_core.results.formatting import count, probability, share, share_and_span, span
 from hippo_core.results.frames import Frame
-from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.pages import dot_and_bar
 from hippo_core.results.report.verdicts import needed
 from hippo_core.results.statistics.paired import Comparison
 

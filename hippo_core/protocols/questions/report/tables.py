@@ -13,7 +13,7 @@ from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, quantity, share, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.policies import ABSTAINED, POLICIES
-from hippo_core.results.report.svg import dot_and_bar
+from hippo_core.results.report.pages import dot_and_bar
 
 CONDITION_KEY = ["condition", "regime"]
 POLICIES_NOTE = (

@@ -13,7 +13,7 @@ from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import missing, share
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import SCORES
-from hippo_core.results.report.svg import strip
+from hippo_core.results.report.pages import strip
 from hippo_core.results.report.verdicts import COLOURS, MARKS, verdict_row
 from hippo_core.results.statistics.interval import LEAST_WORLDS
 from hippo_core.results.summaries import OWN_VECTORS

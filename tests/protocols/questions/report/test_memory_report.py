@@ -14,8 +14,8 @@ from hippo_core.protocols.questions.report import telemetry as report_telemetry
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import load_criteria
-from hippo_core.results.rankings import RANKING_COLUMNS
 from hippo_core.results.records import seal
+from hippo_core.results.scores import RANKING_COLUMNS
 from hippo_core.results.summaries import RIVAL_RAGS, best_rag
 from tests.results import fake_records
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from hippo_core.protocols.questions.report.slices import slices
 from hippo_core.results.formatting import share, span
-from hippo_core.results.rankings import RANKING_COLUMNS
+from hippo_core.results.scores import RANKING_COLUMNS
 from hippo_core.results.statistics.interval import cluster_interval
 from hippo_core.results.summaries import labelled
 from tests.results import fake_records
