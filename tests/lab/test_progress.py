@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hippo_core.errors import LabError
-from hippo_core.lab.grid.progress import eta, screen, status, watch
-from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress import screen, status
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import LINES, Output
+from hippo_core.lab.run.record_files import locked
 from tests.lab.conftest import ALL_FAULTS as LONG
 from tests.lab.conftest import make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
@@ -37,24 +37,24 @@ def cell(name):
 @given(st.lists(SECONDS, min_size=1, max_size=12), st.integers(1, 4))
 def test_time_left_lies_between_the_bounds_of_any_schedule(seconds, jobs):
     earlier = {f"c{number}": value for number, value in enumerate(seconds)}
-    left = eta.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
+    left = status.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
     assert max([sum(seconds) / jobs, *seconds]) - 1e-6 <= left <= sum(seconds) + 1e-6
 
 
 def test_what_is_known_best_counts():
     a, b, c = (cell(name) for name in "abc")
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {}, 1) == 20  # as long as those that have ended
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"b": 60.0}, 1) == 70
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"a": 20.0, "b": 60.0}, 1) == 40  # twice as fast as older records say
-    assert eta.seconds_left([b, c], {"b": 4.0, "c": 99.0}, [(a, 10.0)], {}, 2) == 6
-    assert eta.seconds_left([b, c], {}, [], {"b": 60.0}, 1) == 120
-    assert eta.seconds_left([b, c], {}, [], {}, 1) is None
-    assert eta.seconds_left([], {}, [], {}, 1) == 0
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {}, 1) == 20  # as long as those that have ended
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {"b": 60.0}, 1) == 70
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {"a": 20.0, "b": 60.0}, 1) == 40  # twice as fast as older records say
+    assert status.seconds_left([b, c], {"b": 4.0, "c": 99.0}, [(a, 10.0)], {}, 2) == 6
+    assert status.seconds_left([b, c], {}, [], {"b": 60.0}, 1) == 120
+    assert status.seconds_left([b, c], {}, [], {}, 1) is None
+    assert status.seconds_left([], {}, [], {}, 1) == 0
 
 
 def test_progress_counts_only_what_is_left():
     cells = [cell("a"), cell("b"), cell("c")]
-    progress = Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
+    progress = screen.Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
     assert progress.seconds_left() == 1800
     progress.began(cells[0], Output())
     assert 1700 < progress.seconds_left() <= 1800
@@ -129,7 +129,6 @@ def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(lab_dir):
             file.show(a_status(done=done))
         over.set()
         reader.join()
-        assert status.poll("quick") == (status.read("quick"), True)
     assert {seen_status["run_id"] for seen_status in seen} <= {"quick"}
     assert [seen_status["done"] for seen_status in seen] == sorted(seen_status["done"] for seen_status in seen)
     now, works = status.poll("quick")
@@ -174,15 +173,12 @@ def test_a_file_of_another_kind_is_no_status(lab_dir, text):
     assert status.poll("quick") == (None, False)
 
 
-def test_a_runner_elsewhere_is_told_by_its_lock(lab_dir):
-    from hippo_core.lab.run.record_files import locked
-
-    elsewhere = a_status(host="elsewhere")
-    assert not status.alive(elsewhere)
-    with locked(lab_dir / "executed/quick", alone=True):
-        assert status.alive(elsewhere)
-    assert not status.alive(elsewhere)
-    assert not status.alive(a_status(born=1.0))  # another process has its number now
+def test_a_runner_is_known_by_the_lock_that_it_holds(lab_dir):
+    with status.StatusFile("quick", every=0) as file:
+        file.show(a_status())
+        assert status.poll("quick") == (status.read("quick"), False)
+        with locked(lab_dir / "executed/quick", alone=True):
+            assert status.poll("quick") == (status.read("quick"), True)
 
 
 def drawn(picture, width):
@@ -192,23 +188,23 @@ def drawn(picture, width):
 
 
 def test_the_picture_shows_counts_time_cells_and_what_they_say():
-    lines = drawn(watch.picture(a_status(), "", 40), 100)
+    lines = drawn(screen.picture(a_status(), "", 40), 100)
     assert lines[0] == "1 done, 1 failed, 2 running, 5 waiting, 3 skipped; 1 min 40 s so far, about 3 min 20 s left"
     assert [line.split("  ")[0] for line in lines[1:4]] == ["a done cell  ".strip(), "a failed cell", "a slow cell"]
     assert lines[4] == "  10 of 50 <i>"
     assert lines[-3:] == ["output of a slow cell", "  loading", "  10 of 50 <i>"]
-    assert max(map(len, drawn(watch.picture(a_status(), "", 40), 50)[1:])) <= 50
-    assert "output of a quick cell" in drawn(watch.picture(a_status(), "quick", 40), 100)
-    assert drawn(watch.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
+    assert max(map(len, drawn(screen.picture(a_status(), "", 40), 50)[1:])) <= 50
+    assert "output of a quick cell" in drawn(screen.picture(a_status(), "quick", 40), 100)
+    assert drawn(screen.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
     assert "about" not in screen.headline(a_status(seconds_left=None))
 
 
 def test_news_are_told_once():
     last = [status.EndedStatus(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
     now = a_status(done=7, failed=0, last=last)
-    assert [line.split()[0] for line in watch.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
-    assert watch.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]
-    assert watch.news(now, 7) == []
+    assert [line.split()[0] for line in screen.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
+    assert screen.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]
+    assert screen.news(now, 7) == []
 
 
 def until(condition, patience=120.0):
@@ -287,9 +283,9 @@ def test_the_end_of_a_runner_is_recognised(tmp_path, monkeypatch, how, says):
 
 def test_where_no_grid_runs_watch_says_how_to_start_one(lab_dir):
     with pytest.raises(LabError, match="there is no run tiny; start one: make grid GRID=tiny"):
-        watch.watch("tiny")
+        screen.watch("tiny")
     (lab_dir / "executed/mine").mkdir(parents=True)
     with pytest.raises(LabError, match="no grid runs on mine; start one: make grid GRID=smoke RUN_ID=mine"):
-        watch.watch("mine")
+        screen.watch("mine")
     with pytest.raises(LabError, match="plain name"):
-        watch.watch("../x")
+        screen.watch("../x")

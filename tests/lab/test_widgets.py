@@ -10,6 +10,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.lab import widgets
 from hippo_core.lab.grid.progress import status
+from hippo_core.lab.run.record_files import locked
 from tests.lab.conftest import make_lab
 from tests.lab.grid.test_engine import kernels_of
 from tests.lab.test_progress import a_status, until
@@ -18,7 +19,8 @@ from tests.lab.test_progress import a_status, until
 @pytest.fixture
 def file(lab_dir):
     (lab_dir / "executed/quick").mkdir(parents=True)
-    return status.StatusFile("quick", every=0)
+    with locked(lab_dir / "executed/quick", alone=True):
+        yield status.StatusFile("quick", every=0)
 
 
 def text(view):
@@ -49,8 +51,8 @@ def test_many_running_cells_show_a_line_each(file):
     assert all(f"last {n}" in shown for n in range(9))
 
 
-def test_a_runner_that_is_gone_is_said(file, lab_dir):
-    file.show(a_status(born=1.0))
+def test_a_runner_that_is_gone_is_said(lab_dir):
+    status.StatusFile("quick", every=0).show(a_status())
     view = widgets.watch("quick")
     assert "runner gone" in text(view) and "make grid GRID=quick" in text(view)
     assert not view.refresh()

@@ -120,7 +120,7 @@ def run(
 @app.command(cls=OfCheckout)
 def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
     """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
-    from hippo_core.lab.grid.progress.watch import watch
+    from hippo_core.lab.grid.progress.screen import watch
 
     watch(run_id, cell)
 

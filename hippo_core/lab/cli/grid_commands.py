@@ -10,8 +10,7 @@ from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
-from hippo_core.lab.grid.progress.eta import duration, seconds_left
-from hippo_core.lab.grid.progress.status import StatusFile
+from hippo_core.lab.grid.progress.status import StatusFile, duration, seconds_left
 from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import Cell, report_cell

@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress.screen import Progress
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.output import Output

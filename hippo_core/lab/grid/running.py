@@ -13,7 +13,7 @@ from hippo_core.lab.grid.executors.kernels import end_kernels
 from hippo_core.lab.grid.executors.local import Local
 from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.grid_status import RecordStatus
-from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress.screen import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
 from hippo_core.lab.run.execute import ExecutionOptions, Kernel, Outcome
 from hippo_core.lab.run.preflight import materials

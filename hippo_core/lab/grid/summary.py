@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import root
-from hippo_core.lab.grid.progress.eta import duration
+from hippo_core.lab.grid.progress.status import duration
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.command import command
 from hippo_core.lab.run.execute import Outcome

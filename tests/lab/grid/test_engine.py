@@ -219,7 +219,7 @@ def test_a_cell_that_hangs_is_tried_once_more(tmp_path):
 def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     from hippo_core.lab.grid import engine
     from hippo_core.lab.grid.executors import local
-    from hippo_core.lab.grid.progress.live import Progress
+    from hippo_core.lab.grid.progress.screen import Progress
     from hippo_core.lab.run.execute import DEFAULTS
 
     log, running = [], []
