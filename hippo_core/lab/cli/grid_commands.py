@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.engine import ALONE, RunOptions, run
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.status import StatusFile, duration, seconds_left
-from hippo_core.lab.grid.running import ALONE, RunOptions, run
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import Cell, report_cell
 from hippo_core.lab.run.execute import Outcome

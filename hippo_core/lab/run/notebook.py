@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import remove_made, root, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
-from hippo_core.lab.run.cells import Cell, cells_of
-from hippo_core.lab.run.command import command
+from hippo_core.lab.run.cells import Cell, cells_of, command
 from hippo_core.lab.run.preflight import require_threads
-from hippo_core.lab.run.provenance import describe_run
 from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.results import records
@@ -33,6 +31,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hippo_core.suites.types import World
+
+from hippo_core.protocols.base.parameters import Parameters
+from hippo_core.results.records.origin import git_sha, versions
+from hippo_core.results.records.table import Table
 
 SCRATCH = "scratch"  # the run of trials by hand, whose records are replaced
 
@@ -193,3 +195,23 @@ def _record_path(parameters: Any, cell: Cell) -> Path:
         remove_made(cell.record)
     record_files.clear(cell.record)
     return cell.record
+
+
+def describe_run(cell: Cell, parameters: Parameters, table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The content of `config_snapshot.yaml` and of `meta.json`."""
+    config = {"parameters": parameters.values(), **(cell.plan.config if cell.plan else {})}
+    meta = {
+        "git_sha": git_sha(),
+        "config_hash": fingerprints.digest(config),
+        "cell": cell.id,
+        "phase": cell.phase,
+        "experiment": cell.experiment,
+        "step": table.step,
+        "table": table.described(),
+        "parameters": parameters.model_dump(exclude={"record_dir"}),
+        "needs": cell.needs,
+        "threads": parameters.threads,
+        "versions": versions(),
+        "checksums": {"notebook": fingerprints.notebook(cell.notebook), **cell.checksums},
+    }
+    return config, meta

@@ -2,13 +2,17 @@
 
 import pytest
 
-from hippo_core.lab.run import ram
+from hippo_core.lab.run import execute
 
 
 def test_a_kernel_beside_others_has_half_and_a_confined_one_of_its_part(monkeypatch, tmp_path):
-    assert ram.kernel_memory_limit(1) == pytest.approx(2 * ram.kernel_memory_limit(2)) == pytest.approx(2 * ram.kernel_memory_limit(200))
+    assert (
+        execute.kernel_memory_limit(1)
+        == pytest.approx(2 * execute.kernel_memory_limit(2))
+        == pytest.approx(2 * execute.kernel_memory_limit(200))
+    )
     (tmp_path / "memory.max").write_text("2000000000\n")
-    monkeypatch.setattr(ram, "CGROUP", tmp_path / "memory.max")
-    assert ram.kernel_memory_limit(2) == pytest.approx(0.9)
+    monkeypatch.setattr(execute, "CGROUP", tmp_path / "memory.max")
+    assert execute.kernel_memory_limit(2) == pytest.approx(0.9)
     (tmp_path / "memory.max").write_text("max\n")
-    assert ram.kernel_memory_limit(1) > 1
+    assert execute.kernel_memory_limit(1) > 1

@@ -18,7 +18,7 @@ import pytest
 from jupyter_client.manager import AsyncKernelManager
 
 from hippo_core.files import locked_folder
-from hippo_core.lab.grid.executors.kernels import end_kernels
+from hippo_core.lab.grid.executors.local import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
 # A server that imports no more than a kernel needs: for tests of how servers end and begin, of which each needs another.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hippo_core.protocols.questions.telemetry import average_precision
+from hippo_core.protocols.questions.table import average_precision
 
 judged = st.lists(st.tuples(st.integers(0, 6).map(float), st.booleans()), min_size=1, max_size=30)
 

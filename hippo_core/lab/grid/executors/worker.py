@@ -11,10 +11,10 @@ from distributed import Reschedule, Worker, WorkerPlugin, get_worker
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
-from hippo_core.lab.run import fingerprints, notebook_files, ram
+from hippo_core.lab.grid.executors.local import end_kernels, start_server
+from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
+from hippo_core.lab.run.execute import USABLE, ExecutionOptions, Outcome, execute, fix_threads, kernel_memory_limit
 from hippo_core.lab.run.output import Output
 from hippo_core.lab.run.preflight import Requirements
 from hippo_core.results.records.archive import Archive
@@ -97,7 +97,7 @@ class CellWorker(WorkerPlugin):
         """GB that the kernel of a cell may take: half of what this worker may, or all."""
         threads = 1 if alone else self.worker.state.nthreads
         allowed = self.worker.memory_manager.memory_limit
-        return ram.USABLE * allowed / min(threads, 2) / 1e9 if allowed else ram.kernel_memory_limit(threads)
+        return USABLE * allowed / min(threads, 2) / 1e9 if allowed else kernel_memory_limit(threads)
 
 
 def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:

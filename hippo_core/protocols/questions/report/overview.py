@@ -4,8 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import Run, natural
+from hippo_core.protocols.questions.report.runs import Links, Run, natural
 from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys, estimates, named
 from hippo_core.results.conditions import ignores_window
 from hippo_core.results.figures.palette import style_of

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -18,13 +19,16 @@ from hippo_core.protocols.questions.report.contract import Violation, marked, vi
 from hippo_core.protocols.questions.report.costs import with_costs
 from hippo_core.results.conditions import condition_name, suite_position
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import with_policies
 from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+from hippo_core.results.report.pages import Templates
 from hippo_core.results.summaries import with_answered_by
 
 LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
+TEMPLATES = Templates(Path(__file__).parent / "templates")
 
 
 @dataclass(frozen=True)
@@ -205,3 +209,37 @@ def _unfinished(folder: Path) -> Iterable[dict[str, str]]:
             lines = error.read_text(encoding="utf-8").strip().splitlines() if error.is_file() else []
             failed = {"notebook": f"{record}/notebook.failed.ipynb", "last_line": lines[-1]} if lines else {}
             yield {"record": record, "notebook": "", "last_line": "stopped before it was done", **failed}
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where the items behind a number are listed."""
+
+    cells: list[RecordView]
+    pairs_page: str
+
+    def items(self, condition: str, regime: str, **where: str) -> str:
+        """The page of a condition's items: its cell's page where there is one cell, else the setting's page."""
+        regime = self.regime(condition, regime)
+        here = [cell for cell in self.cells if cell.condition == condition and cell.regime == regime]
+        fragment = _fragment(where)
+        if len(here) == 1 and here[0].listed:
+            return f"items/{here[0].page}" + (f"#{fragment[1:]}" if fragment else "")
+        return f"items/{self.pairs_page}#a={quote(_column(condition, regime))}{fragment}"
+
+    def differing(self, a: tuple[str, str], b: tuple[str, str], only: str = "both", **where: str) -> str:
+        """The setting's page, showing only the items where a and b differ (`only`: where only one of them is right; `where`: of a rung)."""
+        left, right = (quote(_column(name, self.regime(name, regime))) for name, regime in (a, b))
+        return f"items/{self.pairs_page}#a={left}&b={right}&only={only}{_fragment(where)}"
+
+    def regime(self, condition: str, regime: str) -> str:
+        """The regime under which the record lies: conditions without a window have one record for both."""
+        return regime if any(cell.regime == regime for cell in self.cells if cell.condition == condition) else "delayed"
+
+
+def _fragment(where: dict[str, str]) -> str:
+    return "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
+
+
+def _column(condition: str, regime: str) -> str:
+    return f"{style_of(condition).label}, {regime}"

@@ -11,11 +11,9 @@ from matplotlib.figure import Figure
 from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
 from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
-from hippo_core.protocols.questions.report import comparisons, tables, warnings
+from hippo_core.protocols.questions.report import tables, warnings
 from hippo_core.protocols.questions.report.contract import violation_messages
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import Run
-from hippo_core.protocols.questions.report.slices import slices
+from hippo_core.protocols.questions.report.runs import Links, Run
 from hippo_core.protocols.questions.sweeps import Sweep
 from hippo_core.protocols.questions.sweeps import sweeps as find
 from hippo_core.results import summaries
@@ -68,7 +66,7 @@ def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
         for key, (claim, draw, caption) in FIGURES.items()
         if _can_draw(key, rows)
     ]
-    blocks = comparisons.comparisons(rows, validation, links)
+    blocks = tables.comparisons(rows, validation, links)
     lines = [line for block in blocks for line in block["lines"]]
     clear = sum(line["p_value"] <= 0.05 for line in lines)
     return {
@@ -90,7 +88,7 @@ def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
         "policies": tables.policies(rows),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
-        "slices": slices(rows),
+        "slices": tables.slices(rows),
         "comparisons": blocks,
         "paired_note": f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number",
         "expected": tables.expected_ranges(rows, validation),
