@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import os
 import signal
 import subprocess
@@ -94,16 +93,6 @@ def test_a_tail_is_what_a_terminal_would_show():
     assert len(output.line) < 1000
 
 
-def test_many_threads_may_write_to_a_tail():
-    output = Output()
-    threads = [threading.Thread(target=lambda: [output.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        assert set(output.lines) <= {"whole line"}
-    assert output.lines == ["whole line"] * LINES
-
-
 def a_status(**changes):
     failed = status.EndedStatus(
         id="f", label="a failed cell", state="failed", seconds=2.0, message="ValueError: no <b>", notebook="executed/f"
@@ -135,16 +124,6 @@ def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(lab_dir):
     assert (now.state, now.done, now.running, works) == ("ended", 99, [], False)
     assert "call it again: make grid GRID=quick" in status.absent("quick", now)
     assert [path.name for path in (lab_dir / "executed/quick").iterdir()] == [status.FILE]
-
-
-def test_a_status_is_written_now_and_then_and_the_last_one_always(lab_dir):
-    (lab_dir / "executed/quick").mkdir(parents=True)
-    with pytest.raises(SystemExit), status.StatusFile("quick", every=math.inf) as file:
-        for done in range(4):
-            file.show(a_status(done=done))
-        assert status.read("quick").done == 0
-        raise SystemExit(130)
-    assert (status.read("quick").done, status.read("quick").state) == (3, "stopped")
 
 
 def test_parts_of_a_grid_add_up(lab_dir):
@@ -197,14 +176,6 @@ def test_the_picture_shows_counts_time_cells_and_what_they_say():
     assert "output of a quick cell" in drawn(screen.picture(a_status(), "quick", 40), 100)
     assert drawn(screen.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
     assert "about" not in screen.headline(a_status(seconds_left=None))
-
-
-def test_news_are_told_once():
-    last = [status.EndedStatus(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
-    now = a_status(done=7, failed=0, last=last)
-    assert [line.split()[0] for line in screen.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
-    assert screen.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]
-    assert screen.news(now, 7) == []
 
 
 def until(condition, patience=120.0):

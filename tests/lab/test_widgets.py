@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -42,15 +40,6 @@ def test_it_shows_what_the_file_says(file):
     assert "Ended after" in text(view) and "ended, 1 failed" in text(view)
 
 
-def test_many_running_cells_show_a_line_each(file):
-    running = [status.RunningStatus(id=str(n), label=f"cell {n}", seconds=n, tail=["line before", f"last {n}"]) for n in range(9)]
-    with file:
-        file.show(a_status(running=running))
-        shown = text(widgets.watch("quick"))
-    assert "line before" not in shown
-    assert all(f"last {n}" in shown for n in range(9))
-
-
 def test_a_runner_that_is_gone_is_said(lab_dir):
     status.StatusFile("quick", every=0).show(a_status())
     view = widgets.watch("quick")
@@ -70,16 +59,6 @@ def test_it_waits_for_a_grid_and_ends_with_it(file):
         assert "Ended after" in text(view)
 
     asyncio.run(asyncio.wait_for(refresh_until_ended(), 60))
-
-
-def test_a_closed_view_follows_no_more(file):
-    async def close_early():
-        view = widgets.watch("quick")
-        view.close()
-        await asyncio.wait([view.following])
-        assert view.following.cancelled()
-
-    asyncio.run(close_early())
 
 
 def test_a_grid_is_started_and_stopped(tmp_path, monkeypatch):
@@ -109,8 +88,3 @@ def test_a_grid_that_does_not_begin_shows_what_it_printed(lab_dir):
     view = widgets.start("quick", models=["other"])
     until(lambda: not view.refresh())
     assert "The grid did not begin" in text(view) and "data/weights/none" in text(view)
-
-
-def test_the_lab_is_imported_without_ipywidgets():
-    code = "import sys; from hippo_core import lab; import hippo_core.lab.cli.commands; sys.exit('ipywidgets' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

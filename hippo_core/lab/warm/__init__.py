@@ -4,8 +4,7 @@
     WarmProvisioner --- one socket pair a kernel --->   has imported torch ...  --fork-> IPKernelApp, sockets of its own by ipc
 
 `provisioner` is jupyter_client's extension point and the only thing that the lab's kernelspec names; `client` starts a server for this
-process when it is first needed and hands orders to it; `starting` lets the owner go on meanwhile; `server` is what runs there. A server
-ends with its owner and its kernels with it.
+process when it is first needed and hands orders to it; `server` is what runs there. A server ends with its owner and its kernels with it.
 """
 
 NAME = "hippo-warm"  # of the kernelspec, and of the provisioner that it names

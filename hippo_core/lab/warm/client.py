@@ -36,7 +36,9 @@ class KernelsEnded(RuntimeError):
 
 
 class ForkedKernel:
-    """A kernel that the server has forked, with as much of subprocess.Popen as is used of one."""
+    """A kernel that the server has forked, with as much of subprocess.Popen as jupyter_client's LocalProvisioner uses."""
+
+    stdin = stdout = stderr = None
 
     def __init__(self, pid: int, line: socket.socket) -> None:
         self.pid, self.returncode = pid, None
@@ -59,6 +61,14 @@ class ForkedKernel:
         if self.poll() is None:
             with suppress(OSError):
                 self._line.send(bytes([number]))
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def _listen(self, flags: int) -> None:
         try:

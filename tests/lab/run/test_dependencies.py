@@ -119,12 +119,6 @@ def test_a_cell_stands_behind_all_that_it_needs(lab_dir, step, regime, due):
         seen.add(cell.id)
 
 
-def test_prefixes_say_regime_and_step_and_the_regime_of_a_teach_cell_is_no_matter(lab_dir):
-    names = [cell.id.rsplit("-", 1)[0] for cell in chain(regime="after_sleep")]
-    assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
-    assert {chain(step="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
-
-
 def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(lab_dir):
     folder = lab_dir / "data/weights/model"
     before, own = chain()[2].id, checksums.weights("model")
@@ -153,20 +147,6 @@ def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_
     assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
     assert len(tests) == len(teaches) + (4 * 3 + 4) * 9 + 4 * 9  # all together, and whose traces the answers of mixed worlds need
     assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"preset": "memory/hei"}, "unknown preset"),
-        ({"step": "dream"}, "step: .*'teach', 'replay' or 'test'"),
-        ({"overrides": ["episodic.use_gat=true"]}, "unknown override 'episodic.use_gat'; legal: .*episodic.use_gate"),
-        ({"overrides": ["replay.rate=7"]}, "replay.rate"),
-    ],
-)
-def test_what_is_wrong_is_named(lab_dir, changes, says):
-    with pytest.raises(LabError, match=says):
-        checked(**changes)
 
 
 def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(lab_dir):
@@ -239,12 +219,6 @@ def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
     [record] = (lab_dir / "executed/sleep/memory/hei_nw/episodic/4_1337").glob("delayed-test-*")
     metrics = records.read_metrics(record)
     assert metrics["metrics"]["episodic"]["em"] == 1 and metrics["telemetry"]["requests"] == 4
-
-
-def test_a_second_call_runs_nothing(slept):
-    lab_dir, archive, _ = slept
-    again = here(lab_dir, "grid", "sleep", "--records", str(archive))
-    assert "11 cells, 11 finished, nothing to be done" in again.stdout, again.stdout + again.stderr
 
 
 @pytest.mark.long

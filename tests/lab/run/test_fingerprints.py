@@ -137,15 +137,6 @@ def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_im
     assert changed(before) == {"window"}
 
 
-def test_what_python_and_numba_keep_beside_the_code_does_not_count(lab_dir):
-    before = ids()
-    for folder in ("suites", "kernels/kwta"):
-        (lab_dir / "hippo_core" / folder / "__pycache__").mkdir(exist_ok=True)
-        for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
-            (lab_dir / "hippo_core" / folder / "__pycache__" / name).write_bytes(b"made for this machine")
-    assert changed(before) == set()
-
-
 @pytest.fixture
 def mine(lab_dir, monkeypatch):
     """A lab with a package of the user's own in its root, which is forgotten afterwards."""

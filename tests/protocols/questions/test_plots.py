@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,23 +51,6 @@ def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_control
         assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
     assert mine.colour not in {style.colour for style in styles().values()}
     assert mine.label == name.split("/")[1] and not is_bound("memory/hei_nw (control=none)")
-
-
-def test_spare_looks_are_those_of_no_listed_preset():
-    names = [f"mine/memory_{number}" for number in range(40)]
-    spare = {style_of(name).colour for name in names}
-    assert len(spare) > 5 and spare.isdisjoint(style.colour for style in styles().values())
-    assert spare.isdisjoint(style_of(f"{name} (control=empty)").colour for name in names)
-
-
-def test_every_look_can_be_drawn():
-    """Letters are markers too, and no format strings."""
-    panel = plt.figure().add_subplot()
-    table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
-    for index, style in enumerate(styles().values()):
-        drawing.bars(panel, [index], table, style, across=True)
-        panel.plot([0, 1], [index, index], marker=style.marker, linestyle=style.line)
-    panel.figure.canvas.draw()
 
 
 def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_in_order_of_its_numbers():

@@ -60,10 +60,6 @@ def test_a_number_of_a_condition_is_an_axis_and_the_worlds_are_panels():
     assert [sweep.title(panel) for panel in sweep.panels] == ["as the suite is", "n_facts=128, n_items=10"]
 
 
-def test_what_is_no_number_is_no_axis():
-    assert of(*(cell(MEMORY, 0.8, own=f"delivery={value}") for value in ("kv", "text", "adapter"))) == []
-
-
 @pytest.mark.parametrize("column, values", [("n", (200, 800, 50)), ("model", "abc"), ("regime", ("immediate", "delayed", "after_sleep"))])
 def test_cells_of_another_size_model_or_regime_share_no_axis(column, values):
     assert of(*(cell(MEMORY, 0.8, f"n_facts={x}", **{column: value}) for x, value in zip((8, 32, 128), values, strict=True))) == []

@@ -162,11 +162,6 @@ def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
     assert "## episodic along n_facts" in text and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in text
 
 
-def test_failed_cells_are_named_with_their_error(out):
-    text = (out / "index.md").read_text(encoding="utf-8")
-    assert "memory/smpd/episodic/50_1337" in text and "LabError: no <map> here" in text
-
-
 def test_the_same_records_give_the_same_bytes_wherever_they_lie(run, out, tmp_path):
     copy = tmp_path / "elsewhere" / "executed" / "trial"
     copy.parent.mkdir(parents=True)
