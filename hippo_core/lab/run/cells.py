@@ -21,27 +21,18 @@ SINGLE = "single"  # the run of cells that are run alone, unless one is named
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One execution of a notebook.
+    """One execution of a notebook."""
 
-    Args:
-        notebook: the stem of a file in `notebooks/`, or the path of one from the lab's root.
-        label: what a person calls it.
-        needs: ids of cells whose records must be there first, by what they are to this one.
-        sources: the folders of these records.
-        checksums: what it rests on besides its notebook, its parameters and its needs.
-        plan: as its experiment planned it; None for reports, and on a worker.
-    """
-
-    notebook: str
+    notebook: str  # the stem of a file in `notebooks/`, or the path of one from the lab's root
     parameters: dict[str, Any]
     id: str
     record: Path
-    label: str
-    needs: dict[str, str] = field(default_factory=dict)
-    sources: dict[str, Path] = field(default_factory=dict)
-    checksums: dict[str, Any] = field(default_factory=dict)
+    label: str  # what a person calls it
+    needs: dict[str, str] = field(default_factory=dict)  # ids of cells whose records must be there first, by what they are to this one
+    sources: dict[str, Path] = field(default_factory=dict)  # the folders of these records
+    checksums: dict[str, Any] = field(default_factory=dict)  # what it rests on besides its notebook, its parameters and its needs
     experiment: str = ""
-    plan: CellPlan | None = None
+    plan: CellPlan | None = None  # as its experiment planned it; None for reports, and on a worker
 
     @property
     def phase(self) -> str:

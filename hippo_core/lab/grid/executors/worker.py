@@ -2,7 +2,6 @@
 
 import logging
 import platform
-import time
 from dataclasses import replace
 from threading import Event
 from typing import Any, cast
@@ -20,7 +19,6 @@ from hippo_core.lab.run.preflight import Requirements
 from hippo_core.results.records.archive import Archive
 from hippo_core.results.records.origin import version_of
 
-OFTEN = 0.5  # seconds between two messages of a cell that talks
 SAME = {  # what a worker must have as the runner has it, and what to say where it has not
     "python": "runs another Python",
     "lock": "has another requirements.lock; bring its checkout to the same commit and run `make setup` there",
@@ -110,22 +108,4 @@ def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
     if execution.archive:
         Archive(execution.archive).pull(needs)
     limit = None if worker.state.total_resources.get("GPU") else execution.memory or here.memory(alone)
-    relay = Relay(worker, name, cell.id)
-    return execute(replace(cell, record=root() / cell.record), relay, here.stopping, replace(execution, memory=limit))
-
-
-class Relay(Output):
-    """Passes on what a cell says to its runner, twice a second at most."""
-
-    def __init__(self, worker: Worker, topic: str, cell: str) -> None:
-        super().__init__()
-        self._worker, self._topic, self._cell = worker, topic, cell
-        self._text, self._sent = "", 0.0
-
-    def write(self, text: str) -> int:
-        """Take a piece of output."""
-        self._text += text
-        if time.monotonic() - self._sent > OFTEN:
-            self._worker.log_event(self._topic, {"cell": self._cell, "text": self._text})
-            self._text, self._sent = "", time.monotonic()
-        return len(text)
+    return execute(replace(cell, record=root() / cell.record), Output(), here.stopping, replace(execution, memory=limit))
