@@ -53,7 +53,7 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
                 print(f"power: {message}", flush=True)
         outcomes = run(status, options, grid, file)
         own = {cell.experiment for cell in grid.cells if is_path(cell.experiment)}
-        outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid, file)
+        outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
     for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
@@ -119,9 +119,7 @@ def _print_kv_size(cells: Sequence[Cell]) -> None:
         print(f"keys and values: {memory}" + (f", {disk:,} MiB on disk" if disk else ""))
 
 
-def _report(
-    run_id: str, force: bool, own: Iterable[str], options: RunOptions = ALONE, grid: Grid | None = None, file: StatusFile | None = None
-) -> list[Outcome]:
+def _report(run_id: str, force: bool, own: Iterable[str], options: RunOptions = ALONE, grid: Grid | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go. `own`: the
     experiments, by module path, whose code may be imported."""
     finished = [record.name for record in records_with(run_folder(run_id), dry_run=True)]
@@ -132,7 +130,7 @@ def _report(
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run(status_of([cell]), options, grid, file)
+    return run(status_of([cell]), options, grid)
 
 
 def run_report(run_id: str, own: Sequence[str]) -> int:

@@ -49,8 +49,6 @@ class Progress:
         self.draw()
         if self.live:
             self.live.stop()
-        if self.file:
-            self.file.next_part()
 
     def began(self, cell: Cell, output: Output) -> None:
         """A cell was given to a worker."""

@@ -62,19 +62,12 @@ class Status(BaseModel):
         """Cells that have not ended."""
         return self.total - self.done - self.failed
 
-    def after(self, before: "Status") -> "Status":
-        """This part of a grid and the one before it as one: the report comes after the cells."""
-        sums = {name: getattr(before, name) + getattr(self, name) for name in ("total", "done", "failed", "skipped")}
-        lists = {name: [*getattr(before, name), *getattr(self, name)][-LISTED:] for name in ("failures", "last")}
-        return self.model_copy(update={**sums, **lists, "started": before.started})
-
 
 class StatusFile:
     """Keeps the file of a run while its grid works; a context manager that marks it in the end. Where it cannot be written, it is not."""
 
     def __init__(self, run_id: str, every: float = 1.0) -> None:
         self.run_id, self.every, self.path = run_id, every, run_folder(run_id) / FILE
-        self._before: Status | None = None
         self._now: Status | None = None
         self._written = -every
 
@@ -90,14 +83,9 @@ class StatusFile:
 
     def show(self, status: Status) -> None:
         """Keep it, and write it where the last writing is `every` seconds ago."""
-        status = status.model_copy(update={"run_id": self.run_id})
-        self._now = status.after(self._before) if self._before else status
+        self._now = status.model_copy(update={"run_id": self.run_id})
         if time.monotonic() - self._written >= self.every:
             self._write(self._now)
-
-    def next_part(self) -> None:
-        """What is shown from now on comes after what was shown so far."""
-        self._before = self._now
 
     def _write(self, status: Status) -> None:
         self._written = time.monotonic()

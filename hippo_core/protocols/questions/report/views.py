@@ -14,7 +14,6 @@ from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
 from hippo_core.protocols.questions.report import tables, warnings
 from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.report.runs import Links, Run
-from hippo_core.protocols.questions.sweeps import Sweep
 from hippo_core.protocols.questions.sweeps import sweeps as find
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
@@ -126,23 +125,24 @@ def sweeps(run: Run, out: Path) -> list[dict[str, Any]]:
     for number, sweep in enumerate(all_sweeps, 1):
         file, picture = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
+        facts = [
+            sweep.shared("model") if len(run.models) > 1 else "",
+            "validation worlds" if sweep.shared("split") == "val" else "",
+            f"profile {sweep.shared('profile')}",
+            sweep.shared("regime"),
+            f"n = {sweep.shared('n')} a point",
+            f"seed {listing(sorted(sweep.rows['seed'].unique()))}",
+        ]
         views.append(
             {
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
-                "facts": _swept(run, sweep),
+                "facts": f"{', '.join(filter(None, facts))}.",
                 "figure": figure_view(out, file, sweep.axis, claim, caption, picture),
                 "tables": tables.sweep_tables(sweep),
             }
         )
     return views
-
-
-def _swept(run: Run, sweep: Sweep) -> str:
-    whose = [sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""]
-    seeds = listing(sorted(sweep.rows["seed"].unique()))
-    what = [f"profile {sweep.shared('profile')}", sweep.shared("regime"), f"n = {sweep.shared('n')} a point", f"seed {seeds}"]
-    return ", ".join(filter(None, [*whose, *what])) + "."
 
 
 def figure_view(out: Path, file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:
