@@ -1,19 +1,18 @@
 """The tables of a memory's three steps: what was decided about each told fact, what each replay did, what was answered."""
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.evaluation import table
 from hippo_core.evaluation.table import ITEMS
+from hippo_core.results.frames import Frame
 from hippo_core.results.records.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hippo_core.protocols.questions.protocol import MemoryCell
-import math
-
-from hippo_core.results.frames import Frame
 
 # Columns that the rows of a memory's test have besides those of every test: how often it was asked, what its codes brought, what was
 # put before the question, how many traces of the item's world there are, the time of each part, and what of it a replay touched.
