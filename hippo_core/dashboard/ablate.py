@@ -174,7 +174,7 @@ class AblatePanel(RunPanel):
 
     def _draw(self) -> None:
         """The chosen sweep as a picture."""
-        from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
+        from hippo_core.protocols.questions.figures.plots import sweep_figure
         from hippo_core.results.figures.drawing import png
 
         if self.sweep.value is None or self.sweep.value >= len(self._sweeps):

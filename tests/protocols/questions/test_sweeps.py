@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.protocols.questions.figures import titles
-from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
+from hippo_core.protocols.questions.figures.plots import sweep_figure
 from hippo_core.protocols.questions.report import tables
 from hippo_core.protocols.questions.sweeps import sweeps
 from hippo_core.results import summaries

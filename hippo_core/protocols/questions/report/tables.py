@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.protocols.questions.figures.sweep_plot import MEASURES
+from hippo_core.protocols.questions.figures.plots import MEASURES
 from hippo_core.protocols.questions.report import warnings
 from hippo_core.protocols.questions.report.runs import Links
 from hippo_core.protocols.questions.sweeps import Sweep, on_axis

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
-from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
+from hippo_core.protocols.questions.figures.plots import sweep_figure
 from hippo_core.protocols.questions.report import tables, warnings
 from hippo_core.protocols.questions.report.contract import violation_messages
 from hippo_core.protocols.questions.report.runs import Links, Run

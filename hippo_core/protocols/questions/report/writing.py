@@ -48,7 +48,7 @@ def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     run = load_run(run_folder)
     links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     judged, swept, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _findings(run, judged, out)}
+    words = _words(run, judged, links, settings, swept, out)
     findings_text = TEMPLATES.markdown("found.md.j2", **words)
     before, after = _block("before", _navigation(words), words), _block("after", AFTER, words)
     return [PagePart(words["facts"], findings_text, before, after, judged, violation_messages(run.invalid))]
@@ -105,18 +105,15 @@ def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, An
     return view
 
 
-def _findings(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
-    """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
+def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: Views, swept: Views, out: Path) -> dict[str, Any]:
     drawn = findings.picture(run)
     return {
-        "parts": [{"model": model, "sentences": findings.sentences(run, model, judged)} for model in run.models],
-        "figure": views.figure_view(out, findings.FILE, "found", drawn[0], findings.CAPTION, drawn[1]) if drawn else None,
-        "legend": findings.legend(run),
-    }
-
-
-def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
-    return {
+        "found": {  # the first screen: for each model its sentences, the figure where there is one, and the conditions in words
+            "parts": [{"model": model, "sentences": findings.sentences(run, model, judged)} for model in run.models],
+            "figure": views.figure_view(out, findings.FILE, "found", drawn[0], findings.CAPTION, drawn[1]) if drawn else None,
+            "legend": findings.legend(run),
+        },
+        "sweeps": swept,
         "run": run.folder.name,
         "facts": overview.facts(run),
         "records": Path(os.path.relpath(run.folder, out)).as_posix(),
