@@ -157,7 +157,9 @@ def body(stage: Stage, status: Status | None, note: str = "", output: str = "") 
     lines = 1 if len(running) > MANY else LINES
     words = {"status": status, "note": note, "output": output, "headline": headline(stage, status), "running": running}
     words["works"] = stage in ("running", "stopping")
-    counts = {"lines": lines, "ended": ENDED, "shown": FAILED, "shares": _shares(status) if status else {}}
+    cells = {"done": status.done, "failed": status.failed, "running": len(status.running)} if status else {}
+    shares = {name: 100 * count / max(1, status.total) for name, count in cells.items() if status and count}
+    counts = {"lines": lines, "ended": ENDED, "shown": FAILED, "shares": shares}
     return _environment().get_template("view.html.j2").render(**words, **counts)
 
 
@@ -170,8 +172,3 @@ def headline(stage: Stage, status: Status | None) -> str:
         return f"{WORDS.get(stage, stage).capitalize()} after {took}"
     remaining = status.seconds_left
     return "Stopping" if stage == "stopping" else "Time left not known yet" if remaining is None else f"About {duration(remaining)} left"
-
-
-def _shares(status: Status) -> dict[str, float]:
-    counts = {"done": status.done, "failed": status.failed, "running": len(status.running)}
-    return {name: 100 * count / max(1, status.total) for name, count in counts.items() if count}

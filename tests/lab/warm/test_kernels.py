@@ -236,7 +236,7 @@ def test_a_server_with_threads_forks_nothing(monkeypatch):
     asked = server.Server(theirs, source=server.newest_source())
     line.sendall(b'{"argv": [], "env": {}, "cwd": "/", "models": []}\n')
     assert asked._take(its_line) is None
-    assert client._read_line(line) == {"refused": "4 threads run in the fork server"}
+    assert client.read_line(line) == {"refused": "4 threads run in the fork server"}
     ours.close()
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from rich.cells import set_cell_size
@@ -119,15 +120,27 @@ def _ended(outcome: Outcome) -> EndedStatus:
 def watch(run_id: str, cell: str = "") -> None:
     """Show how the grid of a run comes along until it ends; on a terminal with the output of the cell that runs longest, or of the first
     whose label holds `cell`. LabError where none runs."""
-    status, works = poll(run_id)
-    if status is None or not works:
-        raise LabError(absent(run_id, status))
-    console = Console()
+    first, works = poll(run_id)
+    if first is None or not works:
+        raise LabError(absent(run_id, first))
+    status, console, reported = first, Console(), first.done + first.failed - len(first.last)
+    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
     try:
-        last = _draw(status, cell, console) if console.is_terminal else _print(status)
-        print(closing(last))
+        with live or nullcontext():
+            for status in follow(first):
+                if live:
+                    live.update(picture(status, cell, console.height), refresh=True)
+                    continue
+                ended = status.done + status.failed
+                for number, one in enumerate(status.last, ended - len(status.last) + 1):
+                    if number > reported:
+                        print(ended_line(one, number, status.total, status.seconds_left), flush=True)
+                reported = ended
     except KeyboardInterrupt:
         print("no longer watched; the grid goes on")
+        return
+    end = f"{run_id} {'has ended' if status.state == 'ended' else 'was stopped'}: {headline(status)}"
+    print(absent(run_id, status) if status.state == "running" else end)
 
 
 def follow(status: Status) -> Iterator[Status]:
@@ -141,50 +154,13 @@ def follow(status: Status) -> Iterator[Status]:
     yield status
 
 
-def closing(status: Status) -> str:
-    """The last line: how the grid ended."""
-    if status.state == "running":
-        return absent(status.run_id, status)
-    return f"{status.run_id} {'has ended' if status.state == 'ended' else 'was stopped'}: {headline(status)}"
-
-
-def _draw(first: Status, cell: str, console: Console) -> Status:
-    now = first
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        for now in follow(first):
-            live.update(picture(now, cell, console.height), refresh=True)
-    return now
-
-
 def picture(status: Status, cell: str, height: int) -> Group:
     """The live table, as many ended cells as there is room for, and the output of one cell."""
     free_lines = height - 2 * len(status.running) - LINES - 4
-    return Group(table(status, max(2, min(SHOWN, free_lines))), *_tail(status, cell))
-
-
-def _tail(status: Status, cell: str) -> Iterator[Text]:
     shown = next((running for running in by_length(status) if cell in running.label), None)
-    if shown or cell:
-        yield Text("")
-        yield Text(f"output of {shown.label}" if shown else f"no running cell's label holds {cell!r}", style="bold dim")
-    if shown:
-        yield from output_lines(shown, LINES)
-
-
-def _print(first: Status) -> Status:
-    now, reported = first, first.done + first.failed - len(first.last)
-    for now in follow(first):
-        for line in news(now, reported):
-            print(line, flush=True)
-        reported = now.done + now.failed
-    return now
-
-
-def news(status: Status, reported: int) -> list[str]:
-    """A line for each cell that has ended since `reported` cells had."""
-    ended = status.done + status.failed
-    numbered = enumerate(status.last, ended - len(status.last) + 1)
-    return [ended_line(cell, number, status.total, status.seconds_left) for number, cell in numbered if number > reported]
+    title = f"output of {shown.label}" if shown else f"no running cell's label holds {cell!r}"
+    lines = [Text(""), Text(title, style="bold dim")] if shown or cell else []
+    return Group(table(status, max(2, min(SHOWN, free_lines))), *lines, *(output_lines(shown, LINES) if shown else ()))
 
 
 def table(status: Status, shown: int = SHOWN) -> Group:
