@@ -20,7 +20,6 @@ from hippo_core.protocols.base.qa import parameters as parameters_module
 from hippo_core.protocols.questions.parameters import MemoryParameters
 from hippo_core.protocols.questions.protocol import MEMORY
 from hippo_core.results import records
-from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
 from tests.lab.running import here, lab
 
@@ -233,19 +232,6 @@ def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path)
     ran = lab(other, "grid", "sleep", "--records", str(mine), "--kernel", "cold")
     assert "2 done, 10 skipped, 0 failed" in ran.stdout, ran.stdout + ran.stderr
     assert records.diff(lab_dir / "executed/sleep/controls", other / "executed/sleep/controls")[1] == []
-
-
-def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
-    lab_dir, _, _ = slept
-    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
-    record = next(record for record in prepared(lab_dir / "executed/sleep") if "replay" in record.name)
-    Archive(bucket).push(record)
-    name = record.relative_to(lab_dir / "executed").as_posix()
-    assert Archive(bucket).finished("sleep") == {name}
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    Archive(bucket).pull([name])
-    assert records.is_complete(tmp_path / "executed" / name)
-    assert store_of(tmp_path / "executed" / name).read_bytes() == store_of(record).read_bytes()
 
 
 def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_difference(slept, tmp_path):
