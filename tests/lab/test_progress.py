@@ -19,8 +19,7 @@ from rich.console import Console
 from hippo_core.errors import LabError
 from hippo_core.lab.grid.progress import screen, status
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.output import LINES, Output
+from hippo_core.lab.run.execute import LINES, Outcome, Output
 from hippo_core.lab.run.record_files import locked
 from tests.lab.conftest import ALL_FAULTS as LONG
 from tests.lab.conftest import make_lab

@@ -13,9 +13,8 @@ from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.grid.progress.status import StatusFile, duration, seconds_left
 from hippo_core.lab.run import execute, record_files
-from hippo_core.lab.run.cells import Cell, report_cell
+from hippo_core.lab.run.cells import Cell, report_cell, require_threads
 from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.preflight import require_threads
 from hippo_core.plugins import is_path
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
@@ -47,7 +46,7 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
         cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if status.waiting:
-            from hippo_core.lab.grid.power import declare  # a second of imports
+            from hippo_core.lab.grid.preflight import declare  # a second of imports
 
             if message := declare(grid):
                 print(f"power: {message}", flush=True)
@@ -149,7 +148,7 @@ def run_report(run_id: str, own: Sequence[str]) -> int:
 
 def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
-    from hippo_core.lab.grid.power import power  # a second of imports
+    from hippo_core.lab.grid.preflight import power  # a second of imports
 
     grid = expand(name, run_id, selection, options.threads_each)
     status = status_of(grid.cells)

@@ -16,10 +16,8 @@ from hippo_core.lab.grid.expand import Grid
 from hippo_core.lab.grid.grid_status import RecordStatus
 from hippo_core.lab.grid.progress.screen import Progress
 from hippo_core.lab.grid.progress.status import StatusFile
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Kernel, Outcome
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import materials
+from hippo_core.lab.run.cells import Cell, materials
+from hippo_core.lab.run.execute import ExecutionOptions, Kernel, Outcome, Output
 
 if TYPE_CHECKING:
     from hippo_core.lab.grid.executors.dask import DaskCluster

@@ -1,8 +1,9 @@
 """A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
 
 import json
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from hippo_core.errors import LabError
 from hippo_core.files import COMMAND
 from hippo_core.lab.run import fingerprints
+from hippo_core.models.packages.pins import available, missing, packages
+from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.parameters import RECORD_FIELDS, assignments
 from hippo_core.protocols.base.plan import CellPlan
@@ -109,3 +112,44 @@ def _read(text: str) -> object:
         return assignments([f"value={text}"])["value"]
     except LabError:
         return None
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The models and the encoders that cells need where they run, by name."""
+
+    models: tuple[str, ...]
+    encoders: tuple[str, ...]
+
+    def require(self) -> None:
+        """LabError where one of them is not on this machine."""
+        require_weights(self.models)
+        require_encoders(self.encoders)
+
+
+def materials(cells: Iterable[Cell]) -> Requirements:
+    """What these cells need."""
+    plans = [cell.plan for cell in cells if cell.plan]
+    models, encoders = ({name for plan in plans for name in getattr(plan, kind)} for kind in ("models", "encoders"))
+    return Requirements(tuple(sorted(models)), tuple(sorted(encoders)))
+
+
+def require_weights(models: Iterable[str]) -> None:
+    """LabError where a model that lies on this disk, or its adapter, is not there, before any cell starts."""
+    for spec in map(load_spec, sorted(models)):
+        if reason := missing(spec):
+            raise LabError(reason)
+
+
+def require_encoders(encoders: Iterable[str]) -> None:
+    """LabError where one of these encoders comes with `make models` and is not there, before any cell starts."""
+    for encoder in sorted({*encoders} & packages().keys()):
+        if reason := available(encoder):
+            raise LabError(f"encoder {encoder}: {reason}")
+
+
+def require_threads(threads: int) -> None:
+    """LabError where a cell is to compute with more threads than this machine has cores."""
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise LabError(f"threads: expected at most {cores}, the cores of this machine, got {threads}")

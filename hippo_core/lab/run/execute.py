@@ -4,19 +4,20 @@ import os
 import shutil
 import tempfile
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any, Literal
 
 import psutil
+from rich.ansi import AnsiDecoder
 
 from hippo_core.errors import LabError
 from hippo_core.files import FULL, root, write_json
 from hippo_core.lab import process_env
 from hippo_core.lab.run import fingerprints, notebook_files, record_files
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.output import Output
 from hippo_core.lab.warm import NAME as WARM
 from hippo_core.protocols.base.parameters import RECORD_FIELDS
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
@@ -27,6 +28,7 @@ KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
 USABLE = 0.9  # of the machine's memory is for cells
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "unable to allocate", "cannot allocate memory")
+LINES, WIDTH = 20, 500  # what is kept: lines, and characters of a line
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,49 @@ class Outcome:
     seconds: float
     message: str = ""
     notebook: str = ""
+
+
+class Output:
+    """What a running cell says: a file that any thread may write to, which keeps its last lines; a carriage return begins the line again.
+    Escapes of a terminal are taken out when the lines are read."""
+
+    def __init__(self) -> None:
+        self._ended: deque[str] = deque(maxlen=LINES)
+        self._open = ""
+        self._lock = Lock()
+
+    def write(self, text: str) -> int:
+        """Take a piece of output."""
+        with self._lock:
+            *ended, last = (self._open + text).split("\n")
+            self._ended.extend(line for line in map(_overwritten, ended) if line.strip())
+            self._open = _overwritten(last) + "\r" * last.endswith("\r")
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The last lines, plain text, the newest last; it may still grow."""
+        with self._lock:
+            lines = [*self._ended, _overwritten(self._open)]
+        return [line for line in map(_plain, lines) if line][-LINES:]
+
+    @property
+    def line(self) -> str:
+        """The last line; empty where nothing was said."""
+        return self.lines[-1].strip() if self.lines else ""
+
+
+def _overwritten(line: str) -> str:
+    """What stands in a line in the end: the text after the last carriage return that has any."""
+    return next((piece for piece in reversed(line.split("\r")) if piece), "")[:WIDTH]
+
+
+def _plain(line: str) -> str:
+    shown = AnsiDecoder().decode_line(line).plain.expandtabs(4)
+    return "".join(letter if letter.isprintable() else " " for letter in shown).rstrip()
 
 
 def execute(cell: Cell, output: Output, stopping: Event, execution: ExecutionOptions = DEFAULTS) -> Outcome:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import remove_made, root, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
-from hippo_core.lab.run.cells import Cell, cells_of, command
-from hippo_core.lab.run.preflight import require_threads
+from hippo_core.lab.run.cells import Cell, cells_of, command, require_threads
 from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
 from hippo_core.protocols.base.parameters import Parameters

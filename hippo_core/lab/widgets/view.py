@@ -23,8 +23,7 @@ from hippo_core.files import root
 from hippo_core.lab.grid.expand import load_grid
 from hippo_core.lab.grid.progress.screen import by_length
 from hippo_core.lab.grid.progress.status import Status, absent, duration, poll
-from hippo_core.lab.run.execute import Kernel
-from hippo_core.lab.run.output import Output
+from hippo_core.lab.run.execute import Kernel, Output
 from hippo_core.results.records import run_folder
 
 Stage = Literal["waiting", "starting", "running", "stopping", "ended", "stopped", "gone", "idle", "refused"]

@@ -7,9 +7,8 @@ import pytest
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import Local, shares
 from hippo_core.lab.run import execute
-from hippo_core.lab.run.cells import Cell
+from hippo_core.lab.run.cells import Cell, Requirements
 from hippo_core.lab.run.execute import DEFAULTS
-from hippo_core.lab.run.preflight import Requirements
 
 NOTHING = Requirements((), ())
 OURS = {"python": "3.11", "lock": "l", "code": "c", "packages": [], "seen": True}

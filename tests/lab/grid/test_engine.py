@@ -246,7 +246,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(lab_dir, monkeypatch):
 
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import cells_of
-    from hippo_core.lab.run.output import Output
+    from hippo_core.lab.run.execute import Output
     from hippo_core.protocols.base.experiment import load_experiment
 
     def full(*_):

@@ -12,8 +12,7 @@ from hippo_core.files import write_text
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
-from hippo_core.lab.run.cells import Cell, cells_of, command
-from hippo_core.lab.run.preflight import Requirements, materials
+from hippo_core.lab.run.cells import Cell, Requirements, cells_of, command, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
 from hippo_core.protocols.base.qa import parameters as parameters_module

@@ -20,10 +20,8 @@ from hippo_core.files import in_a_line, root
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Requirements
+from hippo_core.lab.run.cells import Cell, Requirements
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, Output
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
 

@@ -13,8 +13,7 @@ from threading import Event
 import psutil
 
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, kernel_memory_limit
-from hippo_core.lab.run.output import Output
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, Output, execute, kernel_memory_limit
 from hippo_core.lab.warm import client
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.datasets.build import sweep

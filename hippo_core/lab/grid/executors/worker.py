@@ -12,10 +12,8 @@ from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.lab.grid.executors.local import end_kernels, start_server
 from hippo_core.lab.run import fingerprints, notebook_files
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import USABLE, ExecutionOptions, Outcome, execute, fix_threads, kernel_memory_limit
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Requirements
+from hippo_core.lab.run.cells import Cell, Requirements
+from hippo_core.lab.run.execute import USABLE, ExecutionOptions, Outcome, Output, execute, fix_threads, kernel_memory_limit
 from hippo_core.results.records.archive import Archive
 from hippo_core.results.records.origin import version_of
 

@@ -13,8 +13,7 @@ from rich.text import Text
 from hippo_core.errors import LabError
 from hippo_core.lab.grid.progress.status import LISTED, EndedStatus, RunningStatus, Status, StatusFile, absent, duration, poll, seconds_left
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.output import Output
+from hippo_core.lab.run.execute import Outcome, Output
 
 EVERY = 0.5  # seconds between two pictures, at least, and between two looks at the file of a grid elsewhere
 SHOWN = 8  # ended cells, and running ones, that are listed
