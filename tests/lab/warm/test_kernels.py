@@ -248,8 +248,8 @@ def test_a_wanted_model_is_loaded_once_for_all_forks_and_is_the_same(bare):
     client.want("hippo-tiny")
     client.want("no-such-model")  # the kernel that asks for it says so
     code = (
-        "from hippo_core.models.load import _held, load\nfrom hippo_core.models.spec import load_spec\n"
-        "spec = load_spec('hippo-tiny')\nthere = len(_held)\nlm = load(spec, threads=1)\nagain = load(spec)\n"
+        "from hippo_core.models.load import _preloaded, load\nfrom hippo_core.models.spec import load_spec\n"
+        "spec = load_spec('hippo-tiny')\nthere = len(_preloaded)\nlm = load(spec, threads=1)\nagain = load(spec)\n"
         "weight, other = (next(iter(each.model.parameters())) for each in (lm, again))\nsame = bool((weight == other).all())\n"
         "weight.data.zero_()\nprint(there, lm is not again, same, float(weight.data.sum()))"
     )
