@@ -1,4 +1,7 @@
-"""A cell: one notebook with fixed parameters. Its id is a hash of all that its result can depend on, so an equal id is an equal record."""
+"""A cell: one notebook with fixed parameters, the command that runs it alone, and what it needs of the machine.
+
+Its id is a hash of all that its result can depend on, so an equal id is an equal record.
+"""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""The commands that protocols bring along: `commands.py` of a protocol's folder holds them as `app`."""
+"""The commands that protocols bring along: `commands.py` of a protocol's folder holds them as `app`; and what the
+range of an option does not refuse."""
 
 import math
 from collections.abc import Iterator

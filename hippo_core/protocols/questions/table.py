@@ -1,4 +1,5 @@
-"""The tables of a memory's three steps: what was decided about each told fact, what each replay did, what was answered."""
+"""The tables of a memory's three steps: what was decided about each told fact, what each replay did, what was answered; and
+what is summed up of them for `metrics.json`. A cell that teaches or replays answers nothing, so this stands in the place of scores."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Small models share a GPU by the memory that they declare, big ones have it alone, others take no part of it."""
+"""Small models share a GPU by the memory that they declare, big ones have it alone, others take no part of it. A worker is fit for cells when its
+packages are those of the lock and its code is the runner's."""
 
 from itertools import pairwise
 

@@ -1,4 +1,5 @@
-"""What a grid needs of this disk is asked for before any cell starts."""
+"""What a grid needs of this disk is asked for before any cell starts; a preset with settings in brackets is read as
+commands take it."""
 
 import shutil
 

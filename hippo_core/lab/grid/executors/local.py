@@ -1,6 +1,7 @@
 """Cells in threads of this process, each in a kernel of its own on this machine.
 
-Threads of one process, because kernels pick their ports there without racing each other.
+Threads of one process, because kernels pick their ports there without racing each other. The kernels of this process are made ready before
+the first cell and ended after the last.
 """
 
 import shutil

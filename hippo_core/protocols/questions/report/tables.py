@@ -1,4 +1,5 @@
-"""The tables of a setting, as rows of ready words and links: conditions, policies, retrieval, rungs and kinds, expected ranges."""
+"""The tables of a setting, as rows of ready words and links: conditions, policies, retrieval, rungs and kinds, expected ranges,
+paired comparisons, held-out words."""
 
 from collections.abc import Sequence
 from typing import Any
