@@ -1,5 +1,5 @@
-"""Small models share a GPU by the memory that they declare, big ones have it alone, others take no part of it. A worker is fit for cells when its
-packages are those of the lock and its code is the runner's."""
+"""What cells take of a machine: small models share a GPU by the memory that they declare, big ones have it alone; and a worker is fit for
+cells when its packages are those of the lock and its code is the runner's."""
 
 from itertools import pairwise
 
