@@ -18,8 +18,7 @@ NAME = "hippo-warm"  # of the kernelspec, and of the provisioner that it names
 
 def read_line(end: socket.socket) -> dict[str, Any]:
     """The next line of JSON that comes out of a socket, and no byte behind it; empty where the other end has gone."""
-    line = b""
-    with suppress(OSError), end.makefile("rb", buffering=0) as stream:
+    with end.makefile("rb", buffering=0) as stream:
         line = stream.readline()
     return json.loads(line) if line.endswith(b"\n") else {}
 
