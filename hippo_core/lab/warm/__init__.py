@@ -1,16 +1,14 @@
 """Warm kernels: Jupyter kernels forked from a process that has imported what experiments need (`KERNEL=warm`, the default of a grid).
 
-    owner (papermill, JupyterLab, make grid)     fork server                      kernel
-    WarmProvisioner --- a socket pair --->       has imported torch ...  --fork-> IPKernelApp, sockets of its own by ipc
+    owner (papermill, JupyterLab, make grid)            fork server                      kernel
+    WarmProvisioner --- one socket pair a kernel --->   has imported torch ...  --fork-> IPKernelApp, sockets of its own by ipc
 
 `provisioner` is jupyter_client's extension point and the only thing that the lab's kernelspec names; `client` starts a server for this
 process when it is first needed and hands orders to it; `server` is what runs there. A server ends with its owner and its kernels with it.
 """
 
 import json
-import os
 import socket
-from contextlib import suppress
 from typing import Any
 
 NAME = "hippo-warm"  # of the kernelspec, and of the provisioner that it names
@@ -21,12 +19,3 @@ def read_line(end: socket.socket) -> dict[str, Any]:
     with end.makefile("rb", buffering=0) as stream:
         line = stream.readline()
     return json.loads(line) if line.endswith(b"\n") else {}
-
-
-def send_signal(pid: int, number: int) -> None:
-    """Send a signal to the group of a kernel's process; nothing where it has ended."""
-    try:
-        os.killpg(pid, number)
-    except ProcessLookupError:  # it has not yet made its group, or has just ended
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)

@@ -8,14 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from typing import Any
 
-import psutil
-
 from hippo_core.lab import process_env
-from hippo_core.lab.warm import read_line, send_signal
+from hippo_core.lab.warm import read_line
 
 # For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {
@@ -44,28 +41,27 @@ class ForkedKernel:
 
     stdin = stdout = stderr = None
 
-    def __init__(self, pid: int) -> None:
-        self.pid, self.returncode, self._process = pid, None, psutil.Process(pid)
+    def __init__(self, pid: int, line: socket.socket) -> None:
+        self.pid, self.returncode = pid, None
+        self._line, self._text = line, b""
 
     def poll(self) -> int | None:
-        """The exit status, that of a killed process whatever its end was; None while the kernel runs."""
+        """The exit status, negative for a signal; None while the kernel runs. A server that has died takes its kernels with it."""
         if self.returncode is None:
-            with suppress(psutil.NoSuchProcess):
-                if self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE:
-                    return None
-            self.returncode = -signal.SIGKILL
+            self._listen(socket.MSG_DONTWAIT)
         return self.returncode
 
     def wait(self) -> int:
         """The exit status, as soon as there is one."""
-        while (code := self.poll()) is None:
-            time.sleep(0.05)
-        return code
+        while self.returncode is None:
+            self._listen(0)
+        return self.returncode
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the kernel's process group; nothing where it has ended."""
         if self.poll() is None:
-            send_signal(self.pid, number)
+            with suppress(OSError):
+                self._line.send(bytes([number]))
 
     def kill(self) -> None:
         """End it."""
@@ -74,6 +70,18 @@ class ForkedKernel:
     def terminate(self) -> None:
         """Ask it to end."""
         self.send_signal(signal.SIGTERM)
+
+    def _listen(self, flags: int) -> None:
+        try:
+            received = self._line.recv(4096, flags)
+        except BlockingIOError:
+            return
+        except OSError:
+            received = b""
+        self._text += received
+        if not received or self._text.endswith(b"\n"):
+            self.returncode = json.loads(self._text)["ended"] if self._text.endswith(b"\n") else -signal.SIGKILL
+            self._line.close()
 
 
 class ForkServer:
@@ -95,27 +103,30 @@ class ForkServer:
 
     def launch(self, argv: list[str], env: dict[str, str], cwd: str) -> ForkedKernel:
         """A kernel of these arguments; Refused where the server makes none, or has died."""
-        order = {"argv": argv, "env": env, "cwd": cwd, "models": sorted(_wanted)}
+        line, theirs = socket.socketpair()
         try:
             with self._asking:
-                self._control.sendall(json.dumps(order).encode() + b"\n")
-                answer = read_line(self._control)
-            if "pid" in answer:
-                return ForkedKernel(answer["pid"])
-        except (OSError, psutil.NoSuchProcess) as error:
+                socket.send_fds(self._control, [b"k"], [theirs.fileno()])
+            theirs.close()
+            line.sendall(json.dumps({"argv": argv, "env": env, "cwd": cwd, "models": sorted(_wanted)}).encode() + b"\n")
+            answer = read_line(line)
+        except OSError as error:
+            line.close()
+            theirs.close()
             raise ForkRefused(f"the fork server does not answer ({error})") from None
-        raise ForkRefused(answer.get("refused", "the fork server has died"))
+        if "pid" not in answer:
+            line.close()
+            raise ForkRefused(answer.get("refused", "the fork server has died"))
+        return ForkedKernel(answer["pid"], line)
 
     def close(self) -> None:
         """End it and its kernels; one that is busy with its imports does not hear and is killed."""
-        with suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)  # who waits for an answer hears it, too
+        self._control.close()
         try:
             self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._control.close()
 
 
 _servers: list[ForkServer] = []  # the last is asked; the kernels of those before it go on

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -229,9 +230,14 @@ def test_code_that_has_changed_gets_a_new_server(bare):
 
 def test_a_server_with_threads_forks_nothing(monkeypatch):
     """A fork would have the thread's locks and not the thread."""
-    assert server.refusal(server.newest_source()) == "" or server._threads() > 1
     monkeypatch.setattr(server, "_threads", lambda: 4)
-    assert server.refusal(server.newest_source()) == "4 threads run in the fork server"
+    ours, theirs = socket.socketpair()
+    line, its_line = socket.socketpair()
+    asked = server.Server(theirs, source=server.newest_source())
+    line.sendall(b'{"argv": [], "env": {}, "cwd": "/", "models": []}\n')
+    assert asked._take(its_line) is None
+    assert client.read_line(line) == {"refused": "4 threads run in the fork server"}
+    ours.close()
 
 
 def test_where_no_fork_is_to_be_had_an_ordinary_kernel_is_started(monkeypatch):
