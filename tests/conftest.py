@@ -16,7 +16,7 @@ LONGEST = (
     *("lab/executors/test_dask.py", "protocols/questions/test_proof.py", "end_to_end/test_notebooks_run.py", "lab/grid/test_engine.py"),
     *("lab/warm/test_kernels.py", "faults/test_kills.py", "lab/run/test_dependencies.py", "faults/test_disks.py"),
     *("protocols/questions/test_knobs.py", "protocols/questions/test_proof_reader.py", "test_extend.py", "end_to_end/test_dry_runs.py"),
-    *("methods/test_controls.py", "lab/test_progress.py", "lab/run/test_ram.py"),
+    *("methods/test_controls.py", "lab/test_progress.py"),
 )
 USER = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
 

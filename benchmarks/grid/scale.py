@@ -31,7 +31,7 @@ import pandas as pd
 from hippo_core.evaluation.table import ITEMS, asked_metrics
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import expand
-from hippo_core.lab.run import provenance
+from hippo_core.lab.run import notebook
 from hippo_core.lab.run.cells import Cell
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import begin_record, finish_record, run_folder, seal
@@ -79,7 +79,7 @@ def fill(cells: Iterable[Cell]) -> None:
     for cell in cells:
         by_size.setdefault(cell.parameters["seed"] % SAME_CELLS, []).append(cell)
     os.fsync = lambda _: None
-    provenance.git_sha, provenance.versions = cache(provenance.git_sha), cache(provenance.versions)
+    notebook.git_sha, notebook.versions = cache(notebook.git_sha), cache(notebook.versions)
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
         list(pool.map(write, by_size.values()))
 
@@ -89,7 +89,7 @@ def write(cells: Sequence[Cell]) -> None:
     for cell in cells:
         if cell.experiment:
             parameters = load_experiment(cell.experiment).parameters(**cell.parameters)
-            begin_record(cell.record, *provenance.describe_run(cell, parameters, ITEMS))
+            begin_record(cell.record, *notebook.describe_run(cell, parameters, ITEMS))
             rows, metrics = measured(
                 parameters.suite, parameters.preset, parameters.regime, parameters.split, parameters.n, parameters.seed % SAME_CELLS
             )

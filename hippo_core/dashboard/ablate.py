@@ -133,7 +133,7 @@ class AblatePanel(RunPanel):
         self._draw()
 
     def _draw(self) -> None:
-        from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
+        from hippo_core.protocols.questions.figures.plots import sweep_figure
         from hippo_core.results.figures.drawing import png
 
         self._picture.value = ""

@@ -12,8 +12,8 @@ from hippo_core.dashboard.index import RunIndex, RunPanel, read_index
 from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError, unknown
-from hippo_core.protocols.questions.report.comparisons import numbers
 from hippo_core.protocols.questions.report.items import CSS_CLASSES, MARKS, RECALLED, recalled, shown_text, verdict_of
+from hippo_core.protocols.questions.report.tables import numbers
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
 from hippo_core.results.figures.palette import style_of

@@ -9,9 +9,8 @@ from hippo_core.dashboard.ablate import AblatePanel
 from hippo_core.dashboard.compare import ComparePanel
 from hippo_core.dashboard.index import read_index
 from hippo_core.errors import LabError
-from hippo_core.protocols.questions.report.comparisons import comparisons
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import load_run
+from hippo_core.protocols.questions.report.runs import Links, load_run
+from hippo_core.protocols.questions.report.tables import comparisons
 from hippo_core.results.figures.palette import style_of
 from tests.dashboard.conftest import MEMORY, RAG, SPARSE
 from tests.results.fake_records import add_record

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import os
 import signal
 import subprocess
@@ -18,11 +17,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hippo_core.errors import LabError
-from hippo_core.lab.grid.progress import eta, screen, status, watch
-from hippo_core.lab.grid.progress.live import Progress
+from hippo_core.lab.grid.progress import screen, status
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.output import LINES, Output
+from hippo_core.lab.run.execute import LINES, Outcome, Output
+from hippo_core.lab.run.record_files import locked
 from tests.lab.conftest import ALL_FAULTS as LONG
 from tests.lab.conftest import make_lab
 from tests.lab.running import COMMAND, environment, here, kernels_of, lab
@@ -37,24 +35,24 @@ def cell(name):
 @given(st.lists(SECONDS, min_size=1, max_size=12), st.integers(1, 4))
 def test_time_left_lies_between_the_bounds_of_any_schedule(seconds, jobs):
     earlier = {f"c{number}": value for number, value in enumerate(seconds)}
-    left = eta.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
+    left = status.seconds_left([cell(name) for name in earlier], {}, [], earlier, jobs)
     assert max([sum(seconds) / jobs, *seconds]) - 1e-6 <= left <= sum(seconds) + 1e-6
 
 
 def test_what_is_known_best_counts():
     a, b, c = (cell(name) for name in "abc")
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {}, 1) == 20  # as long as those that have ended
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"b": 60.0}, 1) == 70
-    assert eta.seconds_left([b, c], {}, [(a, 10.0)], {"a": 20.0, "b": 60.0}, 1) == 40  # twice as fast as older records say
-    assert eta.seconds_left([b, c], {"b": 4.0, "c": 99.0}, [(a, 10.0)], {}, 2) == 6
-    assert eta.seconds_left([b, c], {}, [], {"b": 60.0}, 1) == 120
-    assert eta.seconds_left([b, c], {}, [], {}, 1) is None
-    assert eta.seconds_left([], {}, [], {}, 1) == 0
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {}, 1) == 20  # as long as those that have ended
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {"b": 60.0}, 1) == 70
+    assert status.seconds_left([b, c], {}, [(a, 10.0)], {"a": 20.0, "b": 60.0}, 1) == 40  # twice as fast as older records say
+    assert status.seconds_left([b, c], {"b": 4.0, "c": 99.0}, [(a, 10.0)], {}, 2) == 6
+    assert status.seconds_left([b, c], {}, [], {"b": 60.0}, 1) == 120
+    assert status.seconds_left([b, c], {}, [], {}, 1) is None
+    assert status.seconds_left([], {}, [], {}, 1) == 0
 
 
 def test_progress_counts_only_what_is_left():
     cells = [cell("a"), cell("b"), cell("c")]
-    progress = Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
+    progress = screen.Progress(cells, 1, earlier=dict.fromkeys("abc", 600.0))
     assert progress.seconds_left() == 1800
     progress.began(cells[0], Output())
     assert 1700 < progress.seconds_left() <= 1800
@@ -94,16 +92,6 @@ def test_a_tail_is_what_a_terminal_would_show():
     assert len(output.line) < 1000
 
 
-def test_many_threads_may_write_to_a_tail():
-    output = Output()
-    threads = [threading.Thread(target=lambda: [output.write("whole line\n") for _ in range(2000)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        assert set(output.lines) <= {"whole line"}
-    assert output.lines == ["whole line"] * LINES
-
-
 def a_status(**changes):
     failed = status.EndedStatus(
         id="f", label="a failed cell", state="failed", seconds=2.0, message="ValueError: no <b>", notebook="executed/f"
@@ -129,34 +117,12 @@ def test_a_status_file_is_whole_at_any_moment_and_marked_in_the_end(lab_dir):
             file.show(a_status(done=done))
         over.set()
         reader.join()
-        assert status.poll("quick") == (status.read("quick"), True)
     assert {seen_status["run_id"] for seen_status in seen} <= {"quick"}
     assert [seen_status["done"] for seen_status in seen] == sorted(seen_status["done"] for seen_status in seen)
     now, works = status.poll("quick")
     assert (now.state, now.done, now.running, works) == ("ended", 99, [], False)
     assert "call it again: make grid GRID=quick" in status.absent("quick", now)
     assert [path.name for path in (lab_dir / "executed/quick").iterdir()] == [status.FILE]
-
-
-def test_a_status_is_written_now_and_then_and_the_last_one_always(lab_dir):
-    (lab_dir / "executed/quick").mkdir(parents=True)
-    with pytest.raises(SystemExit), status.StatusFile("quick", every=math.inf) as file:
-        for done in range(4):
-            file.show(a_status(done=done))
-        assert status.read("quick").done == 0
-        raise SystemExit(130)
-    assert (status.read("quick").done, status.read("quick").state) == (3, "stopped")
-
-
-def test_parts_of_a_grid_add_up(lab_dir):
-    (lab_dir / "executed/quick").mkdir(parents=True)
-    with status.StatusFile("quick", every=0) as file:
-        file.show(a_status(total=2, done=1, failed=1))
-        file.next_part()
-        file.show(a_status(total=1, done=0, failed=0, skipped=0, started=1050.0, failures=[], last=[]))
-        now = status.read("quick")
-    assert (now.total, now.done, now.failed, now.skipped, now.remaining, now.started) == (3, 1, 1, 3, 1, 1000.0)
-    assert [ended.id for ended in now.last] == ["d", "f"]
 
 
 def test_a_status_that_cannot_be_written_harms_nothing(lab_dir):
@@ -174,15 +140,12 @@ def test_a_file_of_another_kind_is_no_status(lab_dir, text):
     assert status.poll("quick") == (None, False)
 
 
-def test_a_runner_elsewhere_is_told_by_its_lock(lab_dir):
-    from hippo_core.lab.run.record_files import locked
-
-    elsewhere = a_status(host="elsewhere")
-    assert not status.alive(elsewhere)
-    with locked(lab_dir / "executed/quick", alone=True):
-        assert status.alive(elsewhere)
-    assert not status.alive(elsewhere)
-    assert not status.alive(a_status(born=1.0))  # another process has its number now
+def test_a_runner_is_known_by_the_lock_that_it_holds(lab_dir):
+    with status.StatusFile("quick", every=0) as file:
+        file.show(a_status())
+        assert status.poll("quick") == (status.read("quick"), False)
+        with locked(lab_dir / "executed/quick", alone=True):
+            assert status.poll("quick") == (status.read("quick"), True)
 
 
 def drawn(picture, width):
@@ -192,23 +155,15 @@ def drawn(picture, width):
 
 
 def test_the_picture_shows_counts_time_cells_and_what_they_say():
-    lines = drawn(watch.picture(a_status(), "", 40), 100)
+    lines = drawn(screen.picture(a_status(), "", 40), 100)
     assert lines[0] == "1 done, 1 failed, 2 running, 5 waiting, 3 skipped; 1 min 40 s so far, about 3 min 20 s left"
     assert [line.split("  ")[0] for line in lines[1:4]] == ["a done cell  ".strip(), "a failed cell", "a slow cell"]
     assert lines[4] == "  10 of 50 <i>"
     assert lines[-3:] == ["output of a slow cell", "  loading", "  10 of 50 <i>"]
-    assert max(map(len, drawn(watch.picture(a_status(), "", 40), 50)[1:])) <= 50
-    assert "output of a quick cell" in drawn(watch.picture(a_status(), "quick", 40), 100)
-    assert drawn(watch.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
+    assert max(map(len, drawn(screen.picture(a_status(), "", 40), 50)[1:])) <= 50
+    assert "output of a quick cell" in drawn(screen.picture(a_status(), "quick", 40), 100)
+    assert drawn(screen.picture(a_status(), "nowhere", 40), 100)[-1] == "no running cell's label holds 'nowhere'"
     assert "about" not in screen.headline(a_status(seconds_left=None))
-
-
-def test_news_are_told_once():
-    last = [status.EndedStatus(id=str(number), label=f"cell {number}", state="done", seconds=1.0) for number in range(4, 8)]
-    now = a_status(done=7, failed=0, last=last)
-    assert [line.split()[0] for line in watch.news(now, 0)] == ["[4/9]", "[5/9]", "[6/9]", "[7/9]"]
-    assert watch.news(now, 6) == ["[7/9] done cell 7 1.0 s, 2 left, about 3 min 20 s"]
-    assert watch.news(now, 7) == []
 
 
 def until(condition, patience=120.0):
@@ -258,11 +213,11 @@ def test_a_grid_is_watched_from_another_process(tmp_path, monkeypatch):
     printed, _ = grid.communicate(timeout=120)
     rest, _ = watching.communicate(timeout=120)
     assert grid.returncode == watching.returncode == 0
-    message, itself = (
+    watched, itself = (
         [line.split(" s, ")[0].split("] ")[1] for line in text.splitlines() if line.startswith("[")] for text in (first + rest, printed)
     )
-    assert message == itself
-    assert rest.splitlines()[-1].startswith("quick has ended: 5 done, 0 failed, 0 running, 0 waiting")
+    assert watched == itself[:4]  # the report comes after the cells
+    assert rest.splitlines()[-1].startswith("quick has ended: 4 done, 0 failed, 0 running, 0 waiting")
     again = here(lab_dir, "watch", "quick")
     assert again.returncode == 2
     assert again.stderr.strip() == status.absent("quick", status.read("quick"))
@@ -287,9 +242,9 @@ def test_the_end_of_a_runner_is_recognised(tmp_path, monkeypatch, how, says):
 
 def test_where_no_grid_runs_watch_says_how_to_start_one(lab_dir):
     with pytest.raises(LabError, match="there is no run tiny; start one: make grid GRID=tiny"):
-        watch.watch("tiny")
+        screen.watch("tiny")
     (lab_dir / "executed/mine").mkdir(parents=True)
     with pytest.raises(LabError, match="no grid runs on mine; start one: make grid GRID=smoke RUN_ID=mine"):
-        watch.watch("mine")
+        screen.watch("mine")
     with pytest.raises(LabError, match="plain name"):
-        watch.watch("../x")
+        screen.watch("../x")

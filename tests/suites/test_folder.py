@@ -12,7 +12,7 @@ from hippo_core.lab.cli import cell_commands
 from hippo_core.lab.grid import summary
 from hippo_core.lab.run import fingerprints, notebook_files
 from hippo_core.lab.run.cells import cells_of
-from hippo_core.lab.run.command import command as command_of
+from hippo_core.lab.run.cells import command as command_of
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.qa import parameters

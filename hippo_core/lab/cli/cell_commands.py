@@ -6,14 +6,11 @@ from typing import Any
 
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.engine import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.grid.grid_status import status_of, supersede
-from hippo_core.lab.grid.running import ALONE, RunOptions, run, stops_cleanly
 from hippo_core.lab.run import execute, notebook_files, record_files
-from hippo_core.lab.run.cells import cells_of
-from hippo_core.lab.run.command import ALONE as SINGLE
-from hippo_core.lab.run.command import command
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import require_threads
+from hippo_core.lab.run.cells import SINGLE, cells_of, command, require_threads
+from hippo_core.lab.run.execute import Output
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.parameters import assignments
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside

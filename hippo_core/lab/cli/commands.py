@@ -11,11 +11,10 @@ from typer.core import TyperCommand
 from hippo_core.errors import LabError
 from hippo_core.files import require_checkout, root
 from hippo_core.lab.cli import cell_commands, grid_commands
+from hippo_core.lab.grid.engine import RunOptions, stops_cleanly
 from hippo_core.lab.grid.expand import Selection
-from hippo_core.lab.grid.running import RunOptions, stops_cleanly
 from hippo_core.lab.run.execute import Kernel
-from hippo_core.protocols.base.commands import apps
-from hippo_core.protocols.base.numbers import finite
+from hippo_core.protocols.base.commands import apps, finite
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="The hippocampal memory lab.")
 records_app = typer.Typer(no_args_is_help=True, help="Compare and check records.")
@@ -120,7 +119,7 @@ def run(
 @app.command(cls=OfCheckout)
 def watch(run_id: str, cell: Annotated[str, typer.Option(help="show the output of the first cell whose label holds this")] = "") -> None:
     """Watch a grid that runs in another terminal or notebook: its cells, the time left, and what one of them says."""
-    from hippo_core.lab.grid.progress.watch import watch
+    from hippo_core.lab.grid.progress.screen import watch
 
     watch(run_id, cell)
 

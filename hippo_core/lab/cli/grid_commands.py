@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import root
 from hippo_core.lab.grid import summary
+from hippo_core.lab.grid.engine import ALONE, RunOptions, run
 from hippo_core.lab.grid.expand import Grid, Selection, expand
 from hippo_core.lab.grid.grid_status import status_of, supersede
-from hippo_core.lab.grid.progress.eta import duration, seconds_left
-from hippo_core.lab.grid.progress.status import StatusFile
-from hippo_core.lab.grid.running import ALONE, RunOptions, run
+from hippo_core.lab.grid.progress.status import StatusFile, duration, seconds_left
 from hippo_core.lab.run import execute, record_files
-from hippo_core.lab.run.cells import Cell, report_cell
+from hippo_core.lab.run.cells import Cell, report_cell, require_threads
 from hippo_core.lab.run.execute import Outcome
-from hippo_core.lab.run.preflight import require_threads
 from hippo_core.plugins import is_path
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
@@ -48,13 +46,13 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
         cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if status.waiting:
-            from hippo_core.lab.grid.power import declare  # a second of imports
+            from hippo_core.lab.grid.preflight import declare  # a second of imports
 
             if message := declare(grid):
                 print(f"power: {message}", flush=True)
         outcomes = run(status, options, grid, file)
         own = {cell.experiment for cell in grid.cells if is_path(cell.experiment)}
-        outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid, file)
+        outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
     for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
@@ -120,9 +118,7 @@ def _print_kv_size(cells: Sequence[Cell]) -> None:
         print(f"keys and values: {memory}" + (f", {disk:,} MiB on disk" if disk else ""))
 
 
-def _report(
-    run_id: str, force: bool, own: Iterable[str], options: RunOptions = ALONE, grid: Grid | None = None, file: StatusFile | None = None
-) -> list[Outcome]:
+def _report(run_id: str, force: bool, own: Iterable[str], options: RunOptions = ALONE, grid: Grid | None = None) -> list[Outcome]:
     """Run the report of a run over its finished records, where something is new or it is not there; older executed reports go. `own`: the
     experiments, by module path, whose code may be imported."""
     finished = [record.name for record in records_with(run_folder(run_id), dry_run=True)]
@@ -133,7 +129,7 @@ def _report(
         return []
     for old in cell.record.parent.iterdir() if cell.record.parent.is_dir() else ():
         record_files.remove(old)
-    return run(status_of([cell]), options, grid, file)
+    return run(status_of([cell]), options, grid)
 
 
 def run_report(run_id: str, own: Sequence[str]) -> int:
@@ -152,7 +148,7 @@ def run_report(run_id: str, own: Sequence[str]) -> int:
 
 def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> None:
     """Print every cell with its state and the seconds that earlier records say it takes."""
-    from hippo_core.lab.grid.power import power  # a second of imports
+    from hippo_core.lab.grid.preflight import power  # a second of imports
 
     grid = expand(name, run_id, selection, options.threads_each)
     status = status_of(grid.cells)

@@ -35,13 +35,7 @@ class GridFile(BaseModel):
     blocks: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class GridBlock:
-    """The axes of a block: the values of each parameter, and the experiment that it names, if any. `where` says which block it is."""
-
-    where: str
-    experiment: Experiment | None
-    axes: dict[str, list[Any]]
+Axes = dict[str, list[Any]]  # the values of each parameter
 
 
 @dataclass(frozen=True)
@@ -94,8 +88,9 @@ def grid_names() -> list[str]:
     return sorted(path.stem for path in (root() / "params" / "grids").glob("*.yaml"))
 
 
-def load_grid(name: str) -> tuple[GridFile, list[GridBlock]]:
-    """A grid file and its blocks, checked; LabError for an unknown name or axis."""
+def load_grid(name: str) -> tuple[GridFile, list[tuple[str, Experiment | None, Axes]]]:
+    """A grid file and its blocks, checked: which one it is, the experiment that it names, if any, and its axes. LabError for an unknown
+    name or axis."""
     if name not in grid_names():
         raise unknown("grid", name, grid_names())
     where = f"params/grids/{name}.yaml"
@@ -103,7 +98,7 @@ def load_grid(name: str) -> tuple[GridFile, list[GridBlock]]:
     return file, [_block(block, f"{where}, block {number + 1}") for number, block in enumerate(file.blocks)]
 
 
-def _block(block: Mapping[str, Any], where: str) -> GridBlock:
+def _block(block: Mapping[str, Any], where: str) -> tuple[str, Experiment | None, Axes]:
     """The axes of a block in the order of the experiment's parameters; those that it leaves out have the experiment's usual values."""
     named = block.get("experiment")
     if named is not None and not isinstance(named, str):
@@ -124,7 +119,7 @@ def _block(block: Mapping[str, Any], where: str) -> GridBlock:
     if not experiment and "preset" not in axes:
         raise LabError(f"{where}: it names no experiment and no presets, so that nobody knows what it asks; give one of them")
     order = [*fields, *others.values()]
-    return GridBlock(where, experiment, dict(sorted(axes.items(), key=lambda axis: order.index(axis[0]))))
+    return where, experiment, dict(sorted(axes.items(), key=lambda axis: order.index(axis[0])))
 
 
 def _values(value: Any, of_lists: bool, where: str) -> list[Any]:
@@ -141,16 +136,16 @@ def expand(name: str, run_id: str = "", selection: Selection = ALL, threads: int
     (file, blocks), run = load_grid(name), run_id or name
     each = threads or file.threads
     cells_by_id: dict[str, Cell] = {}
-    for block in blocks:
-        axes = block.axes | ({"model": list(selection.models)} if selection.models else {})
+    for where, named, axes in blocks:
+        axes = axes | ({"model": list(selection.models)} if selection.models else {})
         for combination in product(*axes.values()):
             values = dict(zip(axes, combination, strict=True))
             if not selection.takes(values):
                 continue
-            experiment = block.experiment or experiment_of(values)
+            experiment = named or experiment_of(values)
             shared = {"run_id": run, "threads": each, "batch_size": file.batch_size}
             known = {key: value for key, value in shared.items() if key in experiment.parameters.model_fields}
-            for parameters in experiment.variants(experiment, {**known, **values}, block.where):
+            for parameters in experiment.variants(experiment, {**known, **values}, where):
                 plan = experiment.plan(parameters)
                 if selection.matches(plan.condition) and selection.takes(parameters.model_dump(include={"seed", "n"})):
                     for cell in cells_of(plan):

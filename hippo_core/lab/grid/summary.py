@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core.files import root
-from hippo_core.lab.grid.progress.eta import duration
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.command import command
+from hippo_core.lab.grid.progress.status import duration
+from hippo_core.lab.run.cells import Cell, command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.protocols.base.experiment import load_experiment

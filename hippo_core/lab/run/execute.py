@@ -4,17 +4,20 @@ import os
 import shutil
 import tempfile
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any, Literal
+
+import psutil
+from rich.ansi import AnsiDecoder
 
 from hippo_core.errors import LabError
 from hippo_core.files import FULL, root, write_json
 from hippo_core.lab import process_env
-from hippo_core.lab.run import fingerprints, notebook_files, ram, record_files
+from hippo_core.lab.run import fingerprints, notebook_files, record_files
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.output import Output
 from hippo_core.lab.warm import NAME as WARM
 from hippo_core.protocols.base.parameters import RECORD_FIELDS
 from hippo_core.results.records import RUNS, begin_record, is_complete, read_meta
@@ -22,6 +25,10 @@ from hippo_core.results.records.origin import git_sha, versions
 
 Kernel = Literal["warm", "cold"]  # forked from a server that has imported what cells need (see lab/warm), or an ordinary one
 KERNELS: dict[Kernel, str] = {"warm": WARM, "cold": "python3"}
+USABLE = 0.9  # of the machine's memory is for cells
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "unable to allocate", "cannot allocate memory")
+LINES, WIDTH = 20, 500  # what is kept: lines, and characters of a line
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,49 @@ class Outcome:
     seconds: float
     message: str = ""
     notebook: str = ""
+
+
+class Output:
+    """What a running cell says: a file that any thread may write to, which keeps its last lines; a carriage return begins the line again.
+    Escapes of a terminal are taken out when the lines are read."""
+
+    def __init__(self) -> None:
+        self._ended: deque[str] = deque(maxlen=LINES)
+        self._open = ""
+        self._lock = Lock()
+
+    def write(self, text: str) -> int:
+        """Take a piece of output."""
+        with self._lock:
+            *ended, last = (self._open + text).split("\n")
+            self._ended.extend(line for line in map(_overwritten, ended) if line.strip())
+            self._open = _overwritten(last) + "\r" * last.endswith("\r")
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The last lines, plain text, the newest last; it may still grow."""
+        with self._lock:
+            lines = [*self._ended, _overwritten(self._open)]
+        return [line for line in map(_plain, lines) if line][-LINES:]
+
+    @property
+    def line(self) -> str:
+        """The last line; empty where nothing was said."""
+        return self.lines[-1].strip() if self.lines else ""
+
+
+def _overwritten(line: str) -> str:
+    """What stands in a line in the end: the text after the last carriage return that has any."""
+    return next((piece for piece in reversed(line.split("\r")) if piece), "")[:WIDTH]
+
+
+def _plain(line: str) -> str:
+    shown = AnsiDecoder().decode_line(line).plain.expandtabs(4)
+    return "".join(letter if letter.isprintable() else " " for letter in shown).rstrip()
 
 
 def execute(cell: Cell, output: Output, stopping: Event, execution: ExecutionOptions = DEFAULTS) -> Outcome:
@@ -132,7 +182,9 @@ def is_crash(error: Exception) -> bool:
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     no_kernel = isinstance(error, RuntimeError) and str(error).startswith("Kernel d")  # "died before replying", "didn't respond"
-    return no_kernel or isinstance(error, CellTimeoutError | DeadKernelError) or ram.ran_out(error)
+    name, words = getattr(error, "ename", ""), str(getattr(error, "evalue", "")).lower()
+    no_memory = "MemoryError" in name or any(sign in words for sign in OUT_OF_MEMORY)  # of the machine or of a GPU
+    return no_kernel or no_memory or isinstance(error, CellTimeoutError | DeadKernelError)
 
 
 def run_notebook(source: Path, target: Path, parameters: dict[str, Any], output: Output, execution: ExecutionOptions = DEFAULTS) -> None:
@@ -143,14 +195,16 @@ def run_notebook(source: Path, target: Path, parameters: dict[str, Any], output:
     process_env.arrange()
     quiet = ["--log-level=50"]  # a kernel's own log would run through the table; what goes wrong in a cell stands in the notebook
     quiet += ["--HistoryManager.hist_file=:memory:"]  # else every kernel writes to one data base, and to the user's own history
-    limits = ram.limit(execution.memory) if execution.memory else []
+    # RLIMIT_DATA (heap and private writable mappings) and not the address space, of which torch reserves far more than it uses
+    limits = f"__import__('resource').setrlimit(__import__('resource').RLIMIT_DATA, ({int((execution.memory or 0) * 1e9)},) * 2)"
+    limited = [f"--IPKernelApp.exec_lines={limits}"] if execution.memory else []  # more is a MemoryError in the notebook
     patience: dict[str, Any] = {"start_timeout": 300, "iopub_timeout": 60}  # seconds; a busy machine is no error
     names = {
         "kernel_name": KERNELS[execution.kernel],
         "execution_timeout": execution.timeout,
         "progress_bar": False,
         "stdout_file": output,
-        "extra_arguments": quiet + limits,
+        "extra_arguments": quiet + limited,
     }
     try:
         papermill.execute_notebook(str(source), str(target), parameters=parameters, **names, **patience)
@@ -183,3 +237,11 @@ def fix_threads(threads: int) -> None:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def kernel_memory_limit(jobs: int) -> float:
+    """GB for a kernel on this machine or in the part of it that this process is confined to: all of it alone, a half beside others, however
+    many: cells are seldom at their peaks together."""
+    total = psutil.virtual_memory().total
+    confined = CGROUP.read_text().strip() if CGROUP.is_file() else "max"
+    return USABLE * min(total, int(confined) if confined.isdigit() else total) / min(jobs, 2) / 1e9

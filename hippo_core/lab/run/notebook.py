@@ -12,20 +12,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.errors import LabError, unknown
 from hippo_core.files import remove_made, root, write_bytes
 from hippo_core.lab.run import fingerprints, record_files
-from hippo_core.lab.run.cells import Cell, cells_of
-from hippo_core.lab.run.command import command
-from hippo_core.lab.run.preflight import require_threads
-from hippo_core.lab.run.provenance import describe_run
+from hippo_core.lab.run.cells import Cell, cells_of, command, require_threads
 from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.base.experiment import Experiment, load_experiment
+from hippo_core.protocols.base.parameters import Parameters
 from hippo_core.results import records
+from hippo_core.results.records.origin import git_sha, versions
+from hippo_core.results.records.table import Table
 from hippo_core.source_code import parsed
 from hippo_core.spoken import number_of
 
@@ -54,7 +54,13 @@ def begin(name: str, namespace: Mapping[str, Any]) -> RunningCell:
     *before, cell = cells_of(experiment.plan(requested))
     parameters = experiment.parameters(**cell.parameters)
     _make_needed(before, cell, by_hand=not parameters.record_dir)
-    record = _record_path(parameters, cell)
+    if parameters.record_dir:
+        record = record_files.claimed(root() / parameters.record_dir)
+    else:
+        record = cell.record
+        if parameters.run_id == SCRATCH:
+            remove_made(record)
+        record_files.clear(record)
     records.begin_record(record, *describe_run(cell, parameters, experiment.table(experiment.step_of(parameters))))
     opened = experiment.cell(parameters, record, started, cell.sources)
     opened.begun()
@@ -171,25 +177,29 @@ def _assigned(source: str) -> set[str]:
         return set()
     names: set[str] = set()
     for line in lines:
-        if isinstance(line, ast.Assign | ast.AnnAssign) and _is_literal(line.value):
+        if isinstance(line, ast.Assign | ast.AnnAssign):
             targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-            names |= {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+            with suppress(ValueError):  # it is no literal
+                ast.literal_eval(line.value or ast.Constant(None))
+                names |= {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
     return {name for name in names if name == name.lower()}
 
 
-def _is_literal(value: ast.expr | None) -> bool:
-    try:
-        ast.literal_eval(value or ast.Constant(None))
-    except ValueError:
-        return False
-    return True
-
-
-def _record_path(parameters: Any, cell: Cell) -> Path:
-    """Where the record grows: the runner's folder, else its own place, free of an earlier record."""
-    if parameters.record_dir:
-        return record_files.claimed(root() / parameters.record_dir)
-    if parameters.run_id == SCRATCH:
-        remove_made(cell.record)
-    record_files.clear(cell.record)
-    return cell.record
+def describe_run(cell: Cell, parameters: Parameters, table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The content of `config_snapshot.yaml` and of `meta.json`."""
+    config = {"parameters": parameters.values(), **(cell.plan.config if cell.plan else {})}
+    meta = {
+        "git_sha": git_sha(),
+        "config_hash": fingerprints.digest(config),
+        "cell": cell.id,
+        "phase": cell.phase,
+        "experiment": cell.experiment,
+        "step": table.step,
+        "table": table.described(),
+        "parameters": parameters.model_dump(exclude={"record_dir"}),
+        "needs": cell.needs,
+        "threads": parameters.threads,
+        "versions": versions(),
+        "checksums": {"notebook": fingerprints.notebook(cell.notebook), **cell.checksums},
+    }
+    return config, meta

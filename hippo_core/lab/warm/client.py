@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from hippo_core.lab import process_env
+from hippo_core.lab.warm import read_line
 
 # For the server: neither imports nor the loading of a model start a thread pool, no GPU is opened, figures go where ipykernel sends them.
 AT_IMPORT = {
@@ -36,7 +37,9 @@ class KernelsEnded(RuntimeError):
 
 
 class ForkedKernel:
-    """A kernel that the server has forked, with as much of subprocess.Popen as is used of one."""
+    """A kernel that the server has forked, with as much of subprocess.Popen as jupyter_client's LocalProvisioner uses."""
+
+    stdin = stdout = stderr = None
 
     def __init__(self, pid: int, line: socket.socket) -> None:
         self.pid, self.returncode = pid, None
@@ -59,6 +62,14 @@ class ForkedKernel:
         if self.poll() is None:
             with suppress(OSError):
                 self._line.send(bytes([number]))
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def _listen(self, flags: int) -> None:
         try:
@@ -98,7 +109,7 @@ class ForkServer:
                 socket.send_fds(self._control, [b"k"], [theirs.fileno()])
             theirs.close()
             line.sendall(json.dumps({"argv": argv, "env": env, "cwd": cwd, "models": sorted(_wanted)}).encode() + b"\n")
-            answer = _read_line(line)
+            answer = read_line(line)
         except OSError as error:
             line.close()
             theirs.close()
@@ -167,12 +178,3 @@ def close() -> None:
         for server in _servers:
             server.close()
         _servers.clear()
-
-
-def _read_line(line: socket.socket) -> dict[str, Any]:
-    received = b""
-    while not received.endswith(b"\n"):
-        if not (block := line.recv(4096)):
-            return {}
-        received += block
-    return json.loads(received)

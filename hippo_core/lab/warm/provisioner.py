@@ -4,11 +4,13 @@ Every kernel has a folder of its own for its sockets, in that of its owner: by T
 jupyter_client's own ipc default all kernels of a process share one path until they have connection files.
 """
 
+import asyncio
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,6 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from hippo_core.lab.process_env import folder
 from hippo_core.lab.warm import client
-from hippo_core.lab.warm.starting import Made, StartingKernel
 
 
 class WarmProvisioner(LocalProvisioner):
@@ -35,10 +36,10 @@ class WarmProvisioner(LocalProvisioner):
         return await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        """Have it forked, or started as an ordinary process where that is refused, and go on at once: its messages wait for it."""
-        client.start()
-        self.process = StartingKernel(partial(_made, cmd, kwargs))
-        self.pid, self.pgid = None, None  # signals go by StartingKernel, which knows whether there is a process
+        """Have it forked, or started as an ordinary process where that is refused; in a thread, for a new server imports for seconds."""
+        self.process = made = await asyncio.to_thread(_made, cmd, kwargs)
+        self.pid = made.pid
+        self.pgid = None if isinstance(made, client.ForkedKernel) else os.getpgid(made.pid)  # a fork is signalled by its server
         return self.connection_info
 
     async def cleanup(self, restart: bool = False) -> None:
@@ -49,7 +50,7 @@ class WarmProvisioner(LocalProvisioner):
             self.sockets = None
 
 
-def _made(cmd: list[str], kwargs: dict[str, Any]) -> Made:
+def _made(cmd: list[str], kwargs: dict[str, Any]) -> client.ForkedKernel | subprocess.Popen[bytes]:
     """The kernel of a command: a fork, or an ordinary process where that is refused."""
     try:
         if cmd[:3] != [sys.executable, "-m", "ipykernel_launcher"]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hippo_core import source_code
+from hippo_core.lab.warm import read_line
 
 MODULES = (
     "hippo_core.models",  # before the others: it keeps one of them quiet
@@ -81,8 +82,8 @@ class Server:
 
     def _take(self, line: socket.socket) -> dict[str, Any] | None:
         """Carry out one order: fork, or say why not. Returns the order in the fork only."""
-        order = json.loads(_line(line) or "null")
-        if order is None:  # the owner left while it was asking
+        order = read_line(line)
+        if not order:  # the owner left while it was asking
             line.close()
             return None
         self._load_models(order["models"])
@@ -213,12 +214,6 @@ def _send(pid: int, number: int) -> None:
 def _threads() -> int:
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else 1
-
-
-def _line(end: socket.socket) -> bytes:
-    with end.makefile("rb", buffering=0) as stream:
-        line = stream.readline()
-    return line if line.endswith(b"\n") else b""
 
 
 def _reply(end: socket.socket, **words: Any) -> None:

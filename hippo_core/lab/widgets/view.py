@@ -10,19 +10,27 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import ipywidgets
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.lab.grid.expand import load_grid
-from hippo_core.lab.grid.progress.status import Status, absent, poll
-from hippo_core.lab.run.execute import Kernel
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.widgets.page import Stage, body, head
+from hippo_core.lab.grid.progress.screen import by_length
+from hippo_core.lab.grid.progress.status import Status, absent, duration, poll
+from hippo_core.lab.run.execute import Kernel, Output
 from hippo_core.results.records import run_folder
 
+Stage = Literal["waiting", "starting", "running", "stopping", "ended", "stopped", "gone", "idle", "refused"]
+WORDS = {"waiting": "no grid yet", "gone": "runner gone", "idle": "nothing to do", "refused": "not begun"}
+HERE = Path(__file__).parent
+MANY = 4  # with more cells running than this, each shows one line of its output
+LINES, ENDED, FAILED = 5, 4, 10  # lines of a cell's output, ended and failed cells that are shown
 OUTPUT = ".output"  # the file of a run that keeps what its grid prints
 EVERY = 1.0  # seconds between two looks
 OVER: tuple[Stage, ...] = ("ended", "stopped", "gone", "idle", "refused")
@@ -122,3 +130,44 @@ def start(
             start_new_session=True,  # a kernel passes its own Ctrl-C, and its end, on to its session
         )
     return GridView(run, process, output)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["duration"] = duration
+    return environment
+
+
+def head(run_id: str, stage: Stage, failed: int) -> str:
+    """The name of the run and its stage, with the style of all. `failed`: cells."""
+    style = Markup((HERE / "view.css").read_text(encoding="utf-8"))
+    bad = stage == "ended" and failed
+    style_class, label = ("ended failures", f"ended, {failed} failed") if bad else (stage, WORDS.get(stage, stage))
+    text = Markup('<style>{}</style><div class="hippo-grid"><b>{}</b><span class="stage {}">{}</span></div>')
+    return str(text.format(style, run_id, style_class, label))
+
+
+def body(stage: Stage, status: Status | None, note: str = "", output: str = "") -> str:
+    """All below it. `note` says what a person can do, `output` is what a grid printed that did not begin."""
+    running = by_length(status) if status else []
+    lines = 1 if len(running) > MANY else LINES
+    words = {"status": status, "note": note, "output": output, "headline": headline(stage, status), "running": running}
+    words["works"] = stage in ("running", "stopping")
+    cells = {"done": status.done, "failed": status.failed, "running": len(status.running)} if status else {}
+    shares = {name: 100 * count / max(1, status.total) for name, count in cells.items() if status and count}
+    counts = {"lines": lines, "ended": ENDED, "shown": FAILED, "shares": shares}
+    return _environment().get_template("view.html.j2").render(**words, **counts)
+
+
+def headline(stage: Stage, status: Status | None) -> str:
+    """What a person wants to know first."""
+    if status is None:
+        return {"waiting": "Waiting for a grid", "idle": "Nothing to do", "refused": "The grid did not begin"}.get(stage, "Starting")
+    took = duration(status.updated - status.started)
+    if stage not in ("running", "stopping"):
+        return f"{WORDS.get(stage, stage).capitalize()} after {took}"
+    remaining = status.seconds_left
+    return "Stopping" if stage == "stopping" else "Time left not known yet" if remaining is None else f"About {duration(remaining)} left"

@@ -14,21 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunningCell:
-    """A cell that runs in this notebook.
-
-    Args:
-        parameters: what it was told.
-        record: the folder that its record grows in.
-        started: when it began, in seconds of `time.monotonic`.
-        sources: the records of the cells that it needs, by what they are to it.
-        warnings: what was said while it ran; kept in the record.
-    """
+    """A cell that runs in this notebook."""
 
     parameters: Any
-    record: Path
-    started: float
-    sources: Mapping[str, Path] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    record: Path  # the folder that its record grows in
+    started: float  # seconds of `time.monotonic`
+    sources: Mapping[str, Path] = field(default_factory=dict)  # the records of the cells that it needs, by what they are to it
+    warnings: list[str] = field(default_factory=list)  # kept in the record
 
     @cached_property
     def language_model(self) -> "LanguageModel":

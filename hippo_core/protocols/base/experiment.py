@@ -94,54 +94,32 @@ def no_sentence(cell: Any, metrics: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One protocol, which owns what a row of it is about.
+    """One protocol, which owns what a row of it is about."""
 
-    Args:
-        name: what a person calls it; of one's own, its module path (`package.module:NAME`).
-        notebook: the stem of a file in `notebooks/`, or the path of one from the lab's root.
-        parameters: the form of the notebook's parameters cell.
-        run: the module that makes the rows; what it imports decides when a record is out of date.
-        tables: what each step writes, in the order of the steps.
-        cell: what its notebook gets from `begin`.
-        fill_defaults: the values with those that a person may leave out, and a line that says what was chosen for them.
-        checks: the parameters that values stand for, or LabError.
-        plans: the cell with these parameters, with all that it needs.
-        variants: the parameters that the values of a grid's axes stand for: several, one or none.
-        label_fields: parameters that the command of a cell names even where they have their default value.
-        axes: other names of its fields in a grid (`sizes` for `n`), and of what `variants` reads besides.
-        axis_defaults: the values of axes that a block does not name, where these are not the field's one default.
-        matches: whether a grid's values are of this experiment where a block names none.
-        sentence: a result in words, from the parameters and the metrics.
-        figure: a result as a picture (PNG), from the parameters and the rows; None for none.
-        files: pictures that a record must hold, by their paths in it, from the parameters, the record and the rows. What draws them
-            does not decide when a record is out of date.
-        sections: what a report says of its tables.
-        kv_size: what keys and values of passages take in the cell with these parameters; None where none are kept.
-        pages: what writes pages of its own into a report, in the place of sections; experiments may share them.
-        forget: lets go of what was read from disk.
-    """
-
-    name: str
-    notebook: str
-    parameters: type[Parameters]
-    run: str
-    tables: tuple[Table, ...]
-    cell: type[RunningCell] = RunningCell
+    name: str  # what a person calls it; of one's own, its module path (`package.module:NAME`)
+    notebook: str  # the stem of a file in `notebooks/`, or the path of one from the lab's root
+    parameters: type[Parameters]  # the form of the notebook's parameters cell
+    run: str  # the module that makes the rows; what it imports decides when a record is out of date
+    tables: tuple[Table, ...]  # what each step writes, in the order of the steps
+    cell: type[RunningCell] = RunningCell  # what its notebook gets from `begin`
+    # the values with those that a person may leave out, and a line that says what was chosen for them
     fill_defaults: Callable[[dict[str, Any]], tuple[dict[str, Any], str]] = lambda values: (values, "")
-    checks: "Callable[[Experiment, dict[str, Any], str], Any]" = checked
-    plans: "Callable[[Experiment, Any], CellPlan]" = planned
+    checks: "Callable[[Experiment, dict[str, Any], str], Any]" = checked  # the parameters that values stand for, or LabError
+    plans: "Callable[[Experiment, Any], CellPlan]" = planned  # the cell with these parameters, with all that it needs
+    # the parameters that the values of a grid's axes stand for: several, one or none
     variants: "Callable[[Experiment, dict[str, Any], str], Iterable[Any]]" = each_once
-    label_fields: tuple[str, ...] = ("seed", "step")
-    axes: Mapping[str, str] = field(default_factory=dict)
-    axis_defaults: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    matches: Callable[[Mapping[str, Any]], bool] = lambda values: False
-    sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence
-    figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None
+    label_fields: tuple[str, ...] = ("seed", "step")  # that the command of a cell names even where they have their default value
+    axes: Mapping[str, str] = field(default_factory=dict)  # other names of fields in a grid (`sizes` for `n`), and what `variants` reads
+    axis_defaults: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of axes that a block leaves out, where not the field's
+    matches: Callable[[Mapping[str, Any]], bool] = lambda values: False  # whether a grid's values are of it where a block names none
+    sentence: Callable[[Any, Mapping[str, Any]], str] = no_sentence  # a result in words, from the parameters and the metrics
+    figure: Callable[[Any, "pd.DataFrame"], bytes] | None = None  # a result as a PNG, from the parameters and the rows; None for none
+    # pictures that a record must hold, by their paths in it; what draws them does not decide when a record is out of date
     files: "Callable[[Any, Path, pd.DataFrame], Mapping[str, bytes]]" = lambda parameters, record, rows: {}
-    sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections
-    kv_size: "Callable[[Any], KVSize | None]" = lambda parameters: None
-    pages: "tuple[Pages, ...]" = ()
-    forget: Callable[[], None] = lambda: None
+    sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections  # what a report says of its tables
+    kv_size: "Callable[[Any], KVSize | None]" = lambda parameters: None  # what keys and values of passages take; None where none are kept
+    pages: "tuple[Pages, ...]" = ()  # write pages of their own into a report, in the place of sections; experiments may share them
+    forget: Callable[[], None] = lambda: None  # lets go of what was read from disk
 
     @property
     def phase(self) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from hippo_core.errors import LabError
 from hippo_core.files import write_text
-from hippo_core.protocols.base.numbers import finite
+from hippo_core.protocols.base.commands import finite
 
 if TYPE_CHECKING:
     from hippo_core.protocols.conversation.dialogue import Dialogue

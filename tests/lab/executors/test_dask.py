@@ -113,24 +113,6 @@ def test_workers_on_other_machines_copy_records_to_the_archive(local, cluster, b
     assert len(records.records_of(other / "executed/quick")) == 3
 
 
-@pytest.mark.long
-@LONG
-def test_a_failed_cell_names_its_notebook_in_the_archive(cluster, bucket, tmp_path):
-    from papermill.iorw import papermill_io
-
-    lab_dir, other = make_lab(tmp_path / "lab"), make_lab(tmp_path / "other")
-    for each in (lab_dir, other):
-        path = each / "notebooks/02_baseline.ipynb"
-        path.write_text(path.read_text().replace("worlds = cell.worlds()", "worlds = cell.worlds() if 'rag' not in preset else [][1]"))
-    cluster.add(other)
-    cluster.wait_for(1)
-    ran = lab(lab_dir, *on(cluster, "--records", f"{bucket}/lab", "--kernel", "cold", "--only", "*/rag_bm25"))
-    assert ran.returncode == 1, ran.stderr
-    assert "IndexError: list index out of range" in ran.stdout
-    address = next(line.split("notebook:")[1].strip() for line in ran.stdout.splitlines() if "notebook:" in line)
-    assert address.startswith(f"{bucket}/lab/quick/") and "IndexError" in "".join(papermill_io.read(address))
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

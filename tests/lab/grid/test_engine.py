@@ -8,7 +8,6 @@ import time
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.lab.grid.engine import ready
 from hippo_core.lab.run import record_files
 from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.execute import Outcome
@@ -129,11 +128,6 @@ def test_a_mistake_is_one_line_with_the_way_out(finished, words, says):
     assert len(ran.stderr.strip().splitlines()) == 1
 
 
-def test_a_mistake_ends_a_process_of_its_own_as_it_does_here(finished):
-    ran, same = (run(finished[0], "run", "answer", "suite=episodik") for run in (lab, here))
-    assert (ran.returncode, ran.stdout, ran.stderr) == (same.returncode, same.stdout, same.stderr)
-
-
 def test_missing_weights_are_said_before_anything_runs(lab_dir):
     (lab_dir / "params/models/hippo-tiny.yaml").write_text("source: data/weights/none\ncontext_limit: 512\n")
     ran = here(lab_dir, "run", "answer", "model=hippo-tiny")
@@ -219,7 +213,7 @@ def test_a_cell_that_hangs_is_tried_once_more(tmp_path):
 def test_second_attempts_begin_when_nothing_else_runs(tmp_path, monkeypatch):
     from hippo_core.lab.grid import engine
     from hippo_core.lab.grid.executors import local
-    from hippo_core.lab.grid.progress.live import Progress
+    from hippo_core.lab.grid.progress.screen import Progress
     from hippo_core.lab.run.execute import DEFAULTS
 
     log, running = [], []
@@ -252,7 +246,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(lab_dir, monkeypatch):
 
     from hippo_core.lab.run import execute
     from hippo_core.lab.run.cells import cells_of
-    from hippo_core.lab.run.output import Output
+    from hippo_core.lab.run.execute import Output
     from hippo_core.protocols.base.experiment import load_experiment
 
     def full(*_):
@@ -266,14 +260,3 @@ def test_a_full_disk_is_one_line_and_leaves_no_record(lab_dir, monkeypatch):
     with pytest.raises(LabError, match="disk is full"):
         execute.execute(cell, Output(), Event())
     assert not cell.record.exists()
-
-
-def test_needs_are_met_before_a_cell_is_ready(tmp_path):
-    cells = [
-        Cell("p", {}, name, tmp_path / name, name, {need: need for need in needs})
-        for name, needs in (("a", ()), ("b", ("a",)), ("c", ("b",)), ("d", ("elsewhere",)))
-    ]
-    a, b, c, d = cells
-    assert ready([a, b, c, d], [], []) == [a, d]
-    assert ready([b, c], [a], []) == []
-    assert ready([b, c], [], [Outcome(a, "done", 1.0)]) == [b]

@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from hippo_core.lab.cli.grid_commands import plan_grid
+from hippo_core.lab.grid.engine import ALONE
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
-from hippo_core.lab.grid.running import ALONE
 from hippo_core.lab.run import record_files
 from hippo_core.results.records import DONE, seal
 

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from hippo_core.lab.cli.grid_commands import plan_grid
+from hippo_core.lab.grid.engine import RunOptions
 from hippo_core.lab.grid.expand import Selection, expand
-from hippo_core.lab.grid.power import declare, power
-from hippo_core.lab.grid.running import RunOptions
+from hippo_core.lab.grid.preflight import declare, power
 from hippo_core.protocols.base.qa.parameters import forget
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.protocols.questions.report.writing import verdicts_of

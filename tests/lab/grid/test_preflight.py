@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hippo_core.lab.cli import grid_commands
+from hippo_core.lab.grid.engine import RunOptions
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.preflight import ITEMS, Check, check_of
-from hippo_core.lab.grid.running import RunOptions
 from hippo_core.protocols.questions.report import runs
 from hippo_core.protocols.questions.report.contract import Violation
 from hippo_core.results.records import run_folder

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.command import command
+from hippo_core.lab.run.cells import Cell, command
 from hippo_core.protocols.base.parameters import assignments
 
 

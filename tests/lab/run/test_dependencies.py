@@ -12,16 +12,13 @@ from hippo_core.files import write_text
 from hippo_core.lab.grid.expand import Selection, expand
 from hippo_core.lab.grid.grid_status import status_of
 from hippo_core.lab.run import fingerprints, notebook_files
-from hippo_core.lab.run.cells import Cell, cells_of
-from hippo_core.lab.run.command import command
-from hippo_core.lab.run.preflight import Requirements, materials
+from hippo_core.lab.run.cells import Cell, Requirements, cells_of, command, materials
 from hippo_core.methods.presets import load_preset, preset_names
 from hippo_core.models import checksums
 from hippo_core.protocols.base.qa import parameters as parameters_module
 from hippo_core.protocols.questions.parameters import MemoryParameters
 from hippo_core.protocols.questions.protocol import MEMORY
 from hippo_core.results import records
-from hippo_core.results.records.archive import Archive
 from tests.lab.conftest import make_lab
 from tests.lab.running import here, lab
 
@@ -120,12 +117,6 @@ def test_a_cell_stands_behind_all_that_it_needs(lab_dir, step, regime, due):
         seen.add(cell.id)
 
 
-def test_prefixes_say_regime_and_step_and_the_regime_of_a_teach_cell_is_no_matter(lab_dir):
-    names = [cell.id.rsplit("-", 1)[0] for cell in chain(regime="after_sleep")]
-    assert names == ["default-build", "delayed-teach", "after_sleep-replay", "after_sleep-test"]
-    assert {chain(step="teach", regime=regime)[1].id for regime in ("immediate", "delayed", "after_sleep")} == {chain()[1].id}
-
-
 def test_ids_follow_the_weights_of_the_memory_and_a_baselines_do_not(lab_dir):
     folder = lab_dir / "data/weights/model"
     before, own = chain()[2].id, checksums.weights("model")
@@ -154,20 +145,6 @@ def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_
     assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
     assert len(tests) == len(teaches) + (4 * 3 + 4) * 9 + 4 * 9  # all together, and whose traces the answers of mixed worlds need
     assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"preset": "memory/hei"}, "unknown preset"),
-        ({"step": "dream"}, "step: .*'teach', 'replay' or 'test'"),
-        ({"overrides": ["episodic.use_gat=true"]}, "unknown override 'episodic.use_gat'; legal: .*episodic.use_gate"),
-        ({"overrides": ["replay.rate=7"]}, "replay.rate"),
-    ],
-)
-def test_what_is_wrong_is_named(lab_dir, changes, says):
-    with pytest.raises(LabError, match=says):
-        checked(**changes)
 
 
 def test_a_store_is_not_left_to_be_taught_where_nothing_waits_for_it(lab_dir):
@@ -242,12 +219,6 @@ def test_metrics_of_teaching_and_replay_are_telemetry_and_of_a_test_both(slept):
     assert metrics["metrics"]["episodic"]["em"] == 1 and metrics["telemetry"]["requests"] == 4
 
 
-def test_a_second_call_runs_nothing(slept):
-    lab_dir, archive, _ = slept
-    again = here(lab_dir, "grid", "sleep", "--records", str(archive))
-    assert "11 cells, 11 finished, nothing to be done" in again.stdout, again.stdout + again.stderr
-
-
 @pytest.mark.long
 def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path):
     """It has the archive's stores and lost one test, which reads a store that was taught elsewhere."""
@@ -260,19 +231,6 @@ def test_another_machine_goes_on_with_the_stores_of_the_archive(slept, tmp_path)
     ran = lab(other, "grid", "sleep", "--records", str(mine), "--kernel", "cold")
     assert "2 done, 10 skipped, 0 failed" in ran.stdout, ran.stdout + ran.stderr
     assert records.diff(lab_dir / "executed/sleep/controls", other / "executed/sleep/controls")[1] == []
-
-
-def test_a_bucket_keeps_stores_whole(slept, bucket, tmp_path, monkeypatch):
-    lab_dir, _, _ = slept
-    monkeypatch.setenv("HIPPO_ROOT", str(lab_dir))
-    record = next(record for record in prepared(lab_dir / "executed/sleep") if "replay" in record.name)
-    Archive(bucket).push(record)
-    name = record.relative_to(lab_dir / "executed").as_posix()
-    assert Archive(bucket).finished("sleep") == {name}
-    monkeypatch.setenv("HIPPO_ROOT", str(tmp_path))
-    Archive(bucket).pull([name])
-    assert records.is_complete(tmp_path / "executed" / name)
-    assert store_of(tmp_path / "executed" / name).read_bytes() == store_of(record).read_bytes()
 
 
 def test_a_changed_store_is_a_damaged_record_and_another_session_is_no_difference(slept, tmp_path):

@@ -17,39 +17,23 @@ CELLS = {  # preset and overrides
     "adapter": ("memory/hei_nw", ["delivery=adapter"]),
 }
 MEMORIES, RAGS = {"memory", "adapter"}, {"bm25", "rerank"}
+MEMORY_FILES = ("methods/episodic/replay", "retrieval/recall", "retrieval/trace_index", "store/journal", "protocols/questions/run")
+KERNEL_FILES = ("kernels/kwta/cpu", "kernels/hopfield/triton", "delivery/kv")
+SHARED_FILES = ("methods/base", "evaluation/run", "models/load", "models/generate", "results/scores", "suites/wording")
+OTHER_FILES = ("suites/spatial/__init__", "suites/babi/story", "lab/grid/expand", "lab/run/execute", "training/lessons")
+REPORT_FILES = (*(f"protocols/questions/{name}" for name in ("protocol", "figures/plots", "report/tables")), "protocols/base/reporting")
 FOLLOW = {  # which cells follow a file
     "methods/baselines.py": {"window"},
+    "delivery/text.py": {"window", *RAGS},
     "methods/rag/rankers.py": RAGS,
     "methods/rag/rerank.py": {"rerank"},
     "retrieval/scores.py": RAGS,
-    "retrieval/recall.py": MEMORIES,
-    "methods/episodic/replay.py": MEMORIES,
-    "retrieval/trace_index.py": MEMORIES,
-    "store/journal.py": MEMORIES,
-    "protocols/questions/run.py": MEMORIES,
-    "kernels/kwta/cpu.py": MEMORIES,
-    "kernels/hopfield/triton.py": MEMORIES,
     "kernels/trace_attention/reference.py": {"adapter"},
     "delivery/adapter.py": {"adapter"},
-    "delivery/kv.py": MEMORIES,
-    "delivery/text.py": {"window", *RAGS},
-    "methods/base.py": {*CELLS},
-    "evaluation/run.py": {*CELLS},
-    "models/load.py": {*CELLS},
-    "models/generate.py": {*CELLS},
-    "results/scores.py": {*CELLS},
-    "suites/wording.py": {*CELLS},
+    **{f"{name}.py": MEMORIES for name in (*MEMORY_FILES, *KERNEL_FILES)},
+    **{f"{name}.py": {*CELLS} for name in SHARED_FILES},
     "suites/wording.yaml": {*CELLS},  # the words of a module
-    "suites/spatial/__init__.py": set(),  # a suite's data sets follow its own modules
-    "suites/babi/story.py": set(),
-    "lab/grid/expand.py": set(),
-    "lab/run/execute.py": set(),
-    "protocols/questions/protocol.py": set(),  # what a cell is told is in its id anyway
-    "protocols/questions/figures/plots.py": set(),
-    "results/report/writing.py": set(),
-    "protocols/questions/report/tables.py": set(),
-    "protocols/base/reporting.py": set(),
-    "training/lessons.py": set(),
+    **{f"{name}.py": set() for name in (*OTHER_FILES, *REPORT_FILES, "results/report/writing")},  # data sets follow their suite's modules
 }
 OWN = """
 from hippo_core.methods.base import Method, Retrieved
@@ -135,15 +119,6 @@ def test_what_only_types_are_imported_from_does_not_count_and_what_a_function_im
     before = ids()
     key.write_text(f"{key.read_text()}\n# changed again\n")
     assert changed(before) == {"window"}
-
-
-def test_what_python_and_numba_keep_beside_the_code_does_not_count(lab_dir):
-    before = ids()
-    for folder in ("suites", "kernels/kwta"):
-        (lab_dir / "hippo_core" / folder / "__pycache__").mkdir(exist_ok=True)
-        for name in ("wording.cpython-311.pyc", "wording.draw-1.py311.nbi"):
-            (lab_dir / "hippo_core" / folder / "__pycache__" / name).write_bytes(b"made for this machine")
-    assert changed(before) == set()
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
-"""Source as a syntax tree: the same in one thread and in many at once."""
+"""Many threads read notebooks at once: a collection in the middle of parsing one may let another begin to parse."""
 
 import gc
 import sys
 import threading
-from contextlib import contextmanager
 
 import pytest
 
@@ -20,34 +19,26 @@ class Busy:
         sum(range(200))
 
 
-@contextmanager
-def restless():
-    """The interpreter changes between threads as often as it can, in collections too."""
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(1e-6)
-    gc.set_threshold(20, 2, 2)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gc.set_threshold(*thresholds)
-
-
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_many_threads_read_notebooks_at_once():
     paths = [notebook_files.notebook_path(name) for name in notebook_files.notebook_names()]
-    alone = [notebook_files.defaults(path) for path in paths]
-    results, rounds, threads = [], 60, 8
+    alone, results = [notebook_files.defaults(path) for path in paths], []
 
     def read():
-        for _ in range(rounds):
+        for _ in range(60):
             Busy()
             results.append([notebook_files.defaults(path) for path in paths])
 
-    readers = [threading.Thread(target=read) for _ in range(threads)]
-    with restless():
+    readers = [threading.Thread(target=read) for _ in range(8)]
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)  # the interpreter changes between threads as often as it can, in collections too
+    gc.set_threshold(20, 2, 2)
+    try:
         for reader in readers:
             reader.start()
         for reader in readers:
             reader.join()
-    assert results == [alone] * rounds * threads
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+    assert results == [alone] * 60 * 8

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from jupyter_client.manager import AsyncKernelManager
 
 from hippo_core.files import locked_folder
-from hippo_core.lab.grid.executors.kernels import end_kernels
+from hippo_core.lab.grid.executors.local import end_kernels
 from hippo_core.lab.warm import NAME, client, server, spec
 
 # A server that imports no more than a kernel needs: for tests of how servers end and begin, of which each needs another.
@@ -162,72 +161,6 @@ def test_it_can_be_interrupted_restarted_and_ended(tmp_path):
     assert not folder.exists()
 
 
-def test_what_is_asked_before_a_kernel_is_made_is_answered_when_it_is(monkeypatch):
-    """JupyterLab drops a cell that is run before the kernel counts as started, and a new fork server imports for seconds."""
-    imported, launch = threading.Event(), client.launch
-    monkeypatch.setattr(client, "launch", lambda *order: imported.wait(60) and launch(*order))
-
-    async def scene():
-        manager = AsyncKernelManager(kernel_name=NAME)
-        await asyncio.wait_for(manager.start_kernel(), 5)
-        talk = manager.client()
-        talk.start_channels()
-        try:
-            wanted = {"answer": "6 * 7"}  # in the reply: what is printed before a client has subscribed to it is lost in any kernel
-            asking = asyncio.ensure_future(talk.execute("", user_expressions=wanted, reply=True, timeout=60))
-            await asyncio.sleep(0.5)
-            before = asking.done(), await manager.is_alive()
-            imported.set()
-            reply = await asyncio.wait_for(asking, 60)
-            return before, reply["content"]["user_expressions"]["answer"]["data"]["text/plain"]
-        finally:
-            imported.set()
-            talk.stop_channels()
-            await manager.shutdown_kernel(now=True)
-
-    assert asyncio.run(scene()) == ((False, True), "42")
-
-
-def test_a_kernel_that_is_ended_before_it_is_made_leaves_nothing_behind(monkeypatch):
-    imported, launch, made = threading.Event(), client.launch, []
-    monkeypatch.setattr(client, "launch", lambda *order: [imported.wait(60), made.append(launch(*order))] and made[0])
-
-    async def scene():
-        manager = AsyncKernelManager(kernel_name=NAME)
-        await manager.start_kernel()
-        await manager.interrupt_kernel()
-        alive = await manager.is_alive()
-        await asyncio.wait_for(manager.shutdown_kernel(now=True), 5)
-        return alive, await manager.is_alive()
-
-    assert asyncio.run(scene()) == (True, False)
-    assert not made
-    imported.set()
-    until = time.monotonic() + 60
-    while not made and time.monotonic() < until:
-        time.sleep(0.05)
-    assert has_ended(made[0].pid)
-
-
-@pytest.mark.parametrize("error", [OSError("no more processes"), client.KernelsEnded("no more kernels")], ids=["broken", "stopped"])
-def test_a_kernel_that_cannot_be_made_is_dead(monkeypatch, error, recwarn):
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(client, "launch", fail)
-
-    async def scene():
-        manager = AsyncKernelManager(kernel_name=NAME)
-        await manager.start_kernel()
-        while await manager.is_alive():
-            await asyncio.sleep(0.05)
-        await manager.shutdown_kernel(now=True)
-
-    asyncio.run(asyncio.wait_for(scene(), 10))
-    messages = [str(warning.message) for warning in recwarn if "no kernel could be started" in str(warning.message)]
-    assert messages == ["no kernel could be started: no more processes"] * isinstance(error, OSError)
-
-
 def test_a_kernel_that_dies_is_seen_with_its_signal():
     async def use(manager, talk):
         os.kill(int(await ask(talk, "import os; print(os.getpid())")), signal.SIGKILL)
@@ -303,7 +236,7 @@ def test_a_server_with_threads_forks_nothing(monkeypatch):
     asked = server.Server(theirs, source=server.newest_source())
     line.sendall(b'{"argv": [], "env": {}, "cwd": "/", "models": []}\n')
     assert asked._take(its_line) is None
-    assert client._read_line(line) == {"refused": "4 threads run in the fork server"}
+    assert client.read_line(line) == {"refused": "4 threads run in the fork server"}
     ours.close()
 
 
@@ -321,8 +254,8 @@ def test_a_wanted_model_is_loaded_once_for_all_forks_and_is_the_same(bare):
     client.want("hippo-tiny")
     client.want("no-such-model")  # the kernel that asks for it says so
     code = (
-        "from hippo_core.models.load import _held, load\nfrom hippo_core.models.spec import load_spec\n"
-        "spec = load_spec('hippo-tiny')\nthere = len(_held)\nlm = load(spec, threads=1)\nagain = load(spec)\n"
+        "from hippo_core.models.load import _preloaded, load\nfrom hippo_core.models.spec import load_spec\n"
+        "spec = load_spec('hippo-tiny')\nthere = len(_preloaded)\nlm = load(spec, threads=1)\nagain = load(spec)\n"
         "weight, other = (next(iter(each.model.parameters())) for each in (lm, again))\nsame = bool((weight == other).all())\n"
         "weight.data.zero_()\nprint(there, lm is not again, same, float(weight.data.sum()))"
     )

@@ -10,7 +10,7 @@ from hippo_core.errors import LabError
 from hippo_core.methods.episodic.gate import Calibration, GateFeatures, RandomGate, WriteGate, salience_of
 from hippo_core.methods.episodic.gate import calibrate as calibrated
 from hippo_core.methods.episodic.settings import GateSettings
-from hippo_core.protocols.questions.telemetry import average_precision
+from hippo_core.protocols.questions.table import average_precision
 from hippo_core.store.trace import Statement
 
 USUAL = GateSettings()

@@ -53,10 +53,6 @@ def test_parts_that_do_not_fit_together_are_named(change, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
-def test_an_experiment_of_several_steps_is_fine_where_a_parameter_says_which():
-    replace(MINE, parameters=Stepped, tables=(replace(TABLE, step="a"), replace(TABLE, step="b", file="b.csv"))).require()
-
-
 @pytest.mark.parametrize(
     ("block", "says"),
     [

@@ -1,4 +1,5 @@
-"""What a grid needs of this disk is asked for before any cell starts."""
+"""What a grid needs of this disk is asked for before any cell starts; a preset with settings in brackets is read as
+commands take it."""
 
 import shutil
 
@@ -6,7 +7,8 @@ import pytest
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.lab.run.preflight import require_encoders, require_weights
+from hippo_core.lab.run.cells import require_encoders, require_weights
+from hippo_core.protocols.base.parameters import with_settings
 
 
 @pytest.fixture
@@ -41,3 +43,22 @@ def test_a_missing_encoder_says_how_to_get_it(bare):
     require_encoders(["own"])
     with pytest.raises(LabError, match=r"encoder minilm: no minilm at data/models/minilm; run `make models`"):
         require_encoders(["own", "minilm"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "settings"),
+    [
+        ("memory/hei_nw", "memory/hei_nw", {}),
+        ("memory/hei_nw[]", "memory/hei_nw", {}),
+        ("rag_head[k=5;encoder=minilm]", "rag_head", {"k": 5, "encoder": "minilm"}),
+        ('m[episodic.code.channels=["minilm", pieces];fusion=sum]', "m", {"episodic.code.channels": ["minilm", "pieces"], "fusion": "sum"}),
+    ],
+)
+def test_values_are_read_as_yaml_lists_whole(text, name, settings):
+    assert with_settings(text) == (name, settings)
+
+
+@pytest.mark.parametrize(("text", "message"), [("m[k=5", "a bracket is open"), ("m[k]", "key=value"), ("m[k=1;k=2]", "k is given twice")])
+def test_what_is_wrong_is_said(text, message):
+    with pytest.raises(LabError, match=message):
+        with_settings(text)

@@ -2,14 +2,16 @@
 
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
+from hippo_core import lab
 from hippo_core.protocols.questions.figures import plots, titles
+from hippo_core.protocols.questions.figures.composition import composition
+from hippo_core.protocols.questions.figures.salience import gate_spread
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base, is_bound, ordered
 from hippo_core.results.figures import drawing
@@ -52,23 +54,6 @@ def test_a_control_of_ones_own_has_a_look_of_its_own_and_stands_with_the_control
         assert mine.colour != memory.colour and mine.marker != memory.marker and not memory.hollow
     assert mine.colour not in {style.colour for style in styles().values()}
     assert mine.label == name.split("/")[1] and not is_bound("memory/hei_nw (control=none)")
-
-
-def test_spare_looks_are_those_of_no_listed_preset():
-    names = [f"mine/memory_{number}" for number in range(40)]
-    spare = {style_of(name).colour for name in names}
-    assert len(spare) > 5 and spare.isdisjoint(style.colour for style in styles().values())
-    assert spare.isdisjoint(style_of(f"{name} (control=empty)").colour for name in names)
-
-
-def test_every_look_can_be_drawn():
-    """Letters are markers too, and no format strings."""
-    panel = plt.figure().add_subplot()
-    table = pd.DataFrame({"mean": [0.5], "low": [0.4], "high": [0.6]})
-    for index, style in enumerate(styles().values()):
-        drawing.bars(panel, [index], table, style, across=True)
-        panel.plot([0, 1], [index, index], marker=style.marker, linestyle=style.line)
-    panel.figure.canvas.draw()
 
 
 def test_a_variant_with_an_encoder_keeps_the_look_of_that_and_stands_behind_it_in_order_of_its_numbers():
@@ -183,3 +168,33 @@ def test_panels_keep_their_width_beside_names_of_many_settings(draw):
     named = asleep.assign(condition="baselines/rag_bm25 (replay.cycles=3, replay.noise_level=0.4)")
     figure = draw(pd.concat([rows, asleep, named], ignore_index=True))
     assert min(panel.get_position().width * drawing.WIDTH for panel in figure.axes) > 0.7
+
+
+def test_each_bar_adds_up_and_only_what_fits_is_named():
+    rows = [("few", "kinds", "all", 20), *(("many", "kinds", f"kind {number}", 1) for number in range(100)), ("few", "rungs", "exact", 20)]
+    figure = composition(pd.DataFrame(rows, columns=["suite", "by", "name", "items"]))
+    kinds = figure.axes[0]
+    assert [label.get_text() for label in kinds.get_yticklabels()] == ["few", "many"]
+    for row in range(2):
+        assert sum(bar.get_width() for bar in kinds.patches if bar.get_y() == pytest.approx(row - 0.4)) == pytest.approx(1)
+    assert {text.get_text() for text in kinds.texts} == {"all 20", ""}
+
+
+@pytest.mark.parametrize(("action", "stored"), [(0, 0), (5, 4)])
+def test_without_a_gate_it_counts_what_became_of_the_facts(action, stored):
+    rows = pd.DataFrame({"S": [np.nan] * action, "action": ["insert"] * stored + ["aggregate"] * (action - stored)})
+    figure = gate_spread(rows)
+    [panel] = figure.axes
+    assert [text.get_text() for text in panel.texts] == [str(stored), str(action - stored), "0"]
+    assert f"{stored} of {action} facts were stored" in figure.texts[0].get_text()
+
+
+def test_with_a_gate_it_spreads_the_facts_over_their_salience():
+    rows = pd.DataFrame({"S": [0.1, 0.9, 0.8], "action": ["refuse", "insert", "insert"]})
+    figure = gate_spread(rows)
+    assert figure.axes[0].get_xlabel() == "S, the salience of a fact"
+    assert sum(bar.get_height() for bar in figure.axes[0].patches) >= 3
+
+
+def test_a_glance_leaves_out_columns_in_which_nothing_stands():
+    assert list(lab.preview(pd.DataFrame({"S": [np.nan], "action": ["insert"]}))) == ["action"]

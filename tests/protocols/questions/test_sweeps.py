@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from hippo_core.protocols.questions.figures import titles
-from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
+from hippo_core.protocols.questions.figures.plots import sweep_figure
 from hippo_core.protocols.questions.report import tables
 from hippo_core.protocols.questions.sweeps import sweeps
 from hippo_core.results import summaries
@@ -58,10 +58,6 @@ def test_a_number_of_a_condition_is_an_axis_and_the_worlds_are_panels():
     [sweep] = of(*cells)
     assert (sweep.axis, set(sweep.rows["line"])) == ("k", {MEMORY, f"{RAG} (minilm)"})
     assert [sweep.title(panel) for panel in sweep.panels] == ["as the suite is", "n_facts=128, n_items=10"]
-
-
-def test_what_is_no_number_is_no_axis():
-    assert of(*(cell(MEMORY, 0.8, own=f"delivery={value}") for value in ("kv", "text", "adapter"))) == []
 
 
 @pytest.mark.parametrize("column, values", [("n", (200, 800, 50)), ("model", "abc"), ("regime", ("immediate", "delayed", "after_sleep"))])

@@ -20,10 +20,8 @@ from hippo_core.files import in_a_line, root
 from hippo_core.lab.grid.executors import worker
 from hippo_core.lab.grid.executors.local import shares
 from hippo_core.lab.grid.expand import Grid
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Requirements
+from hippo_core.lab.run.cells import Cell, Requirements
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, Output
 from hippo_core.results.records import RUNS
 from hippo_core.results.records.archive import Archive
 
@@ -39,7 +37,6 @@ class DaskCluster:
     def __init__(self, cells: Sequence[Cell], address: str, execution: ExecutionOptions, grid: Grid, needed: Requirements) -> None:
         self._address, self._execution, self._name = address, execution, f"hippo-{uuid.uuid4().hex[:12]}"
         self._records = {cell.id: cell.record for cell in grid.cells}
-        self._outputs: dict[str, Output] = {}
         self._client = connect(address)
         try:
             self._shares = shares(cells, self._gpus()[1])
@@ -49,7 +46,6 @@ class DaskCluster:
                 start = 'dask worker --resources "GPU=1 GPU_GB=24"'
                 raise LabError(f"{label} needs a GPU and no worker offers one; start workers with: {start}")
             self._client.register_plugin(worker.CellWorker(self._name, execution, needed, ours), name=self._name)
-            self._client.subscribe_topic(self._name, self._on_event)
         except BaseException:  # Ctrl-C while workers make ready is one
             self._leave()
             raise
@@ -66,8 +62,7 @@ class DaskCluster:
         return sum(self._shares.get(other.id, 0.0) for other in (cell, *running)) <= self._gpus()[0] + 1e-9
 
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
-        """Send a cell to the cluster."""
-        self._outputs[cell.id] = output
+        """Send a cell to the cluster; what it prints stays in its notebook."""
         return self._pool.submit(self._run, cell, alone)
 
     def _run(self, cell: Cell, alone: bool) -> Outcome:
@@ -100,11 +95,6 @@ class DaskCluster:
         if outcome.state == "done":
             archive.pull([name])
         return replace(outcome, notebook=f"{archive.url}/{name}/{Path(outcome.notebook).name}") if outcome.notebook else outcome
-
-    def _on_event(self, event: tuple[float, dict[str, str]]) -> None:
-        message = event[1]
-        if output := self._outputs.get(message["cell"]):
-            output.write(message["text"])
 
     def stop(self) -> None:
         """End this run's kernels on all workers."""

@@ -1,6 +1,7 @@
 """Cells in threads of this process, each in a kernel of its own on this machine.
 
-Threads of one process, because kernels pick their ports there without racing each other.
+Threads of one process, because kernels pick their ports there without racing each other. The kernels of this process are made ready before
+the first cell and ended after the last.
 """
 
 import shutil
@@ -10,12 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event
 
-from hippo_core.lab.grid.executors.kernels import end_kernels, prepared
-from hippo_core.lab.run import ram
+import psutil
+
 from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute
-from hippo_core.lab.run.output import Output
+from hippo_core.lab.run.execute import ExecutionOptions, Outcome, Output, execute, kernel_memory_limit
+from hippo_core.lab.warm import client
 from hippo_core.models.spec import load_spec
+from hippo_core.suites.datasets.build import sweep
 
 BIG = 0.5  # of a GPU's memory: a model above that runs alone
 
@@ -58,7 +60,7 @@ class Local:
     def submit(self, cell: Cell, output: Output, alone: bool) -> Future[Outcome]:
         """Run a cell in a thread."""
         limit = (
-            None if self._gpu else self._execution.memory or ram.kernel_memory_limit(1 if alone else self._jobs)
+            None if self._gpu else self._execution.memory or kernel_memory_limit(1 if alone else self._jobs)
         )  # CUDA maps far more than it uses
         return self._pool.submit(execute, cell, output, self._stopping, replace(self._execution, memory=limit))
 
@@ -71,3 +73,43 @@ class Local:
     def close(self) -> None:
         """End the idle threads."""
         self._pool.shutdown()
+
+
+def prepared(execution: ExecutionOptions, cells: int, models: Iterable[str]) -> ExecutionOptions:
+    """The same, with the server of warm kernels started, for so many cells with these models; with cold ones where two are not worth it."""
+    if execution.kernel == "cold" or (cells <= 2 and not client.running()):
+        return replace(execution, kernel="cold")
+    start_server(models)
+    return execution
+
+
+def start_server(models: Iterable[str]) -> None:
+    """Start the server of warm kernels, which loads these models."""
+    from hippo_core.lab.warm import spec  # imports jupyter_client, which other commands do without
+
+    spec.install()
+    for model in models:
+        client.want(model)
+    client.reopen()
+    client.start()
+
+
+def end_kernels(patience: float = 5.0) -> None:
+    """End the kernels that this process has started, the forked ones at once, the others kindly first, and the data sets that they were
+    building."""
+    client.close()
+    kernels = [child for child in psutil.Process().children() if _is_kernel(child)]
+    for kernel in kernels:
+        kernel.terminate()
+    _, alive = psutil.wait_procs(kernels, timeout=patience)
+    for kernel in alive:
+        kernel.kill()
+    psutil.wait_procs(alive, timeout=patience)
+    sweep()
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    try:
+        return any("ipykernel" in word for word in process.cmdline())
+    except psutil.Error:
+        return False

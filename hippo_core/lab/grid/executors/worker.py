@@ -2,7 +2,6 @@
 
 import logging
 import platform
-import time
 from dataclasses import replace
 from threading import Event
 from typing import Any, cast
@@ -11,16 +10,13 @@ from distributed import Reschedule, Worker, WorkerPlugin, get_worker
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
-from hippo_core.lab.grid.executors.kernels import end_kernels, start_server
-from hippo_core.lab.run import fingerprints, notebook_files, ram
-from hippo_core.lab.run.cells import Cell
-from hippo_core.lab.run.execute import ExecutionOptions, Outcome, execute, fix_threads
-from hippo_core.lab.run.output import Output
-from hippo_core.lab.run.preflight import Requirements
+from hippo_core.lab.grid.executors.local import end_kernels, start_server
+from hippo_core.lab.run import fingerprints, notebook_files
+from hippo_core.lab.run.cells import Cell, Requirements
+from hippo_core.lab.run.execute import USABLE, ExecutionOptions, Outcome, Output, execute, fix_threads, kernel_memory_limit
 from hippo_core.results.records.archive import Archive
 from hippo_core.results.records.origin import version_of
 
-OFTEN = 0.5  # seconds between two messages of a cell that talks
 SAME = {  # what a worker must have as the runner has it, and what to say where it has not
     "python": "runs another Python",
     "lock": "has another requirements.lock; bring its checkout to the same commit and run `make setup` there",
@@ -97,7 +93,7 @@ class CellWorker(WorkerPlugin):
         """GB that the kernel of a cell may take: half of what this worker may, or all."""
         threads = 1 if alone else self.worker.state.nthreads
         allowed = self.worker.memory_manager.memory_limit
-        return ram.USABLE * allowed / min(threads, 2) / 1e9 if allowed else ram.kernel_memory_limit(threads)
+        return USABLE * allowed / min(threads, 2) / 1e9 if allowed else kernel_memory_limit(threads)
 
 
 def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
@@ -110,22 +106,4 @@ def run(name: str, cell: Cell, alone: bool, needs: list[str]) -> Outcome:
     if execution.archive:
         Archive(execution.archive).pull(needs)
     limit = None if worker.state.total_resources.get("GPU") else execution.memory or here.memory(alone)
-    relay = Relay(worker, name, cell.id)
-    return execute(replace(cell, record=root() / cell.record), relay, here.stopping, replace(execution, memory=limit))
-
-
-class Relay(Output):
-    """Passes on what a cell says to its runner, twice a second at most."""
-
-    def __init__(self, worker: Worker, topic: str, cell: str) -> None:
-        super().__init__()
-        self._worker, self._topic, self._cell = worker, topic, cell
-        self._text, self._sent = "", 0.0
-
-    def write(self, text: str) -> int:
-        """Take a piece of output."""
-        self._text += text
-        if time.monotonic() - self._sent > OFTEN:
-            self._worker.log_event(self._topic, {"cell": self._cell, "text": self._text})
-            self._text, self._sent = "", time.monotonic()
-        return len(text)
+    return execute(replace(cell, record=root() / cell.record), Output(), here.stopping, replace(execution, memory=limit))

@@ -1,16 +1,18 @@
-"""How a grid stands just now, in a file that other processes read: executed/<run>/.progress.json, there while a grid runs and after it."""
+"""How a grid stands just now and the time that it still takes, in a file that other processes read: executed/<run>/.progress.json, there
+while a grid runs and after it."""
 
 import os
-import socket
+import statistics
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-import psutil
 from pydantic import BaseModel, Field
 
 from hippo_core.files import write_text
 from hippo_core.lab.grid.expand import grid_names
+from hippo_core.lab.run.cells import Cell
 from hippo_core.lab.run.record_files import is_locked
 from hippo_core.results.records import run_folder
 
@@ -39,7 +41,7 @@ class EndedStatus(BaseModel):
 
 
 class Status(BaseModel):
-    """Counts of cells, those that run, the last that ended, and who runs them. Times are seconds, `started` and `updated` since 1970."""
+    """Counts of cells, those that run, the last that ended, and their process. Times are seconds, `started` and `updated` since 1970."""
 
     run_id: str = ""
     state: Literal["running", "ended", "stopped"] = "running"
@@ -54,19 +56,11 @@ class Status(BaseModel):
     failures: list[EndedStatus]
     last: list[EndedStatus]
     pid: int = Field(default_factory=os.getpid)
-    born: float = Field(default_factory=lambda: psutil.Process().create_time())  # with it a process is told from a later one of its number
-    host: str = Field(default_factory=socket.gethostname)
 
     @property
     def remaining(self) -> int:
         """Cells that have not ended."""
         return self.total - self.done - self.failed
-
-    def after(self, before: "Status") -> "Status":
-        """This part of a grid and the one before it as one: the report comes after the cells."""
-        sums = {name: getattr(before, name) + getattr(self, name) for name in ("total", "done", "failed", "skipped")}
-        lists = {name: [*getattr(before, name), *getattr(self, name)][-LISTED:] for name in ("failures", "last")}
-        return self.model_copy(update={**sums, **lists, "started": before.started})
 
 
 class StatusFile:
@@ -74,7 +68,6 @@ class StatusFile:
 
     def __init__(self, run_id: str, every: float = 1.0) -> None:
         self.run_id, self.every, self.path = run_id, every, run_folder(run_id) / FILE
-        self._before: Status | None = None
         self._now: Status | None = None
         self._written = -every
 
@@ -90,14 +83,9 @@ class StatusFile:
 
     def show(self, status: Status) -> None:
         """Keep it, and write it where the last writing is `every` seconds ago."""
-        status = status.model_copy(update={"run_id": self.run_id})
-        self._now = status.after(self._before) if self._before else status
+        self._now = status.model_copy(update={"run_id": self.run_id})
         if time.monotonic() - self._written >= self.every:
             self._write(self._now)
-
-    def next_part(self) -> None:
-        """What is shown from now on comes after what was shown so far."""
-        self._before = self._now
 
     def _write(self, status: Status) -> None:
         self._written = time.monotonic()
@@ -113,23 +101,12 @@ def read(run_id: str) -> Status | None:
         return None
 
 
-def alive(status: Status | None) -> bool:
-    """Whether the grid that wrote this still works: its process is asked for, or, from another host, the lock that it holds."""
-    if status is None or status.state != "running":
-        return False
-    if status.host != socket.gethostname():
-        return is_locked(run_folder(status.run_id))
-    try:
-        process = psutil.Process(status.pid)
-        return abs(process.create_time() - status.born) < 1 and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
 def poll(run_id: str) -> tuple[Status | None, bool]:
-    """What the last grid of a run has written, and whether it still works; where it does not, what it wrote last is not missed."""
+    """The same, and whether that grid still works: it holds its run's lock then. Where it does not, its last words are not missed."""
     status = read(run_id)
-    return (status, True) if alive(status) else (read(run_id), False)
+    if status and status.state == "running" and is_locked(run_folder(run_id)):
+        return status, True
+    return read(run_id), False
 
 
 def absent(run_id: str, status: Status | None) -> str:
@@ -140,5 +117,40 @@ def absent(run_id: str, status: Status | None) -> str:
         return f"{there} {run_id}; start one: {start}"
     counts = f"{status.done} done, {status.failed} failed"
     if status.state == "running":
-        return f"the runner of {run_id} is gone (process {status.pid} on {status.host}), with {counts}; go on: {start}"
+        return f"the runner of {run_id} is gone (process {status.pid}), with {counts}; go on: {start}"
     return f"no grid runs on {run_id}: it has {status.state.replace('stopped', 'been stopped')}, with {counts}; call it again: {start}"
+
+
+def seconds_left(
+    cells: Sequence[Cell], running: Mapping[str, float], ended: Sequence[tuple[Cell, float]], earlier: Mapping[str, float], jobs: int
+) -> float | None:
+    """Seconds until the last of the open cells ends; None where nothing is known of any.
+
+    Args:
+        cells: those that have not ended.
+        running: the seconds that running cells have had, by id.
+        ended: cells of this run with what they took.
+        earlier: what older records say of a cell, by id. It counts times the pace of this run; a cell without takes the mean.
+    """
+    compared = [(seconds, earlier[cell.id]) for cell, seconds in ended if cell.id in earlier]
+    before = sum(old for _, old in compared)
+    speed_ratio = sum(new for new, _ in compared) / before if before > 0 else 1.0
+    known = [seconds for _, seconds in ended] or [earlier[cell.id] for cell in cells if cell.id in earlier]
+    if not cells:
+        return 0.0
+    if not known:
+        return None
+    mean = statistics.fmean(known)
+    takes = {cell.id: speed_ratio * earlier[cell.id] if cell.id in earlier else mean for cell in cells}
+    left = [max(0.0, seconds - running.get(name, 0.0)) for name, seconds in takes.items()]
+    return max(sum(left) / jobs, *left)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 42 s, 3 min 20 s, 2 h 5 min."""
+    rounded = round(seconds)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60} min"

@@ -40,19 +40,15 @@ class AskingCell(RunningCell):
         parameters = self.parameters
         if split == "val" and split not in build.stored_splits(parameters.suite):
             return []
-        return build.load_dataset(*self._drawn(), split or parameters.split, *self._drawn_with())
+        drawn = parameters.suite, parameters.profile, parameters.items, parameters.seed
+        return build.load_dataset(*drawn, split or parameters.split, self.resolved.spec.context_limit, self.resolved.suite_overrides)
 
     def origin(self) -> dict[str, Any]:
         """The checksums of the files that the worlds came from."""
-        folder = build.dataset_folder(*self._drawn(), *self._drawn_with())
+        parameters, resolved = self.parameters, self.resolved
+        drawn = parameters.suite, parameters.profile, parameters.items, parameters.seed
+        folder = build.dataset_folder(*drawn, resolved.spec.context_limit, resolved.suite_overrides)
         return {"dataset": json.loads((folder / "checksums.json").read_text(encoding="utf-8"))}
-
-    def _drawn(self) -> tuple[str, str, int, int]:
-        parameters = self.parameters
-        return parameters.suite, parameters.profile, parameters.items, parameters.seed
-
-    def _drawn_with(self) -> tuple[int, dict[str, Any]]:
-        return self.resolved.spec.context_limit, self.resolved.suite_overrides
 
     def begun(self) -> None:
         """Warn where a folder of the user's own has fewer questions than were asked for."""

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 from hippo_core.errors import LabError
 from hippo_core.files import read_object
-from hippo_core.models.kv_storage import MB, KVShape, Precision, shape_of
-from hippo_core.models.spec import ModelSpec, load_spec
+from hippo_core.models.kv_storage import MB, Precision, shape_of
+from hippo_core.models.spec import load_spec
 from hippo_core.protocols.base.qa.parameters import AskingParameters, resolve
 from hippo_core.suites.draw import worlds
 
@@ -49,9 +49,11 @@ def _world_sizes(
     suite: str, profile: str, n: int, seed: int, split: str, limit: int, overrides: str, model: str, precision: Precision
 ) -> tuple[list[int], list[float]] | None:
     """Of each world its questions, and MiB of the keys and values of all its facts."""
-    shape = _shape(load_spec(model))
-    if shape is None:
+    file = load_spec(model).path / "config.json"
+    config = {"num_key_value_heads": None, "head_dim": None} | (read_object(file) if file.is_file() else {})
+    if not {"num_hidden_layers", "num_attention_heads", "hidden_size"} <= config.keys():
         return None
+    shape = shape_of(SimpleNamespace(**config))
     try:
         drawn = list(worlds(suite, profile, n, seed, split, limit, json.loads(overrides)))  # type: ignore[arg-type]
     except LabError:  # texts of others are not there; a cell says so when it begins
@@ -59,12 +61,3 @@ def _world_sizes(
     tokens = [[math.ceil(len(fact.text) / CHARACTERS) + LINE for fact in world.facts] for world in drawn]
     mb = [sum(shape.kv_bytes(count, precision) for count in counts) / MB for counts in tokens]
     return ([max(1, len(world.items)) for world in drawn], mb) if drawn else None
-
-
-def _shape(spec: ModelSpec) -> KVShape | None:
-    """The shape of a model whose configuration lies on the disk."""
-    path = spec.path / "config.json"
-    if not path.is_file():
-        return None
-    config = {"num_key_value_heads": None, "head_dim": None} | read_object(path)
-    return shape_of(SimpleNamespace(**config)) if {"num_hidden_layers", "num_attention_heads", "hidden_size"} <= config.keys() else None

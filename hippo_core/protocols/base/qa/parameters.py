@@ -79,7 +79,10 @@ def check(experiment: "Experiment", values: dict[str, Any], where: str) -> Askin
     """
     parameters: Any = validated(experiment.parameters, values | ({"n": 1} if values.get("n") == "all" else {}), where)
     if values.get("n") == "all":
-        parameters = parameters.model_copy(update={"n": _all_questions(parameters)})
+        if not is_own(parameters.suite):
+            rule = "n=all is for folder:PATH, which has so many questions and no more"
+            raise LabError(f"{rule}; give suite {parameters.suite} a number, as in n=50")
+        parameters = parameters.model_copy(update={"n": max(1, count_questions(parameters.suite, parameters.split))})
     require_run_id(parameters)
     resolved = resolve(parameters)
     parameters.check_preset(resolved.preset)
@@ -89,15 +92,6 @@ def check(experiment: "Experiment", values: dict[str, Any], where: str) -> Askin
             parameters.suite, parameters.split, parameters.items, calibrates=settings.calibrates, shuffles=settings.control == "shuffled"
         )
     return parameters
-
-
-def _all_questions(parameters: AskingParameters) -> int:
-    """How many questions a folder of the user's own has."""
-    if not is_own(parameters.suite):
-        raise LabError(
-            f"n=all is for folder:PATH, which has so many questions and no more; give suite {parameters.suite} a number, as in n=50"
-        )
-    return max(1, count_questions(parameters.suite, parameters.split))
 
 
 def usual_model(suite: str) -> str:

@@ -66,7 +66,7 @@ def asking_plan(
 ) -> CellPlan:
     """The cell with these parameters. Of a method's settings it rests on those that its step depends on, and on the weights that the method
     declares; `own` is the checksum of a file of the user's own that it reads."""
-    parameters, preset, spec = resolved.parameters, resolved.preset, resolved.spec
+    parameters, preset, spec, suite = resolved.parameters, resolved.preset, resolved.spec, resolved.suite
     asks = step == "test"
     kind = parameters.regime if asks else step
     usual = AskingParameters.model_fields
@@ -94,7 +94,13 @@ def asking_plan(
         },
         models=(spec.name,),
         encoders=preset.settings.requires,
-        config=_config(resolved),
+        config={
+            "items": parameters.items,
+            "suite": {"name": suite.name, "primary": suite.primary, "settings": resolved.settings.model_dump(mode="json")},
+            "preset": preset.described(),
+            "model": spec.model_dump(mode="json"),
+            "decoding": {"greedy": True, "max_new_tokens": suite.answer_budget, "use_chat_template": preset.settings.decoding == "short"},
+        },
         expected=_expected(resolved, step) if asks and parameters.split == "test" else None,
     )
 
@@ -103,20 +109,6 @@ def plan(experiment: "Experiment", parameters: Any) -> CellPlan:
     """The cell of an experiment that needs its data set and nothing else."""
     resolved = resolve(parameters)
     return asking_plan(experiment, resolved, {"data": dataset_plan(resolved)})
-
-
-def _config(resolved: Resolved) -> dict[str, Any]:
-    return {
-        "items": resolved.parameters.items,
-        "suite": {"name": resolved.suite.name, "primary": resolved.suite.primary, "settings": resolved.settings.model_dump(mode="json")},
-        "preset": resolved.preset.described(),
-        "model": resolved.spec.model_dump(mode="json"),
-        "decoding": {
-            "greedy": True,
-            "max_new_tokens": resolved.suite.answer_budget,
-            "use_chat_template": resolved.preset.settings.decoding == "short",
-        },
-    }
 
 
 def _expected(resolved: Resolved, step: str) -> dict[str, Any]:

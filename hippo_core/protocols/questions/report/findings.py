@@ -34,12 +34,10 @@ def sentences(run: Run, model: str, verdicts: Sequence[Verdict]) -> list[str]:
     """What the run found of one model."""
     mine = [verdict for verdict in verdicts if verdict.model == model]
     first = _compared(leads(run, model)) + _weak_baselines(run, model)
-    broken = [violation for violation in run.invalid if any(cell.record == violation.record and cell.model == model for cell in run.cells)]
-    invalid = (
-        ["The contract of a meaningful run is broken, and nothing below rests on these cells.", *violation_messages(broken)]
-        if broken
-        else []
-    )
+    records = {cell.record for cell in run.cells if cell.model == model}
+    invalid = violation_messages(violation for violation in run.invalid if violation.record in records)
+    if invalid:
+        invalid.insert(0, "The contract of a meaningful run is broken, and nothing below rests on these cells.")
     return [_begun(sentence) for sentence in (" ".join(invalid), first, _controls(run, model, mine), _claims(mine)) if sentence]
 
 
@@ -92,9 +90,8 @@ def _lead(name: str, rows: Frame, rag: str | None, a: str, b: str) -> HeadlineCo
     table = summaries.estimate(rows, ["condition"]).set_index("condition")
     pair = summaries.pair(rows, (a, "delayed"), (b, "delayed")) if b else None
     difference, low, high = (pair.difference, pair.low, pair.high) if pair else (math.nan,) * 3
-    return HeadlineComparison(
-        name, a, b, rag or "", table, difference, low, high, suite_constants(str(rows["suite"].iloc[0])).get("asks", "")
-    )
+    about = suite_constants(str(rows["suite"].iloc[0])).get("asks", "")
+    return HeadlineComparison(name, a, b, rag or "", table, difference, low, high, about)
 
 
 def _compared(headlines: Sequence[HeadlineComparison]) -> str:
@@ -106,7 +103,9 @@ def _compared(headlines: Sequence[HeadlineComparison]) -> str:
     if len(paired) == 1:
         [lead] = paired
         scores = f"{lead.subject} answers {percent(lead.mean(lead.a))} of the questions on {lead.setting} right"
-        return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{_unclear(lead)}."
+        clear = "" if lead.low > 0 or lead.high < 0 else ", no clear difference"
+        clear = ", in too few worlds for an interval" if math.isnan(lead.low) else clear
+        return f"{scores}, {lead.rival} {percent(lead.mean(lead.b))}: {_by([lead])}{clear}."
     first, second = _compared_names(paired)
     worth = [lead for lead in paired if not lead.at_chance]
     better, more = [lead for lead in worth if lead.low > 0], f"{first} answers clearly more questions right than {second} on"
@@ -136,12 +135,6 @@ def _compared_names(paired: Sequence[HeadlineComparison]) -> tuple[str, str]:
     return subjects.pop() if len(subjects) == 1 else several, references.pop() if len(references) == 1 else "the best rag"
 
 
-def _unclear(lead: HeadlineComparison) -> str:
-    if math.isnan(lead.low):
-        return ", in too few worlds for an interval"
-    return "" if lead.low > 0 or lead.high < 0 else ", no clear difference"
-
-
 def _listed(words: str, some: Sequence[HeadlineComparison], of: int) -> str:
     if len(some) <= NAMED:
         return f"{words} {', '.join(f'{lead.setting} ({_by([lead])})' for lead in some)}"
@@ -159,19 +152,14 @@ def _by(some: Sequence[HeadlineComparison]) -> str:
 def _controls(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
     """The second sentence: whether the controls and the instrument hold."""
     controls = _met_in_words([verdict for verdict in verdicts if verdict.about == "control"], "control", "controls")
-    instrument = _met_in_words(
-        [verdict for verdict in verdicts if verdict.about == "instrument"], "expectation", "expectations", " of the instrument"
-    )
+    expected = [verdict for verdict in verdicts if verdict.about == "instrument"]
+    instrument = _met_in_words(expected, "expectation", "expectations", " of the instrument")
     rows = run.numbers[(run.numbers["model"] == model) & (run.numbers["regime"] == "delayed")]
     means = rows.groupby("condition")["score"].mean()
     words = {"controls/shuffled_store": "another world's traces", "controls/oracle_store": "the right trace"}
     shares = [f"{percent(means[name])} with {of_what}" for name, of_what in words.items() if name in means.index]
-    parts = [
-        controls or "No control of a memory was judged",
-        *([f"answers right: {', '.join(shares)}"] if controls and shares else []),
-        instrument,
-    ]
-    return "; ".join(filter(None, parts)) + "."
+    answered = f"answers right: {', '.join(shares)}" if controls and shares else ""
+    return "; ".join(filter(None, [controls or "No control of a memory was judged", answered, instrument])) + "."
 
 
 def _met_in_words(verdicts: Sequence[Verdict], singular: str, plural: str, of: str = "") -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.protocols.questions.report.pages import TEMPLATES
-from hippo_core.protocols.questions.report.runs import RecordView, Run, not_listed
+from hippo_core.protocols.questions.report.runs import TEMPLATES, RecordView, Run, not_listed
 from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, share

@@ -4,8 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import Run, natural
+from hippo_core.protocols.questions.report.runs import Links, Run, natural
 from hippo_core.protocols.questions.report.tables import CONDITION_KEY, condition_keys, estimates, named
 from hippo_core.results.conditions import ignores_window
 from hippo_core.results.figures.palette import style_of
@@ -65,23 +64,19 @@ def facts(run: Run) -> str:
 def versions(run: Run) -> list[tuple[str, str]]:
     """What all records share, and where they do not, each value with the number of its records."""
     seen: dict[str, Counter[str]] = {}
-    for cell in run.cells:
-        for name, value in _identity(cell.meta):
-            seen.setdefault(name, Counter())[value] += 1
+    for meta in (cell.meta for cell in run.cells):  # the data and config hashes of each stand in the table of records
+        identity = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
+        identity += sorted(meta.get("versions", {}).items())
+        identity += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
+        for name, value in identity:
+            if value is not None:
+                seen.setdefault(name, Counter())[value if isinstance(value, str) else json.dumps(value)] += 1
     seeds = listing(sorted({cell.seed for cell in run.cells}))
     return [("seeds", seeds), *((name, _shares(counts)) for name, counts in seen.items())]
 
 
 def _shares(counts: Counter[str]) -> str:
     return next(iter(counts)) if len(counts) == 1 else "; ".join(f"{value} ({n} records)" for value, n in counts.items())
-
-
-def _identity(meta: dict[str, Any]) -> list[tuple[str, str]]:
-    """What identifies the code and machine of a record; the data and config hashes of each stand in the table of records."""
-    identity = [("commit", meta.get("git_sha")), ("device", meta.get("device")), ("threads", meta.get("threads"))]
-    identity += sorted(meta.get("versions", {}).items())
-    identity += [(f"{name} sha256", value) for name, value in sorted(meta.get("checksums", {}).items()) if name != "data"]
-    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in identity if value is not None]
 
 
 def cells(run: Run) -> list[dict[str, Any]]:

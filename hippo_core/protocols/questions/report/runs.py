@@ -5,26 +5,31 @@ Validation worlds of the same suite, model, profile and suite overrides belong t
 """
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.contract import Violation, marked, violations
-from hippo_core.protocols.questions.report.costs import with_costs
 from hippo_core.results.conditions import condition_name, suite_position
 from hippo_core.results.criteria.power import DECLARED, Claim, read_declared
+from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 from hippo_core.results.policies import with_policies
-from hippo_core.results.records import DONE, folders_with, read_meta, read_rows
+from hippo_core.results.records import DONE, folders_with, read_meta, read_rows, records_with
+from hippo_core.results.report.pages import Templates
 from hippo_core.results.summaries import with_answered_by
 
 LISTED = 6  # seeds of a setting whose items are listed: a page of more would be slow to open and longer than anyone reads
 CELL = ["record", "condition", "setting", "regime", "split", "seed", "n", "model"]
+TEMPLATES = Templates(Path(__file__).parent / "templates")
+TAUGHT = "teach.csv"
 
 
 @dataclass(frozen=True)
@@ -205,3 +210,78 @@ def _unfinished(folder: Path) -> Iterable[dict[str, str]]:
             lines = error.read_text(encoding="utf-8").strip().splitlines() if error.is_file() else []
             failed = {"notebook": f"{record}/notebook.failed.ipynb", "last_line": lines[-1]} if lines else {}
             yield {"record": record, "notebook": "", "last_line": "stopped before it was done", **failed}
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where the items behind a number are listed."""
+
+    cells: list[RecordView]
+    pairs_page: str
+
+    def items(self, condition: str, regime: str, **where: str) -> str:
+        """The page of a condition's items: its cell's page where there is one cell, else the setting's page."""
+        regime = self.regime(condition, regime)
+        here = [cell for cell in self.cells if cell.condition == condition and cell.regime == regime]
+        fragment = _fragment(where)
+        if len(here) == 1 and here[0].listed:
+            return f"items/{here[0].page}" + (f"#{fragment[1:]}" if fragment else "")
+        return f"items/{self.pairs_page}#a={quote(_column(condition, regime))}{fragment}"
+
+    def differing(self, a: tuple[str, str], b: tuple[str, str], only: str = "both", **where: str) -> str:
+        """The setting's page, showing only the items where a and b differ (`only`: where only one of them is right; `where`: of a rung)."""
+        left, right = (quote(_column(name, self.regime(name, regime))) for name, regime in (a, b))
+        return f"items/{self.pairs_page}#a={left}&b={right}&only={only}{_fragment(where)}"
+
+    def regime(self, condition: str, regime: str) -> str:
+        """The regime under which the record lies: conditions without a window have one record for both."""
+        return regime if any(cell.regime == regime for cell in self.cells if cell.condition == condition) else "delayed"
+
+
+def _fragment(where: dict[str, str]) -> str:
+    return "".join(f"&{name}={quote(str(value))}" for name, value in where.items())
+
+
+def _column(condition: str, regime: str) -> str:
+    return f"{style_of(condition).label}, {regime}"
+
+
+def with_costs(folder: Path, rows: Frame) -> Frame:
+    """Rows of a run with these columns, in milliseconds, and `answered`, a number that is another for another answer.
+
+    | column | what it counts |
+    |---|---|
+    | item_ms | the answer and the retrieval |
+    | item_ms_first | the same with traces that were run for the first time |
+    | teach_ms | what its world took to be taught, shared by the items of the world; NaN where nothing was taught |
+    | item_ms_taught | item_ms_first and teach_ms |
+    """
+    total = rows["latency_ms"] + rows["retrieval_ms"].fillna(0.0)
+    first = total + (rows["encode_ms"].fillna(0.0) if "encode_ms" in rows else 0.0)
+    taught = teach_ms(folder, rows)
+    answered = [zlib.crc32(text.encode()) for text in rows["pred"]]
+    return rows.assign(item_ms=total, item_ms_first=first, teach_ms=taught, item_ms_taught=first + taught, answered=answered)
+
+
+def teach_ms(folder: Path, rows: Frame) -> Frame:
+    """Each row's share of the time in which its world was taught to the stores that its cell reads, from the `teach.csv` of each cell that
+    wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
+    prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
+    taught = {}
+    for record in rows["record"].unique() if prepared else ():
+        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
+        if teachings:
+            taught[record] = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
+    if not taught:
+        nothing: Any = pd.Series(float("nan"), index=rows.index)
+        return nothing
+    of = ["record", "world"]
+    ms: Any = pd.concat(taught, names=["record"]).groupby(of)["ms"].sum()
+    items: Any = rows.groupby(of)["world"].transform("size")
+    return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
+
+
+def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
+    """The records that taught what a record rests on, itself or by way of a replay."""
+    before = [prepared[cell] for cell in read_meta(record)["needs"].values() if cell in prepared]
+    return [source for near in before for source in ([near] if (near / TAUGHT).is_file() else _taught_by(near, prepared))]

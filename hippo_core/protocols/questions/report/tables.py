@@ -1,19 +1,22 @@
-"""The tables of a setting, as rows of ready words and links: conditions, policies, retrieval, rungs and kinds, expected ranges."""
+"""The tables of a setting, as rows of ready words and links: conditions, policies, retrieval, rungs and kinds, expected ranges,
+paired comparisons, held-out words."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from hippo_core.protocols.questions.figures.sweep_plot import MEASURES
+from hippo_core.protocols.questions.figures.plots import MEASURES
 from hippo_core.protocols.questions.report import warnings
-from hippo_core.protocols.questions.report.pages import Links
+from hippo_core.protocols.questions.report.runs import Links
 from hippo_core.protocols.questions.sweeps import Sweep, on_axis
 from hippo_core.results import summaries
-from hippo_core.results.conditions import ignores_window, ordered
-from hippo_core.results.figures.palette import style_of
-from hippo_core.results.formatting import NONE, count, quantity, share, span
+from hippo_core.results.conditions import base, ignores_window, is_control, ordered
+from hippo_core.results.figures.palette import INK, QUIET, style_of
+from hippo_core.results.formatting import NONE, count, probability, quantity, share, share_and_span, span
 from hippo_core.results.frames import Frame, Row
 from hippo_core.results.policies import ABSTAINED, POLICIES
 from hippo_core.results.report.pages import dot_and_bar
+from hippo_core.results.report.verdicts import needed
+from hippo_core.results.statistics.paired import Comparison
 
 CONDITION_KEY = ["condition", "regime"]
 POLICIES_NOTE = (
@@ -22,6 +25,8 @@ POLICIES_NOTE = (
 )
 SCORES = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]
 RECALL_SHARES = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
+LEAST_ITEMS, LEAST_WORLDS = 20, 2  # of a group, for a number to be shown
+SLICE_MEASURES = {"score": "answers right", "recall_1": "recall@1"}
 
 
 def condition_keys(rows: Frame) -> list[tuple[str, str]]:
@@ -202,3 +207,112 @@ def sweep_tables(sweep: Sweep) -> list[dict[str, Any]]:
         if lines:
             tables.append({"measure": words, "axis": sweep.axis, "values": [on_axis(x) for x in values], "lines": lines})
     return tables
+
+
+def comparisons(rows: Frame, validation: Frame, links: Links) -> list[dict[str, Any]]:
+    """Each condition against span_short, the best rag and oracle, item by item: a block for each rival and regime."""
+    rag, derived = summaries.best_rag(rows, validation)
+    rag_note = "best rag on validation worlds" if derived else "best rag on these test rows"
+    references = [("baselines/span_short", ""), (rag, rag_note), ("controls/oracle", "the gold facts")]
+    blocks = []
+    for regime in reversed(summaries.regimes_of(rows)):
+        for rival, note in references:
+            if rival and (lines := _against(rows, rival, regime, links)):
+                blocks.append({"rival": style_of(rival).label, "note": note, "regime": regime, "lines": lines})
+    return blocks
+
+
+def _against(rows: Frame, rival: str, regime: str, links: Links) -> list[dict[str, Any]]:
+    lines, b = [], (rival, links.regime(rival, regime))
+    for name in ordered(rows["condition"]):
+        a = name, links.regime(name, regime)
+        measured = name != rival and regime in (a[1], b[1])  # else neither has rows of its own in this regime
+        if measured and (result := summaries.pair(rows, a, b)):
+            shown = numbers(result)
+            alt = f"difference {share(result.difference, sign=True)}, 95% interval {shown['interval']}"
+            colour = INK if result.p_permutation <= 0.05 else QUIET
+            lines.append(
+                {
+                    "name": style_of(name).label,
+                    "look": style_of(name),
+                    **shown,
+                    "value": result.difference,
+                    "bar": dot_and_bar(result.difference, result.low, result.high, (-1.0, 1.0), colour, alt, guide=0.0),
+                    "p_value": result.p_permutation,
+                    "link_a": links.differing(a, b, "a"),
+                    "link_b": links.differing(a, b, "b"),
+                    "link": links.differing(a, b),
+                }
+            )
+    return lines
+
+
+def numbers(result: Comparison) -> dict[str, str]:
+    """A paired comparison as it is written, here and in the dashboard."""
+    return {
+        "n": count(result.n),
+        "worlds": count(result.n_worlds),
+        "a": share(result.mean_a),
+        "b": share(result.mean_b),
+        "difference": share(result.difference, result.low, result.high, sign=True),
+        "interval": span(result.low, result.high, sign=True),
+        "p": probability(result.p_permutation),
+        "p_mcnemar": probability(result.p_mcnemar),
+        "p_mid": probability(result.p_mid),
+        "only_a": count(result.only_a),
+        "only_b": count(result.only_b),
+        "harmed": share_and_span(result.harmed, result.harmed_low, result.harmed_high),
+        "needed": needed(result.n_needed),
+    }
+
+
+def slices(rows: Frame) -> dict[str, Any] | None:
+    """Answers right and recall@1 by group of questions: two lines a condition and regime. None where no question has held-out words, or
+    there is neither a memory nor a rag."""
+    rows = rows[rows["condition"].map(lambda name: _is_memory(name) or base(name).startswith("baselines/rag_"))]
+    if not (rows["slices"] != "").any():
+        return None
+    held_out = _has(rows, "new_synonym") | _has(rows, "new_template")
+    cues = summaries.order_of(rows[held_out], "rung")
+    groups = {name: rows[chosen] for name, chosen in _groups(rows, cues).items() if chosen.any()}
+    tables = {measure: [estimates(group, CONDITION_KEY, measure) for group in groups.values()] for measure in SLICE_MEASURES}
+    lines = [
+        {**named(*key), "measure": words, "cells": [_cell(group.get(key)) for group in tables[measure]]}
+        for key in condition_keys(rows)
+        for measure, words in SLICE_MEASURES.items()
+        if any(key in group for group in tables[measure])
+    ]
+    return {"groups": list(groups), "lines": lines, "note": _note(cues), "of_memory": rows["condition"].map(_is_memory).any()}
+
+
+def _is_memory(condition: str) -> bool:
+    return condition.startswith("memory/") and not is_control(condition)
+
+
+def _groups(rows: Frame, cues: list[str]) -> dict[str, Frame]:
+    """Which rows belong to each group: four that share no question, by words; two more, by names."""
+    synonym, form, name = (_has(rows, word) for word in ("new_synonym", "new_template", "new_name"))
+    return {
+        "neither": rows["rung"].isin(cues) & ~synonym & ~form,
+        "held-out synonym": synonym & ~form,
+        "held-out question form": form & ~synonym,
+        "both": synonym & form,
+        "unseen name": name,
+        "seen names": ~name & name.any(),
+    }
+
+
+def _has(rows: Frame, word: str) -> Frame:
+    return rows["slices"].str.split(";").map(lambda words: word in words)
+
+
+def _cell(row: Row | None) -> dict[str, str]:
+    few = row is None or row["n"] < LEAST_ITEMS or row["n_worlds"] < LEAST_WORLDS
+    shown = {"mean": NONE, "interval": NONE} if few else estimated(row)
+    return {**shown, "n": "0" if row is None else count(row["n"])}
+
+
+def _note(cues: list[str]) -> str:
+    named_cues = " or ".join(filter(None, cues))
+    of_cues = f"The first groups hold questions with the cue {named_cues}; the groups by name hold all cues. " if named_cues else ""
+    return f"{of_cues}A group of fewer than {LEAST_ITEMS} questions or {LEAST_WORLDS} worlds shows only its size."

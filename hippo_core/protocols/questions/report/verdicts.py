@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import RecordView, Run
+from hippo_core.protocols.questions.report.runs import Links, RecordView, Run
 from hippo_core.results.criteria import VERDICTS, Verdict, load_criteria
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import missing, share

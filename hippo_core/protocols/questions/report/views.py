@@ -10,13 +10,10 @@ from matplotlib.figure import Figure
 
 from hippo_core.protocols.questions.drawing import kept
 from hippo_core.protocols.questions.figures import plots, titles
-from hippo_core.protocols.questions.figures.sweep_plot import sweep_figure
-from hippo_core.protocols.questions.report import comparisons, tables, warnings
+from hippo_core.protocols.questions.figures.plots import sweep_figure
+from hippo_core.protocols.questions.report import tables, warnings
 from hippo_core.protocols.questions.report.contract import violation_messages
-from hippo_core.protocols.questions.report.pages import Links
-from hippo_core.protocols.questions.report.runs import Run
-from hippo_core.protocols.questions.report.slices import slices
-from hippo_core.protocols.questions.sweeps import Sweep
+from hippo_core.protocols.questions.report.runs import Links, Run
 from hippo_core.protocols.questions.sweeps import sweeps as find
 from hippo_core.results import summaries
 from hippo_core.results.conditions import base
@@ -32,29 +29,34 @@ PAIRED = (
     "them question by question."
 )
 AXIS = "The values are evenly spaced along the axis; higher is better."
-FIGURES: dict[str, tuple[Callable[[Frame], str], Callable[[Frame], Figure], str]] = {
+# Of each figure its title, what draws it, its caption, and whether rows have what it shows.
+FIGURES: dict[str, tuple[Callable[[Frame], str], Callable[[Frame], Figure], str, Callable[[Frame], bool]]] = {
     "conditions": (
         titles.overview,
         plots.conditions_overview,
         f"Each dot is the score of one condition; further right is better. {BARS}; the dashed line is what a guess would get. "
         "Baselines are muted, controls hollow, memories in colour.",
+        lambda rows: rows["score"].notna().any(),
     ),
     "rungs": (
         titles.ladder,
         plots.rungs_by_condition,
         "One panel for each condition, one point for each way of asking: in the fact's own words (exact), with just enough of them "
         f"(partial), in other words (paraphrase), misspelt (noisy). Higher is better. {BARS}; the dashed line is chance. {PAIRED}",
+        lambda rows: len(summaries.order_of(rows, "rung")) > 1,
     ),
     "recall": (
         titles.recall,
         plots.recall_at_k,
         "The share of gold facts among the first k facts that a condition ranks, whatever the model answers. Higher and further left is "
         f"better. {BARS}. There is no chance line, because chance depends on the size of the world. Controls are left out.",
+        lambda rows: rows["recall_1"].notna().any(),
     ),
     "cost": (
         titles.cost,
         plots.tokens_against_accuracy,
         f"Up and to the left is better: more right answers from fewer tokens. {BARS}; the dashed line is chance.",
+        lambda rows: rows["prompt_tokens"].notna().any(),
     ),
 }
 
@@ -65,10 +67,10 @@ def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
     rows, validation = numbers[numbers["setting"] == name], run.validation_of(name)
     figures = [
         figure_view(out, f"figures/{slug(name)}_{key}.png", key, claim(rows), caption, drawing.png(draw(rows)))
-        for key, (claim, draw, caption) in FIGURES.items()
-        if _can_draw(key, rows)
+        for key, (claim, draw, caption, can_be_drawn) in FIGURES.items()
+        if can_be_drawn(rows)
     ]
-    blocks = comparisons.comparisons(rows, validation, links)
+    blocks = tables.comparisons(rows, validation, links)
     lines = [line for block in blocks for line in block["lines"]]
     clear = sum(line["p_value"] <= 0.05 for line in lines)
     return {
@@ -90,7 +92,7 @@ def setting(run: Run, name: str, links: Links, out: Path) -> dict[str, Any]:
         "policies": tables.policies(rows),
         "retrieval": tables.retrieval(rows),
         "groups": list(filter(None, (tables.groups(rows, by, links) for by in ("rung", "kind")))),
-        "slices": slices(rows),
+        "slices": tables.slices(rows),
         "comparisons": blocks,
         "paired_note": f"{clear} of {len(lines)} differ with p ≤ 0.05, without correction for their number",
         "expected": tables.expected_ranges(rows, validation),
@@ -123,32 +125,24 @@ def sweeps(run: Run, out: Path) -> list[dict[str, Any]]:
     for number, sweep in enumerate(all_sweeps, 1):
         file, picture = f"figures/sweep_{number}_{slug(sweep.axis)}.png", drawing.png(sweep_figure(sweep))
         claim = titles.apart(sweep.axis, summaries.estimate(sweep.rows, ["panel", "line", "x"]))
+        facts = [
+            sweep.shared("model") if len(run.models) > 1 else "",
+            "validation worlds" if sweep.shared("split") == "val" else "",
+            f"profile {sweep.shared('profile')}",
+            sweep.shared("regime"),
+            f"n = {sweep.shared('n')} a point",
+            f"seed {listing(sorted(sweep.rows['seed'].unique()))}",
+        ]
         views.append(
             {
                 "name": f"{sweep.shared('suite')} along {sweep.axis}",
                 "slug": f"sweep-{number}",
-                "facts": _swept(run, sweep),
+                "facts": f"{', '.join(filter(None, facts))}.",
                 "figure": figure_view(out, file, sweep.axis, claim, caption, picture),
                 "tables": tables.sweep_tables(sweep),
             }
         )
     return views
-
-
-def _swept(run: Run, sweep: Sweep) -> str:
-    whose = [sweep.shared("model") if len(run.models) > 1 else "", "validation worlds" if sweep.shared("split") == "val" else ""]
-    seeds = listing(sorted(sweep.rows["seed"].unique()))
-    what = [f"profile {sweep.shared('profile')}", sweep.shared("regime"), f"n = {sweep.shared('n')} a point", f"seed {seeds}"]
-    return ", ".join(filter(None, [*whose, *what])) + "."
-
-
-def _can_draw(key: str, rows: Frame) -> bool:
-    needs = {
-        "rungs": len(summaries.order_of(rows, "rung")) > 1,
-        "recall": rows["recall_1"].notna().any(),
-        "cost": rows["prompt_tokens"].notna().any(),
-    }
-    return bool(needs.get(key, rows["score"].notna().any()))
 
 
 def figure_view(out: Path, file: str, name: str, claim: str, caption: str, data: bytes) -> dict[str, Any]:

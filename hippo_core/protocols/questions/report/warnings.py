@@ -1,7 +1,5 @@
 """What a reader of a setting's numbers should be warned of, in sentences, and what a run did not measure."""
 
-from collections.abc import Iterable
-
 from hippo_core.evaluation.table import has_flag
 from hippo_core.methods.presets import preset_names, styles_of_presets
 from hippo_core.protocols.questions.report.runs import Run
@@ -9,7 +7,7 @@ from hippo_core.results import summaries
 from hippo_core.results.conditions import ignores_window, is_control, ordered, suite_position
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import percent, share
-from hippo_core.results.frames import Frame, Row
+from hippo_core.results.frames import Frame
 from hippo_core.results.statistics.interval import expected_range, range_warning
 
 SATURATED, REFUSALS, ABOVE_CHANCE, ORACLE = 0.98, 0.5, 0.1, 0.8
@@ -18,49 +16,37 @@ RUNG_ITEMS, RUNG_WORLDS = 200, 20
 
 def warnings(rows: Frame, validation: Frame) -> list[str]:
     """The warnings of one setting: saturation, refusals, truncation, answers from nowhere, a weak reader, surprises."""
+    messages = []
     table = summaries.estimate(rows, ["condition", "regime"])
-    return [*_of_scores(table), *_of_answers(rows), *_from_nowhere(table), *_unexpected(rows, validation)]
-
-
-def _named(row: Row) -> str:
-    return f"{style_of(row['condition']).label}, {row['regime']}"
-
-
-def _of_scores(table: Frame) -> Iterable[str]:
     full = table[(table["mean"] >= SATURATED) & ~table["condition"].map(is_control)]
     if len(full):
-        names = "; ".join(_named(row) for _, row in full.iterrows())
-        yield f"Saturated ({names}): from {share(SATURATED)} on nothing can be shown to be better."
-
-
-def _of_answers(rows: Frame) -> Iterable[str]:
-    for (condition, regime), rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
+        names = "; ".join(_named(row["condition"], row["regime"]) for _, row in full.iterrows())
+        messages.append(f"Saturated ({names}): from {share(SATURATED)} on nothing can be shown to be better.")
+    groups = [(_named(*key), group) for key, group in rows.groupby(["condition", "regime"], sort=False)]
+    for key, rate in rows.groupby(["condition", "regime"])["refusal"].mean().items():
         if rate > REFUSALS:
-            yield f"{style_of(condition).label}, {regime}: the model refuses {percent(rate)} of the questions."
-    groups = rows.groupby(["condition", "regime"], sort=False)
-    for (condition, regime), group in groups:
+            messages.append(f"{_named(*key)}: the model refuses {percent(rate)} of the questions.")
+    for name, group in groups:
         if short := int((has_flag(group, "truncated") | (group["n_dropped"].fillna(0) > 0)).sum()):
-            prompts = f"{short} of {len(group)} prompts were too long, so their oldest facts were left out"
-            yield f"{style_of(condition).label}, {regime}: {prompts}."
-    for (condition, regime), group in groups:
+            messages.append(f"{name}: {short} of {len(group)} prompts were too long, so their oldest facts were left out.")
+    for name, group in groups:
         if cut := int(has_flag(group, "cut").sum()):
-            yield f"{style_of(condition).label}, {regime}: {cut} of {len(group)} answers were cut by the limit of new tokens."
-
-
-def _from_nowhere(table: Frame) -> Iterable[str]:
+            messages.append(f"{name}: {cut} of {len(group)} answers were cut by the limit of new tokens.")
     without_facts = table[(table["regime"] == "delayed") & ~table["condition"].map(ignores_window)]
     for _, row in without_facts[without_facts["mean"] > without_facts["chance"] + ABOVE_CHANCE].iterrows():
         guess = f"where chance is {share(row['chance'])}; the question may give its answer away"
-        yield f"{_named(row)}: {share(row['mean'])} without the facts, {guess}."
+        messages.append(f"{_named(row['condition'], row['regime'])}: {share(row['mean'])} without the facts, {guess}.")
     for _, row in table[(table["condition"] == "controls/oracle") & (table["mean"] < ORACLE)].iterrows():
         blame = "the model may fail here where the memory does not"
-        yield f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}."
-
-
-def _unexpected(rows: Frame, validation: Frame) -> Iterable[str]:
+        messages.append(f"oracle: {share(row['mean'])} with the gold facts in the prompt, below {share(ORACLE)}; {blame}.")
     for condition, regime, mean, limits in expected(rows, validation):
-        if warning := range_warning(f"{style_of(condition).label}, {regime}", mean, limits):
-            yield warning + "."
+        if warning := range_warning(_named(condition, regime), mean, limits):
+            messages.append(f"{warning}.")
+    return messages
+
+
+def _named(condition: str, regime: str) -> str:
+    return f"{style_of(condition).label}, {regime}"
 
 
 def expected(rows: Frame, validation: Frame) -> list[tuple[str, str, float, tuple[float, float]]]:
@@ -80,7 +66,14 @@ def not_measured(run: Run) -> list[str]:
     rows = run.rows
     absent = ordered((set(preset_names()) & set(styles_of_presets())) - set(rows["preset"]))
     notes = [f"Presets without a record in this run: {', '.join(absent)}."] if absent else []
-    notes += [*_gaps(rows), *_models(rows)]
+    for setting, group in rows.groupby("setting", sort=False):
+        if absent := ordered(set(rows["preset"]) - set(group["preset"])):
+            notes.append(f"{setting}: no record of {', '.join(style_of(name).label for name in absent)}.")
+    if rows["model"].nunique() == 1:
+        notes.append(f"Other models: all rows are from {rows['model'].iloc[0]}.")
+    for model, group in rows.groupby("model"):
+        if absent := sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position):
+            notes.append(f"{model}: no record of the suites {', '.join(absent)}.")
     if set(rows["encoder"]) >= {"own"} and "minilm" not in set(rows["encoder"]):
         notes.append("Retrieval with a published encoder: rag_dense and rag_hybrid use the answering model's own vectors.")
     if rows["seed"].nunique() == 1:
@@ -98,17 +91,3 @@ def not_measured(run: Run) -> list[str]:
         if rows[column].isna().all():
             notes.append(f"{words}: it is in no record.")
     return notes
-
-
-def _gaps(rows: Frame) -> Iterable[str]:
-    for setting, group in rows.groupby("setting", sort=False):
-        if absent := ordered(set(rows["preset"]) - set(group["preset"])):
-            yield f"{setting}: no record of {', '.join(style_of(name).label for name in absent)}."
-
-
-def _models(rows: Frame) -> Iterable[str]:
-    if rows["model"].nunique() == 1:
-        yield f"Other models: all rows are from {rows['model'].iloc[0]}."
-    for model, group in rows.groupby("model"):
-        if absent := sorted(set(rows["suite"]) - set(group["suite"]), key=suite_position):
-            yield f"{model}: no record of the suites {', '.join(absent)}."

@@ -6,6 +6,7 @@ out/figures/*.png                the figures, with their titles
 out/items/*.html                 the items of each cell, and of each setting under all conditions
 """
 
+import gzip
 import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -13,20 +14,31 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from hippo_core.files import made_folder, write_text
+import numpy as np
+import pandas as pd
+
+from hippo_core.files import made_folder, write_bytes, write_text
 from hippo_core.protocols.questions.report import findings, items, overview, verdicts, views, warnings
 from hippo_core.protocols.questions.report.contract import valid, violation_messages
-from hippo_core.protocols.questions.report.pages import TEMPLATES, Links
-from hippo_core.protocols.questions.report.rows import write_rows_of
-from hippo_core.protocols.questions.report.runs import Run, load_run, not_listed
+from hippo_core.protocols.questions.report.runs import TEMPLATES, Links, Run, load_run, not_listed
 from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import Verdict, judge, load_criteria
+from hippo_core.results.frames import Frame
+from hippo_core.results.policies import ABSTAINED, SCORES
 from hippo_core.results.records import records_of
 from hippo_core.results.report import PageBlock, PagePart
 from hippo_core.results.report.pages import slug
+from hippo_core.results.summaries import ANSWERED_BY
 
 Views = list[dict[str, Any]]
 AFTER = [("not-measured", "Not measured"), ("versions", "Versions")]
+KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "seed", "world", "rung", "kind", "slices", "control"]
+SHARES = ["score", *SCORES, "abstained", *ABSTAINED, "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
+RETRIEVAL = ["recall_2", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5", "n_shown", "retrieval_ms"]
+COSTS = ["prompt_tokens", "generated_tokens", "computed_tokens", "once_tokens", "latency_ms"]
+MEASURES = [*SHARES, *RETRIEVAL, "chance", *COSTS, *ANSWERED_BY]
+PLAIN, PACKED = "rows.csv", "rows.csv.gz"
+LARGE = 300_000  # bytes from which on it is packed
 
 
 def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
@@ -36,7 +48,7 @@ def write_pages(run_folder: Path, out: Path) -> list[PagePart]:
     run = load_run(run_folder)
     links = {name: Links(run.cells_of(name), f"{slug(name)}.html") for name in run.settings}
     judged, swept, settings = _judged_and_written(run, links, out)
-    words = _words(run, judged, links, settings, out) | {"sweeps": swept, "found": _findings(run, judged, out)}
+    words = _words(run, judged, links, settings, swept, out)
     findings_text = TEMPLATES.markdown("found.md.j2", **words)
     before, after = _block("before", _navigation(words), words), _block("after", AFTER, words)
     return [PagePart(words["facts"], findings_text, before, after, judged, violation_messages(run.invalid))]
@@ -93,18 +105,15 @@ def _write_setting(run: Run, name: str, links: Links, out: Path) -> dict[str, An
     return view
 
 
-def _findings(run: Run, judged: list[Verdict], out: Path) -> dict[str, Any]:
-    """The first screen: for each model its sentences, the figure where there is one, and the conditions in words."""
+def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: Views, swept: Views, out: Path) -> dict[str, Any]:
     drawn = findings.picture(run)
     return {
-        "parts": [{"model": model, "sentences": findings.sentences(run, model, judged)} for model in run.models],
-        "figure": views.figure_view(out, findings.FILE, "found", drawn[0], findings.CAPTION, drawn[1]) if drawn else None,
-        "legend": findings.legend(run),
-    }
-
-
-def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: list[dict[str, Any]], out: Path) -> dict[str, Any]:
-    return {
+        "found": {  # the first screen: for each model its sentences, the figure where there is one, and the conditions in words
+            "parts": [{"model": model, "sentences": findings.sentences(run, model, judged)} for model in run.models],
+            "figure": views.figure_view(out, findings.FILE, "found", drawn[0], findings.CAPTION, drawn[1]) if drawn else None,
+            "legend": findings.legend(run),
+        },
+        "sweeps": swept,
         "run": run.folder.name,
         "facts": overview.facts(run),
         "records": Path(os.path.relpath(run.folder, out)).as_posix(),
@@ -120,3 +129,24 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: l
         "cells": overview.cells(run),
         "not_listed": not_listed(run.cells),
     }
+
+
+def write_rows_of(run: Run, out: Path) -> Path:
+    """Write the table of a run's rows beside its report, packed where it is large; the same rows give the same bytes."""
+    sums = _summed(pd.concat([run.numbers, run.validation]) if len(run.validation) else run.numbers)
+    text = sums.to_csv(index=False, float_format="%.12g", lineterminator="\n").encode()
+    for name in (PLAIN, PACKED):
+        (out / name).unlink(missing_ok=True)
+    path = out / (PACKED if len(text) > LARGE else PLAIN)
+    write_bytes(path, gzip.compress(text, mtime=0) if path.name == PACKED else text)
+    return path
+
+
+def _summed(rows: Frame) -> Frame:
+    """A line for all answers that agree in KEYS and in what was measured, in the order of the keys."""
+    rows = rows.assign(control=rows.get("control", "")).reindex(columns=[*KEYS, *MEASURES])
+    measured = rows[MEASURES].notna().to_numpy() @ (2 ** np.arange(len(MEASURES)))
+    groups = rows.groupby([*KEYS, measured], sort=True)
+    sums = groups[MEASURES].sum(min_count=1)
+    sums.insert(0, "items", groups.size())
+    return sums.reset_index(KEYS).reset_index(drop=True)

@@ -8,10 +8,9 @@ import pandas as pd
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report import overview, tables
-from hippo_core.protocols.questions.report.pages import TEMPLATES, Links
-from hippo_core.protocols.questions.report.rows import KEYS, MEASURES, PACKED, PLAIN, SHARES
-from hippo_core.protocols.questions.report.runs import Run
-from hippo_core.protocols.questions.report.slices import slices
+from hippo_core.protocols.questions.report.runs import TEMPLATES, Links, Run
+from hippo_core.protocols.questions.report.tables import slices
+from hippo_core.protocols.questions.report.writing import KEYS, MEASURES, PACKED, PLAIN, SHARES
 from hippo_core.results.frames import Frame
 from hippo_core.results.report.pages import slug
 

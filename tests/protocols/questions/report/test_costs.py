@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.protocols.questions.report.costs import teach_ms, with_costs
+from hippo_core.protocols.questions.report.runs import teach_ms, with_costs
 from hippo_core.results.records import seal
 
 ROWS = {"pred": "north", "latency_ms": 10.0, "retrieval_ms": 2.0, "encode_ms": 3.0}

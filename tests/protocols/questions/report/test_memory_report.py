@@ -2,15 +2,12 @@
 
 import json
 import re
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from hippo_core.methods.base import Picture
 from hippo_core.protocols.base.reporting import write_report
 from hippo_core.protocols.questions.drawing import keep
-from hippo_core.protocols.questions.report import telemetry as report_telemetry
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import load_criteria
@@ -50,19 +47,6 @@ def test_what_a_memory_did_stands_in_three_tables(run, out):
     words = ("Memory at work", "PR-AUC", "false drops", "false keeps", "requests", "salience")
     pages = [(out / page).read_text(encoding="utf-8") for page in ("index.html", "index.md")]
     assert [word for page in pages for word in words if word not in page] == []
-
-
-def test_what_methods_measure_themselves_is_in_order_of_suite_and_condition(tmp_path, monkeypatch):
-    cells = [("spatial", "smpd", 1), ("episodic", "sgc_rss", 2), ("episodic", "hei_nw", 2), ("episodic", "hei_nw", 1)]
-    parameters = {
-        Path(str(n)): {"parameters": {"suite": suite, "preset": f"memory/{preset}", "seed": seed}, "step": "test", "experiment": "memory"}
-        for n, (suite, preset, seed) in enumerate(cells)
-    }
-    monkeypatch.setattr(report_telemetry, "records_with", lambda folder: list(parameters))
-    monkeypatch.setattr(report_telemetry, "read_meta", parameters.get)
-    monkeypatch.setattr(report_telemetry, "read_metrics", lambda record: {"own": {"path": 0.5}})
-    lines = report_telemetry._own(SimpleNamespace(folder=tmp_path))
-    assert [(line["place"], line["name"], line["seed"]) for line in lines] == [*cells[:1:-1], cells[1], cells[0]]
 
 
 def test_the_page_of_a_memory_shows_question_recalled_text_with_score_answer_and_right_answer(run, out):

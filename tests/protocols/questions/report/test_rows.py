@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hippo_core.protocols.base.reporting import write_report
-from hippo_core.protocols.questions.report.rows import LARGE, write_rows_of
 from hippo_core.protocols.questions.report.runs import load_run
+from hippo_core.protocols.questions.report.writing import LARGE, write_rows_of
 from tests.protocols.questions.report.rows_again import contradicted, read_run, tables_of
 from tests.results import fake_records
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from hippo_core.protocols.questions.report.slices import slices
+from hippo_core.protocols.questions.report.tables import slices
 from hippo_core.results.formatting import share, span
 from hippo_core.results.scores import RANKING_COLUMNS
 from hippo_core.results.statistics.interval import cluster_interval
