@@ -122,7 +122,7 @@ def hit_rate(method, world, traces) -> list[float]:
         retrieved = retrieve(Query(item.question, item.taught))
         best, gold = [trace.source for trace in retrieved.ranking or ()], set(item.gold_facts)
         shares = [len(gold & set(best[:k])) / len(gold) for k in (2, 5)]
-        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), retrieved.recall_ms])
+        rows.append([*shares, *(float(gold <= set(best[:k])) for k in (5, 10)), retrieved.retrieval_ms])
     return [*np.mean(rows, axis=0).tolist(), first]
 
 

@@ -81,7 +81,7 @@ def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]
         for slot, word in fills.items():
             text = text.replace(f"{{{slot}}}", word)
         if kind := {"none": "distractors", "closed": "closed", "opened": "opened", "link": "directions" if "{d}" in text else "places"}.get(
-            frame.says
+            frame.label
         ):
             frames[kind].append(text)
     frames["asked_places"] = frames["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]
