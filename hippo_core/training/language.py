@@ -94,11 +94,6 @@ def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
     return text_loss(lm, ["".join(texts[:articles])], min(WINDOW, lm.spec.context_limit))
 
 
-def rehearsal() -> list[str]:
-    """The training articles (19, 305 KB of raw text, none of them measured on): plain English for a model that learns something else."""
-    return wikipedia("train")
-
-
 def manual() -> list[str]:
     """The paragraphs of plain English in the manual that Python carries (`pydoc_data.topics`), by topic, each once; no code, no grammar."""
     paragraphs = (paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
