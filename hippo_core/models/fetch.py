@@ -127,8 +127,8 @@ def _alone() -> Iterator[None]:
 
 
 def _convert_gguf(path: Path, architecture: str, out: Path) -> None:
-    """Write model (bfloat16, safetensors), configuration and tokenizer of a GGUF file into the folder `out`: de-quantizing it at every
-    load takes twenty times as long. LabError where it cannot be read or is of another architecture; OSError (ENOSPC) where the disk is full."""
+    """Write model (bfloat16), configuration and tokenizer of a GGUF file into the folder `out`: de-quantizing at every load takes long.
+    LabError where it cannot be read or is of another architecture; OSError (ENOSPC) where the disk is full."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
