@@ -1,5 +1,7 @@
 """Specs: named models, local folders, GGUF files; anything else is one line that lists what is legal."""
 
+import math
+
 import pytest
 import yaml
 
@@ -31,14 +33,20 @@ def test_unknown_names_list_the_legal_ones(name):
         load_spec(name)
 
 
-def test_an_unknown_key_lists_the_legal_ones():
-    with pytest.raises(LabError, match=r"m\.yaml: dtypo: unknown key; legal: name, source, .*shots"):
-        validated(ModelSpec, {"name": "m", "source": "x", "dtypo": "float32"}, "m.yaml")
+WRONG = {"dtype": "float8", "shots": -1, "context_limit": "long", "quantization": "int8"}
+WRONG_NATS = [-0.5, math.inf, math.nan, "much"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("dtype", "float8"), ("shots", -1), ("context_limit", "long"), ("quantization", "int8")])
-def test_a_wrong_value_is_named(key, value):
-    with pytest.raises(LabError, match=f"m.yaml: {key}: .*got {value!r}"):
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("dtypo", "float32", "unknown key; legal: name, source, .*shots"),
+        *((key, value, f".*got {value!r}") for key, value in WRONG.items()),
+        *(("abstention_penalty", nats, "") for nats in WRONG_NATS),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(key, value, says):
+    with pytest.raises(LabError, match=rf"m\.yaml: {key}: {says}"):
         validated(ModelSpec, {"name": "m", "source": "x", key: value}, "m.yaml")
 
 
