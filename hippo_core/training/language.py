@@ -88,10 +88,7 @@ def judged(sentences: Sequence[tuple[str, bool]], margins: np.ndarray, calibrati
 def wikitext2(lm: LanguageModel, articles: int | None = None) -> TextLoss:
     """The loss on the first `articles` of 19 validation articles (None: all, 256 KB), as one text in the file's tokenised form. Windows of
     1,024 tokens, or of the model's context limit, do not overlap. Perplexities compare on this form and tokenizer only."""
-    texts = wikipedia("valid")
-    if articles is not None and not 1 <= articles <= len(texts):
-        raise LabError(f"WikiText-2: articles must be 1 to {len(texts)}, got {articles}")
-    return text_loss(lm, ["".join(texts[:articles])], min(WINDOW, lm.spec.context_limit))
+    return _loss(lm, wikipedia("valid"), articles, "", "WikiText-2: articles")
 
 
 def manual() -> list[str]:
@@ -102,10 +99,14 @@ def manual() -> list[str]:
 
 def python_manual(lm: LanguageModel, paragraphs: int | None = None) -> TextLoss:
     """The loss on the first `paragraphs` of the manual (None: all), a line each, read as one text in windows as in `wikitext2`."""
-    texts = manual()
-    if paragraphs is not None and not 1 <= paragraphs <= len(texts):
-        raise LabError(f"Python's manual: paragraphs must be 1 to {len(texts)}, got {paragraphs}")
-    return text_loss(lm, ["\n".join(texts[:paragraphs])], min(WINDOW, lm.spec.context_limit))
+    return _loss(lm, manual(), paragraphs, "\n", "Python's manual: paragraphs")
+
+
+def _loss(lm: LanguageModel, texts: list[str], count: int | None, between: str, what: str) -> TextLoss:
+    """The loss on the first `count` texts, read as one in windows."""
+    if count is not None and not 1 <= count <= len(texts):
+        raise LabError(f"{what} must be 1 to {len(texts)}, got {count}")
+    return text_loss(lm, [between.join(texts[:count])], min(WINDOW, lm.spec.context_limit))
 
 
 def measure(
