@@ -1,13 +1,11 @@
 """Trace adapters: the recipe of each model that has one, fitting it, and its results beside the other deliveries."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pandas as pd
-import torch
 
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.adapter import AdapterDelivery
@@ -28,6 +26,7 @@ from hippo_core.suites import get_suite
 from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Item, World
 from hippo_core.training.train import curve_of, train
+from recipes.memory_parts import provenance
 from recipes.skills import SEED
 from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
 from recipes.weights import CHECKPOINT_DIR
@@ -67,9 +66,7 @@ def make_adapter(recipe: AdapterRecipe, say: Callable[[str], None] = print, n: i
     table = compare_deliveries(deliveries(lm, trainee.adapter), n)
     curve = curve_of(checkpoint_dir)
     made = {
-        "command": f"make base-model-adapter MODEL={recipe.model}",
-        "date": datetime.now(UTC).date().isoformat(),
-        "torch": torch.__version__,
+        **provenance(f"make base-model-adapter MODEL={recipe.model}"),
         "seconds": curve[-1]["seconds"],
         "recipe": recipe.model_dump(mode="json"),
         "val": table.to_dict("records"),

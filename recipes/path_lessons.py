@@ -260,12 +260,20 @@ def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fac
     return True
 
 
-class Lessons:
+@dataclass(frozen=True)
+class OfSplit:
+    """What draws lessons of a split by their number."""
+
+    marker: Marker
+    split: Split
+    seed: int = 1337
+
+
+@dataclass(frozen=True)
+class Lessons(OfSplit):
     """Lessons of worlds of a split; `semantic`: every fifth is of that suite."""
 
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337, semantic: bool = False) -> None:
-        self.marker, self.seed, self.semantic = marker, seed, semantic
-        self.split: Split = split
+    semantic: bool = False
 
     def __call__(self, index: int, **settings: Any) -> Lesson:
         random = Random(f"path encoder {self.seed} {self.split} {index}")
@@ -325,13 +333,9 @@ def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contra
     )
 
 
-class TagLessons:
+class TagLessons(OfSplit):
     """Of each world of a split some texts with unmarked names; every fifth is of the suite `semantic`. For training names of every form and
     plain statements are added."""
-
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.seed = marker, seed
-        self.split: Split = split
 
     def __call__(self, index: int) -> tuple[Raw, ...]:
         random = Random(f"tagger {self.seed} {self.split} {index}")
@@ -341,13 +345,9 @@ class TagLessons:
         return (*unmarked(world, self.marker, random, 8, any_name, 0.15), *(plain(self.marker, random) for _ in range(4)))
 
 
-class CutLessons:
+class CutLessons(OfSplit):
     """Of each world of a split its questions; every fifth is of the suite `semantic`. For training some words of half of them are exchanged
     for words of others: where a hop ends is seen by how a question is built, too."""
-
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.seed = marker, seed
-        self.split: Split = split
 
     def __call__(self, index: int) -> tuple[Asked, ...]:
         random = Random(f"cutter {self.seed} {self.split} {index}")
