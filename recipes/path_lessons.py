@@ -65,18 +65,13 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
             at[name].append(number)
     questions = []
     for item in world.items:
-        start = item.cue.get("head") or item.cue["tail"]
-        own = named(item.question, names)
-        order = dict.fromkeys([start, *(name for *_, name in own)])
-        number_of = {name: number for number, name in enumerate(order, 1)}
-        paths = [path for path in walks(start, at, names_of) if len(path) == item.hops]
+        paths = [path for path in walks(start_of(item), at, names_of) if len(path) == item.hops]
         right = [_right(path, item, world.facts, names_of) for path in paths]
         if not any(right):
             continue
         wrong = [number for number, is_right in enumerate(right) if not is_right]
         kept = sorted([*(n for n, is_right in enumerate(right) if is_right), *random.sample(wrong, min(PATHS, len(wrong)))])
-        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
-        tags = tags_of(text, item.truth["within"])
+        text, tags = asked_text(item, names, marker)
         questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
     marked = marker(
         [
@@ -93,13 +88,20 @@ Asked = tuple[Marked, tuple[int, ...], int]  # a question, the hop of each piece
 def parted(world: World, marker: Marker) -> tuple[Asked, ...]:
     """The questions of a world."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail")})
-    made = []
-    for item in world.items:
-        start, own = item.cue.get("head") or item.cue["tail"], named(item.question, names)
-        number_of = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
-        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
-        made.append((text, tags_of(text, item.truth["within"]), int(item.kind == "before")))
-    return tuple(made)
+    return tuple((*asked_text(item, names, marker), int(item.kind == "before")) for item in world.items)
+
+
+def start_of(item: Item) -> str:
+    """The name that a question begins at."""
+    return item.cue.get("head") or item.cue["tail"]
+
+
+def asked_text(item: Item, names: Sequence[str], marker: Marker) -> tuple[Marked, tuple[int, ...]]:
+    """A question whose names are marked by number, its first one by 1, and the hop of each piece."""
+    own = named(item.question, names)
+    number_of = {name: number for number, name in enumerate(dict.fromkeys([start_of(item), *(name for *_, name in own)]), 1)}
+    [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
+    return text, tags_of(text, item.truth["within"])
 
 
 @dataclass(frozen=True)
