@@ -19,8 +19,7 @@ from hippo_core.models.score import TextLoss
 from hippo_core.results.figures.drawing import STYLE, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE
 from hippo_core.results.frames import Frame
-from hippo_core.training import language
-from recipes import skills
+from recipes import plain_language, skills
 from recipes.abstention import MOST_LOST, abstention_table
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
@@ -40,7 +39,7 @@ CANNOT = {
 @dataclass(frozen=True)
 class Measured:
     """All that a card says of a model: the skills' table, the loss on held-out stories (None where they are not there), and what
-    `language.measure` found."""
+    `plain_language.measure` found."""
 
     skills: Frame
     stories: TextLoss | None
@@ -49,7 +48,7 @@ class Measured:
 
 def measure(lm: LanguageModel, n: int) -> Measured:
     """All skills with `n` questions each, and plain language; what needs a file that is not there is skipped."""
-    return Measured(skills.measure(lm, n=n, batch_size=lm.spec.batch_size), skills.story_loss(lm), language.measure(lm))
+    return Measured(skills.measure(lm, n=n, batch_size=lm.spec.batch_size), skills.story_loss(lm), plain_language.measure(lm))
 
 
 def folder_of(lm: LanguageModel) -> Path:
@@ -117,7 +116,7 @@ def text(lm: LanguageModel, measured: Measured, made: dict[str, Any] | None, bas
         most_lost=MOST_LOST,
         plain_english=_plain_english(measured.language, measured.stories),
         base=base["model"]["name"] if base else "",
-        against=language.against(measured.language, base["language"]).to_dict("records") if base else [],
+        against=plain_language.against(measured.language, base["language"]).to_dict("records") if base else [],
         seconds=measured.skills["seconds"].mean(),
         cannot=CANNOT[lm.spec.name],
         made=made and {"base": None, "remark": "", **made},

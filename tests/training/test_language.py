@@ -11,7 +11,8 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.training import language
-from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, reviews, sst2, wikipedia, wikitext2
+from hippo_core.training.language import LABELS, PROMPT, reviews, wikipedia
+from recipes.plain_language import against, judged, measure, python_manual, sst2, wikitext2
 from tests.texts import needs
 
 OF_OTHERS = needs("sst2", "wikitext2-train", "wikitext2-valid")
@@ -70,7 +71,7 @@ def test_a_liking_for_one_label_changes_raw_scores_only():
     [
         *((sst2, n, f"1 to 200 sentences, got {n}") for n in (0, 201, -3)),
         *((wikitext2, n, "articles must be 1 to 19") for n in (0, 20)),
-        (language.python_manual, 0, "paragraphs must be 1 to"),
+        (python_manual, 0, "paragraphs must be 1 to"),
     ],
 )
 def test_no_more_is_measured_than_there_is(loaded, made_up_texts, measure, n, says):
@@ -91,7 +92,7 @@ def test_plain_numbers_for_a_card(loaded, made_up_texts):
     assert measured["sst2"]["n"] == 20
     assert measured["wikitext2"]["perplexity"] == pytest.approx(math.exp(measured["wikitext2"]["nats_per_token"]))
     assert measured["wikitext2"]["nats_per_byte"] > 0
-    assert measured["python_manual"]["tokens"] == language.python_manual(loaded["llama"], 3).tokens
+    assert measured["python_manual"]["tokens"] == python_manual(loaded["llama"], 3).tokens
 
 
 def test_what_is_not_there_is_skipped_with_the_reason_and_the_manual_is_measured(loaded, monkeypatch, tmp_path):
@@ -122,7 +123,7 @@ def test_another_pythons_manual_is_another_measure_and_says_so(loaded, monkeypat
 
 def test_the_loss_on_the_manual_is_that_of_its_paragraphs(lm):
     due = text_loss(lm, ["\n".join(language.manual()[:2])], lm.spec.context_limit)
-    assert language.python_manual(lm, 2).nats == pytest.approx(due.nats)
+    assert python_manual(lm, 2).nats == pytest.approx(due.nats)
 
 
 @pytest.fixture(scope="module")
