@@ -33,7 +33,7 @@ def merge(model: Any, adapter: Path, base: Path) -> Any:
         tuned = get_peft_model(model, config)
         wanted = get_peft_model_state_dict(tuned, save_embedding_layers=False)
         update = load_file(adapter / WEIGHTS)
-        if fault := mismatch(wanted, update, "the adapter"):
+        if fault := mismatch(wanted, update, "the model has {}, the adapter {}"):
             raise ValueError(fault)
         for name, tensor in wanted.items():  # these are the model's own tensors
             tensor.copy_(update[name])
@@ -95,12 +95,12 @@ def _config(adapter: Path) -> "LoraConfig":
         raise LabError(f"{adapter / SETTINGS}: {error}") from None
 
 
-def mismatch(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], what: str) -> str:
+def mismatch(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], form: str) -> str:
     """What sets tensors apart from those of a model: names, shapes, or numbers that are not finite; nothing where they fit."""
     shapes = [{name: str(list(tensor.shape)) for name, tensor in tensors.items()} for tensors in (wanted, got)]
     for name in sorted(wanted.keys() | got.keys()):
         own, theirs = (of.get(name, "nothing") for of in shapes)
         if own != theirs:
-            return f"for {name} the model has {own}, {what} {theirs}"
+            return f"for {name} {form.format(own, theirs)}"
     bad = [name for name, tensor in got.items() if not tensor.isfinite().all()]
     return f"{min(bad)} holds numbers that are not finite" if bad else ""

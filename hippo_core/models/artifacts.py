@@ -94,7 +94,7 @@ def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, An
     again = f"fit it again: `{_command(lm, part)}`"
     check_seal(path, made.get("tensors"), again)
     module, tensors = make(made.get("settings", {})), load(path.read_bytes())
-    if fault := merged.mismatch(module.state_dict(), tensors, "the file"):
+    if fault := merged.mismatch(module.state_dict(), tensors, "expected {}, got {}"):
         raise LabError(f"{path}: {fault}; {again}")
     module.load_state_dict(tensors)
     return module.eval().requires_grad_(False)
