@@ -131,18 +131,9 @@ def judged(case: Case, answer: str) -> tuple[float, int]:
 
 def table_of(outcomes: Sequence[AbstentionOutcome], grid: Sequence[float] = GRID) -> pd.DataFrame:
     """One row a kind, answerable or not, and penalty: share of right answers, share of "unknown", questions."""
-    rows = [
-        {
-            "kind": outcome.kind,
-            "answerable": outcome.answerable,
-            "penalty": penalty,
-            "right": outcome.at(penalty)[0],
-            "unknown": outcome.at(penalty)[1],
-        }
-        for outcome in outcomes
-        for penalty in grid
-    ]
-    grouped = pd.DataFrame(rows).groupby(["kind", "answerable", "penalty"], sort=False)
+    rows = [(outcome.kind, outcome.answerable, penalty, *outcome.at(penalty)) for outcome in outcomes for penalty in grid]
+    keys = ["kind", "answerable", "penalty"]
+    grouped = pd.DataFrame(rows, columns=[*keys, "right", "unknown"]).groupby(keys, sort=False)
     return grouped.agg(right=("right", "mean"), unknown=("unknown", "mean"), n=("right", "size")).round(4).reset_index()
 
 

@@ -11,8 +11,7 @@ from hippo_core.results.frames import Frame
 from recipes import card
 from recipes.abstention import abstention_table, fit_abstention_if
 from recipes.adapters import adapter_table, fit_adapter_if
-from recipes.card import Measured, measure, records
-from recipes.curve import skills_figure
+from recipes.card import Measured, measure, records, skills_figure
 from recipes.memory_parts import fit_memory_if, recall_table
 from recipes.skills import COLUMNS
 from recipes.tiny import Recipe

@@ -89,8 +89,7 @@ def _of_world(kind: str, world: World, recaller: Recaller) -> Iterator[Confidenc
 
 def fitted(of: Sequence[ConfidenceExample]) -> Confidence:
     """The function in which each kind counts the same, and in it cues that can be answered as much as others."""
-    groups = pd.DataFrame([{"kind": example.kind, "answerable": example.answerable} for example in of])
-    sizes = groups.groupby(["kind", "answerable"])["kind"].transform("size").to_numpy(float)
+    sizes = pd.DataFrame(of).groupby(["kind", "answerable"])["kind"].transform("size").to_numpy(float)
     return fit([example.evidence for example in of], np.array([example.right for example in of], float), 1 / sizes)
 
 

@@ -28,11 +28,8 @@ NATURAL = 0.6  # of the rooms; the others are the lab's
 ARTICLES = 0.5  # of the natural ones
 WIKITEXT = "wikitext2-train"  # of params/data.yaml
 WORD = re.compile(r"(?<![\w'-])[a-z]{4,}(?![\w'-])")  # a word that can be exchanged: no name, no number
-MIN_SYNONYM_COSINE, MAX_SYNONYMS, HARD_NEGATIVE_RANKS = (
-    0.7,
-    3,
-    (12, 45),
-)  # the least cosine of words that say the same, of the nearest so many; ranks of those that are akin
+MIN_SYNONYM_COSINE, MAX_SYNONYMS = 0.7, 3  # of words that say the same
+HARD_NEGATIVE_RANKS = (12, 45)  # of words that are akin
 LEAST = 3  # times that a word stands in the plain texts
 RUN = 6  # sentences in a row of one plain text
 LENGTH = (25, 320)  # characters of a sentence

@@ -114,7 +114,7 @@ def _left(item: Item, number: int) -> Item:
 def table_of(of: Sequence[JudgedPath], function: Confidence) -> pd.DataFrame:
     """One row a kind, and whether its questions have an answer: the shares of paths that are right, right and not "unknown" (`kept`), right
     and sure, "unknown", and how many there are."""
-    rows = pd.DataFrame([{"kind": path.kind, "answerable": path.answerable, "right": path.right} for path in of])
+    rows = pd.DataFrame(of)[["kind", "answerable", "right"]]
     confidences = pd.Series([function.of(path.evidence) for path in of])
     rows = rows.assign(
         kept=rows["right"] & (confidences >= UNKNOWN_BELOW),

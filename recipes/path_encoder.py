@@ -5,7 +5,6 @@ statements that share a name. What is learnt beside: how many hops a question as
 what each name is in it, and what a later statement is to an earlier one of the same name.
 """
 
-import json
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser
 from collections import defaultdict
@@ -27,7 +26,7 @@ from hippo_core.methods.relational.statement_reader import FIT
 from hippo_core.models import minilm
 from hippo_core.models.adapted_minilm import save
 from hippo_core.suites.relations.bank import FURTHER_NAMES, FURTHER_PARTS, SPLIT_PARTS, digest
-from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate, train
+from hippo_core.training.train import Diverged, Log, curve_of, descend, set_rates, share_of_rate, train
 from recipes.memory_parts import provenance
 from recipes.path_lessons import ASSERTED, Contrast, CutLessons, Lesson, Lessons, TagLessons, contrast, role_of
 from recipes.weights import CHECKPOINT_DIR
@@ -183,15 +182,18 @@ def fit_encoder(recipe: PathRecipe, trainee_of: Callable[[PathRecipe, Any, Marke
     tokenizer, body = minilm.copied()
     trainee, checkpoint_dir = trainee_of(recipe, body, Marker(tokenizer)), root() / CHECKPOINT_DIR / f"minilm-{recipe.part}"
     train(trainee, checkpoint_dir, say, every=100)
-    curve = list({line["step"]: line for line in map(json.loads, (checkpoint_dir / "log.jsonl").read_text("utf-8").splitlines())}.values())
-    save(recipe.part, trainee.model, {**provenance(command), "recipe": recipe.model_dump(mode="json"), "curve": curve}, command)
+    made = {**provenance(command), "recipe": recipe.model_dump(mode="json"), "curve": curve_of(checkpoint_dir)}
+    save(recipe.part, trainee.model, made, command)
 
 
 class EncoderTrainee(ABC, Generic[Model]):
-    """An encoder as a trainee."""
+    """An encoder over MiniLM with an adapter as a trainee."""
 
-    def __init__(self, recipe: PathRecipe, model: Model) -> None:
-        self.recipe, self.model = recipe, model
+    encoder: type[Model]
+
+    def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
+        torch.manual_seed(recipe.seed)
+        self.recipe, self.model, self.marker = recipe, self.encoder(adapted(body, recipe.rank)), marker
         of = self.weights()
         parts = [[weight for name, weight in of.items() if name.startswith("body") == body] for body in (True, False)]
         rates = recipe.rate, recipe.head_rate
@@ -222,10 +224,7 @@ class EncoderTrainee(ABC, Generic[Model]):
         if not loss.isfinite():
             raise Diverged(f"step {step}: the loss is {float(loss)}")
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+        descend(self.weights().values(), self.optimizers)
         return numbers
 
     @torch.no_grad()
@@ -237,9 +236,10 @@ class EncoderTrainee(ABC, Generic[Model]):
 class PathTrainee(EncoderTrainee[PathEncoder]):
     """The reader of statements: a world a step."""
 
+    encoder = PathEncoder
+
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        torch.manual_seed(recipe.seed)
-        super().__init__(recipe, PathEncoder(adapted(body, recipe.rank)))
+        super().__init__(recipe, body, marker)
         self.lessons, validation = Lessons(marker, "train", recipe.seed, semantic=True), Lessons(marker, "val", 1)
         self._exam = [validation(index, n_items=10, hops=(1, 2, 3), about=("chain",)) for index in range(24)]
 
@@ -264,9 +264,10 @@ class PathTrainee(EncoderTrainee[PathEncoder]):
 class TagTrainee(EncoderTrainee[Tagger]):
     """The tagger: texts of three worlds a step."""
 
+    encoder = Tagger
+
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        torch.manual_seed(recipe.seed)
-        super().__init__(recipe, Tagger(adapted(body, recipe.rank)))
+        super().__init__(recipe, body, marker)
         self.lessons, validation = TagLessons(marker, "train", recipe.seed), TagLessons(marker, "val", 1)
         self._exam = [validation(index) for index in range(12)]
 
@@ -296,9 +297,10 @@ class TagTrainee(EncoderTrainee[Tagger]):
 class CutTrainee(EncoderTrainee[Cutter]):
     """What cuts questions: those of four worlds a step."""
 
+    encoder = Cutter
+
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        torch.manual_seed(recipe.seed)
-        super().__init__(recipe, Cutter(adapted(body, recipe.rank)))
+        super().__init__(recipe, body, marker)
         self.lessons, validation = CutLessons(marker, "train", recipe.seed), CutLessons(marker, "val", 1)
         self._exam = [validation(index) for index in range(16)]
 

@@ -78,18 +78,13 @@ def lesson(world: World, marker: Marker, random: Random) -> Lesson:
             at[name].append(number)
     questions = []
     for item in world.items:
-        start = item.cue.get("head") or item.cue["tail"]
-        own = named(item.question, names)
-        order = dict.fromkeys([start, *(name for *_, name in own)])
-        number_of = {name: number for number, name in enumerate(order, 1)}
-        paths = [path for path in walks(start, at, names_of) if len(path) == item.hops]
+        paths = [path for path in walks(start_of(item), at, names_of) if len(path) == item.hops]
         right = [_right(path, item, world.facts, names_of) for path in paths]
         if not any(right):
             continue
         wrong = [number for number, is_right in enumerate(right) if not is_right]
         kept = sorted([*(n for n, is_right in enumerate(right) if is_right), *random.sample(wrong, min(PATHS, len(wrong)))])
-        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
-        tags = tags_of(text, item.truth["within"])
+        text, tags = asked_text(item, names, marker)
         questions.append(Question(text, tags, tuple(text.hops(tags)), item, tuple(paths[n] for n in kept), tuple(right[n] for n in kept)))
     marked = marker(
         [
@@ -106,13 +101,20 @@ Asked = tuple[Marked, tuple[int, ...], int]  # a question, the hop of each piece
 def parted(world: World, marker: Marker) -> tuple[Asked, ...]:
     """The questions of a world."""
     names = sorted({fact.slots[slot] for fact in world.facts for slot in ("head", "tail")})
-    made = []
-    for item in world.items:
-        start, own = item.cue.get("head") or item.cue["tail"], named(item.question, names)
-        number_of = {name: number for number, name in enumerate(dict.fromkeys([start, *(name for *_, name in own)]), 1)}
-        [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
-        made.append((text, tags_of(text, item.truth["within"]), int(item.kind == "before")))
-    return tuple(made)
+    return tuple((*asked_text(item, names, marker), int(item.kind == "before")) for item in world.items)
+
+
+def start_of(item: Item) -> str:
+    """The name that a question begins at."""
+    return item.cue.get("head") or item.cue["tail"]
+
+
+def asked_text(item: Item, names: Sequence[str], marker: Marker) -> tuple[Marked, tuple[int, ...]]:
+    """A question whose names are marked by number, its first one by 1, and the hop of each piece."""
+    own = named(item.question, names)
+    number_of = {name: number for number, name in enumerate(dict.fromkeys([start_of(item), *(name for *_, name in own)]), 1)}
+    [text] = marker([(item.question, [(a, b, number_of[name]) for a, b, name in own])])
+    return text, tags_of(text, item.truth["within"])
 
 
 @dataclass(frozen=True)
@@ -273,12 +275,20 @@ def _right(path: Sequence[tuple[int, int, int]], item: Item, facts: Sequence[Fac
     return True
 
 
-class Lessons:
+@dataclass(frozen=True)
+class OfSplit:
+    """What draws lessons of a split by their number."""
+
+    marker: Marker
+    split: Split
+    seed: int = 1337
+
+
+@dataclass(frozen=True)
+class Lessons(OfSplit):
     """Lessons of worlds of a split; `semantic`: every fifth is of that suite."""
 
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337, semantic: bool = False) -> None:
-        self.marker, self.seed, self.semantic = marker, seed, semantic
-        self.split: Split = split
+    semantic: bool = False
 
     def __call__(self, index: int, **settings: Any) -> Lesson:
         random = Random(f"path encoder {self.seed} {self.split} {index}")
@@ -338,13 +348,9 @@ def contrast(random: Random, marker: Marker, split: Split, count: int) -> Contra
     )
 
 
-class TagLessons:
+class TagLessons(OfSplit):
     """Of each world of a split some texts with unmarked names; every fifth is of the suite `semantic`. For training names of every form and
     plain statements are added."""
-
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.seed = marker, seed
-        self.split: Split = split
 
     def __call__(self, index: int) -> tuple[Raw, ...]:
         random = Random(f"tagger {self.seed} {self.split} {index}")
@@ -354,13 +360,9 @@ class TagLessons:
         return (*unmarked(world, self.marker, random, 8, any_name, 0.15), *(plain(self.marker, random) for _ in range(4)))
 
 
-class CutLessons:
+class CutLessons(OfSplit):
     """Of each world of a split its questions; every fifth is of the suite `semantic`. For training some words of half of them are exchanged
     for words of others: where a hop ends is seen by how a question is built, too."""
-
-    def __init__(self, marker: Marker, split: Split, seed: int = 1337) -> None:
-        self.marker, self.seed = marker, seed
-        self.split: Split = split
 
     def __call__(self, index: int) -> tuple[Asked, ...]:
         random = Random(f"cutter {self.seed} {self.split} {index}")

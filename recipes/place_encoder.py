@@ -15,7 +15,7 @@ from hippo_core.methods.relational.encoder import Marked, Marker
 from hippo_core.methods.spatial.encoder import SAYS, TELLS, PlaceEncoder, PlacesRead
 from hippo_core.models import minilm
 from hippo_core.training.train import Log
-from recipes.path_encoder import EncoderTrainee, PathRecipe, adapted, fit_encoder
+from recipes.path_encoder import EncoderTrainee, PathRecipe, fit_encoder
 from recipes.place_bank import digest
 from recipes.place_lessons import PlaceLessons, Text
 
@@ -69,10 +69,11 @@ def _without_words(text: Marked, turns: Sequence[int], mask: int, random: Random
 class PlaceTrainee(EncoderTrainee[PlaceEncoder]):
     """The reader of place statements: some texts a step."""
 
+    encoder = PlaceEncoder
+
     def __init__(self, recipe: PathRecipe, body: Any, marker: Marker) -> None:
-        torch.manual_seed(recipe.seed)
-        super().__init__(recipe, PlaceEncoder(adapted(body, recipe.rank)))
-        self.marker, self.lessons = marker, PlaceLessons("train", recipe.seed)
+        super().__init__(recipe, body, marker)
+        self.lessons = PlaceLessons("train", recipe.seed)
         self.mask = minilm.copied()[0].mask_token_id
         of = {"": PlaceLessons("val", 1), "unseen ": PlaceLessons("val", 1, unseen=True)}
         self._exam = {name: [lessons(number) for number in range(240)] for name, lessons in of.items()}

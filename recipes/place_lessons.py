@@ -146,12 +146,13 @@ def _frames(split: Split, unseen: bool) -> Mapping[str, tuple[bank.PlaceFrame, .
     return {says: tuple(frame for frame in chosen if frame.label == says) for says in SHARES}
 
 
+@dataclass(frozen=True)
 class PlaceLessons:
     """Texts of a split. `unseen`: statements in the settings of the split; else those of its wordings in the settings of training."""
 
-    def __init__(self, split: Split, seed: int, unseen: bool = False) -> None:
-        self.split: Split = split
-        self.seed, self.unseen = seed, unseen
+    split: Split
+    seed: int
+    unseen: bool = False
 
     def __call__(self, number: int) -> Text:
         """The text of this number."""

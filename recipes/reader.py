@@ -15,15 +15,15 @@ from torch.nn.functional import kl_div
 
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.matmul import half_products
-from hippo_core.training import tasks
+from hippo_core.training import language, tasks
 from hippo_core.training.mixture import SHARES, SHARES_LATER, SHARES_OTHER_WORDS, SHARES_RELATIONS, SHARES_WIDE, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
-from hippo_core.training.train import Log, answer_loss, set_rates
+from hippo_core.training.stories import STORIES, training_stories
+from hippo_core.training.train import Log, answer_loss, descend, set_rates
 from recipes import guidance
-from recipes.replay_text import FILES, Rehearsal
 from recipes.validation import examine
 
-DATA = (*FILES, *tasks.FILES["public_stories"])
+DATA = (language.WIKITEXT2["train"], STORIES, language.SST2, *tasks.FILES["public_stories"])  # of params/data.yaml
 DESCENTS = (  # of the rate: steps, and the share of the rate that they begin with
     *((1000, 1.0), (350, 0.5), (250, 0.4)),
     *((100, 0.3), (150, 0.4)),  # on lessons of relations
@@ -36,6 +36,12 @@ CURRICULUM = Curriculum(
 OF_RELATIONS = Curriculum(((1.0, 6),), 0.1, 20, SHARES_RELATIONS)  # the last two descents: a memory shows few statements of a path
 FIRST_OF_RELATIONS = 1600 / STEPS
 GUIDED = 1350 / STEPS  # the share of the training from which on some heads are told where the right fact stands
+FORMS = (
+    ("Review: {text}\nSentiment: {label}\n\n", ("negative", "positive")),
+    ("{text}\nIs this review positive or negative? {label}\n\n", ("negative", "positive")),
+    ("{text} It was {label}.\n", ("terrible", "great")),
+    ("Sentence: {text}\nQuestion: Is this sentence positive or negative?\nAnswer: {label}\n\n", ("negative", "positive")),
+)
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -61,6 +67,28 @@ class ReaderRecipe(BaseModel):
     guided: tuple[tuple[int, tuple[int, ...]], ...] = ((21, (1, 8)), (22, (4, 7)), (23, (2, 7)))  # layers and heads
     guidance_weight: float = 0.15  # a layer
     threads: int = 2
+
+
+class Rehearsal:
+    """Plain text on which the base is to stay as it was, long enough to be cut to a window: encyclopedia articles, stories, and reviews
+    with a word of judgement. LabError where one of DATA is not there."""
+
+    def __init__(self):
+        paragraphs = [line.strip() for line in "".join(language.wikipedia("train")).splitlines()]
+        self.articles = [line for line in paragraphs if len(line) > 900]
+        self.stories = [story for story in training_stories() if len(story) > 900]
+        self.reviews = language.reviews("calibration")  # never the sentences of the test
+
+    def draw(self, random: Random) -> str:
+        """Half of the time an article, else a story or a page of reviews."""
+        kind = random.random()
+        if kind < 0.5:
+            return random.choice(self.articles)
+        if kind < 0.7:
+            return random.choice(self.stories)
+        form, labels = random.choice(FORMS)
+        page = random.sample(self.reviews, 16)
+        return "".join(form.format(text=text, label=labels[positive]) for text, positive in page)
 
 
 class Reader:
@@ -113,9 +141,7 @@ class Reader:
             answers, guided = answers + float(of_answers) / len(parts), guided + float(attention.detach()) / len(parts)
         divergence = self._divergence(text)
         (recipe.text_weight * divergence).backward()
-        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
-        self.optimizers[0].step()
-        self.adapted.zero_grad(set_to_none=True)
+        descend(self.weights().values(), self.optimizers)
         return {"answers": answers, "guidance": guided, "divergence": float(divergence.detach())}
 
     def _divergence(self, text: torch.Tensor) -> torch.Tensor:

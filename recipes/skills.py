@@ -9,12 +9,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pandas as pd
 
 from hippo_core.evaluation.run import answer
+from hippo_core.files import read_yaml
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
 from hippo_core.models.score import TextLoss, text_loss
@@ -24,12 +26,10 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.types import Fact, Item, Settings, Split, Suite, World
 from hippo_core.text_files import why_missing
 from hippo_core.training import tasks
-from hippo_core.training.lessons import UNKNOWN, Lesson
+from hippo_core.training.lessons import Lesson
 from hippo_core.training.stories import STORIES, held_out_stories
 
 SEED = 90210  # no experiment uses the worlds of this seed
-TINY, READER = "hippo-tiny", "smollm2-135m-reader"
-NEW = ("new_name", "new_template")
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Skill:
     name: str
     source: str
     n_facts: int = 0
-    rungs: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
+    rungs: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    new: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     blocks: bool = False
     says: str = "right"
@@ -53,79 +53,7 @@ class Skill:
     goals: Mapping[str, float] = field(default_factory=dict)
 
 
-def _slots() -> Iterator[Skill]:
-    """Facts by slot, as text and as blocks, in familiar words and in names and wordings that no training saw."""
-    tiny = {1: 0.98, 4: 0.95, 8: 0.90}
-    reader = {False: {1: 0.99, 4: 0.98, 8: 0.97, 16: 0.90}, True: {1: 0.99, 4: 0.95, 8: 0.90}}
-    for blocks in (False, True):
-        suffix = " as blocks" if blocks else ""
-        for number in (1, 4, 8, 16, 32):
-            goals = {TINY: tiny[number]} if number in tiny else {}
-            of = f"{number} fact{'s' if number > 1 else ''}{suffix}"
-            yield Skill(f"facts by slot, {of}", "episodic", number, ("paraphrase",), blocks=blocks, goals=goals)
-            goals = {READER: reader[blocks][number]} if number in reader[blocks] else {}
-            yield Skill(
-                f"the same in new names and wordings, {of}", "episodic", number, ("paraphrase",), new=NEW, blocks=blocks, goals=goals
-            )
-
-
-def _goals(tiny: float = math.nan, reader: float = math.nan) -> dict[str, float]:
-    return {name: goal for name, goal in ((TINY, tiny), (READER, reader)) if not math.isnan(goal)}
-
-
-SKILLS = (
-    *_slots(),
-    Skill("new names alone, 8 facts", "episodic", 8, ("exact", "partial"), new=("new_name",)),
-    Skill("new wordings alone, 8 facts", "episodic", 8, ("paraphrase",), new=("new_template",)),
-    Skill("new synonyms alone, 8 facts", "episodic", 8, ("paraphrase",), new=("new_synonym",)),
-    Skill("exact or partial cue, 8 facts", "episodic", 8, ("exact", "partial")),
-    Skill("misspelt cue, 8 facts", "episodic", 8, ("noisy",)),
-    Skill("journeys by slot, 8 facts", "episodic_cross", 8, ("paraphrase",)),
-    Skill("last mention wins, 8 facts", "episodic_multi", 8, kinds=("corrected",), goals=_goals(tiny=0.9)),
-    Skill("last mention wins, 16 facts", "episodic_multi", 0, kinds=("corrected",), goals=_goals(tiny=0.9)),
-    Skill("last mention wins, new names and wordings, 16 facts", "episodic_multi", 0, kinds=("corrected",), new=NEW,
-          goals=_goals(reader=0.95)),
-    Skill("two hops, the two facts", "semantic", 2, kinds=("hops_2",)),
-    Skill("two hops, 8 facts", "semantic", 8, kinds=("hops_2",), goals=_goals(tiny=0.85)),
-    Skill("two hops, 8 facts as blocks", "semantic", 8, kinds=("hops_2",), blocks=True),
-    Skill("two hops, 20 facts", "semantic", 0, kinds=("hops_2",), goals=_goals(tiny=0.85)),
-    Skill("two hops, new names and wordings, 8 facts", "semantic", 8, kinds=("hops_2",), new=NEW, goals=_goals(reader=0.9)),
-    Skill("two hops, new names and wordings, 20 facts", "semantic", 0, kinds=("hops_2",), new=NEW, goals=_goals(reader=0.9)),
-    Skill("three hops, 20 facts", "semantic", 0, kinds=("hops_3",)),
-    Skill("contradictions, 20 facts", "semantic", 0, kinds=("contradiction",)),
-    Skill("relations that no lesson had, the one or two facts", "relations", 2, kinds=("hops_1", "hops_2")),
-    Skill("relations that no lesson had, two hops, 8 facts", "relations", 8, kinds=("hops_2",)),
-    Skill("relations that no lesson had, three hops, the three facts", "relations", 3, kinds=("hops_3",)),
-    Skill("relations that no lesson had, what is disputed, all that was told", "relations", kinds=("disputed",),
-          settings={"about": ["disputed"], "n_facts": 12, "n_relations": 5, "n_items": 2}),
-    Skill("relations that no lesson had, now and before, all that was told", "relations", kinds=("now", "before"),
-          settings={"about": ["now", "before"], "n_facts": 10, "n_relations": 4, "n_items": 2}),
-    Skill('"unknown" where a link of such a chain is missing', "bank_of_relations", 8, kinds=(UNKNOWN,)),
-    Skill("yes or no, 8 facts", "slots", 8, kinds=("yes or no",), goals=_goals(reader=0.9)),
-    Skill("yes or no, 8 facts as blocks", "slots", 8, kinds=("yes or no",), blocks=True),
-    Skill('"unknown" where nothing says it, 8 facts', "nothing_said", 8, kinds=(UNKNOWN,), goals=_goals(reader=0.9)),
-    Skill('"unknown" where nothing says it, 8 facts as blocks', "nothing_said", 8, kinds=(UNKNOWN,), blocks=True),
-    Skill('no "unknown" where a fact says it, 8 facts', "slots", 8, kinds=("exact", "partial", "paraphrase", "noisy"), says="known",
-          goals=_goals(reader=0.95)),
-    Skill("facts as tuples", "tuples", 8, kinds=("tuples",)),
-    Skill("which of four tuples says it", "tuples", 8, kinds=("choosing a tuple",)),
-    Skill("a plan copied, 1 trace", "plans", 1, goals=_goals(reader=0.98)),
-    Skill("a plan copied, 4 traces as blocks", "plans", 4, blocks=True, goals=_goals(reader=0.98)),
-    Skill("dialogue turns", "dialogue", 8, kinds=("dialogue",)),
-    Skill("a needle in a story", "needle", 10),
-    Skill("a needle in a story, as blocks", "needle", 10, blocks=True),
-    Skill("bAbI 1, the public test", "babi", kinds=("qa1",), settings={"tasks": [1], "public": True}, split="test",
-          goals=_goals(0.9, 0.95)),
-    Skill("bAbI 2, the public test", "babi", kinds=("qa2",), settings={"tasks": [2], "public": True}, split="test",
-          goals=_goals(0.7, 0.8)),
-    Skill("a thing by its place, whole map", "spatial", kinds=("recall",)),
-    Skill("a taught route, whole map", "spatial", kinds=("procedure",)),
-    Skill("shortest path on a small open grid", "spatial", kinds=("grid_path",),
-          settings={"grid_size": 3, "obstacles": 0.0, "graph_share": 0.0, "max_steps": 3, "n_objects": 2, "n_procedures": 1}),
-    Skill("shortest path on a grid with obstacles", "spatial", kinds=("grid_path",)),
-)  # fmt: skip
-
-
+SKILLS = tuple(Skill(**row) for row in read_yaml(Path(__file__).with_suffix(".yaml")))
 COLUMNS = ("skill", "n", "worlds", "accuracy", "low", "high", "chance", "goal", "seconds")
 
 

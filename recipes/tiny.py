@@ -15,7 +15,7 @@ from hippo_core.training import tasks
 from hippo_core.training.mixture import SHARES_FROM_NOTHING, Curriculum, draw_lesson
 from hippo_core.training.packed_examples import LessonEncoder, PackedBatch
 from hippo_core.training.stories import STORIES, training_stories
-from hippo_core.training.train import Log, answer_loss, set_rates, share_of_rate
+from hippo_core.training.train import Log, answer_loss, descend, set_rates, share_of_rate
 from recipes import guidance
 from recipes.tokenizer import SPECIAL
 from recipes.validation import examine
@@ -93,10 +93,7 @@ class Tiny:
             attention = capture.loss(part.targets, part.mask)
             ((loss + guidance_weight(progress) * attention) / len(parts)).backward()
             answers, guided = answers + float(of_answers) / len(parts), guided + float(attention.detach()) / len(parts)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-        self.model.zero_grad(set_to_none=True)
+        descend(self.model.parameters(), self.optimizers)
         return {"answers": answers, "guidance": guided}
 
     def examine(self) -> Log:

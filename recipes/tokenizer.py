@@ -17,15 +17,8 @@ from hippo_core.suites.draw import worlds
 from hippo_core.training.stories import stories
 from hippo_core.training.tasks import DRILLS
 
-CORPUS = (
-    "episodic",
-    "episodic_multi",
-    "episodic_cross",
-    "episodic_capacity",
-    "semantic",
-    "spatial",
-    "babi",
-)  # suites whose words it learns
+# suites whose words it learns
+CORPUS = ("episodic", "episodic_multi", "episodic_cross", "episodic_capacity", "semantic", "spatial", "babi")
 VOCABULARY = 2048
 SPECIAL = {"bos": "<|begin|>", "end": "<|end|>", "pad": "<|pad|>", "unk": "<|unk|>"}
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")

@@ -1,6 +1,7 @@
 """Fitting the trace adapter: the base model frozen, loss on the answers alone, traces of train worlds as a memory would recall them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
@@ -14,11 +15,22 @@ from hippo_core.delivery.trace_adapter import AdapterSettings, TraceAdapter, Tra
 from hippo_core.models.kv import KV, encode, tokens_of
 from hippo_core.models.language_model import LanguageModel, pad_left
 from hippo_core.models.matmul import half_products
+from hippo_core.suites.types import Split
+from hippo_core.training import tasks
+from hippo_core.training.lessons import UNKNOWN, Branch
 from hippo_core.training.packed_examples import IGNORE, LessonEncoder
-from hippo_core.training.train import Log, set_rates, share_of_rate
-from recipes.cues import TrainingQuery, draw_cues
+from hippo_core.training.train import Log, descend, set_rates, share_of_rate
 
 EXAM, AT_ONCE = 96, 32  # cues
+SHARES: Mapping[tasks.Drill, float] = {
+    tasks.slots: 0.45,
+    tasks.journeys: 0.15,
+    tasks.other_words: 0.15,
+    tasks.corrected_once: 0.08,
+    tasks.chains: 0.12,
+    tasks.plainly_unsaid: 0.05,
+}
+N_FACTS = 10  # of a lesson, from which distractors are drawn
 
 
 class AdapterRecipe(BaseModel):
@@ -39,6 +51,34 @@ class AdapterRecipe(BaseModel):
     cooldown: float = 0.7
     autocast: bool = True  # products in bfloat16: twice as fast where matrices are large
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class TrainingQuery:
+    """A question, its answer, and the texts of the traces recalled for it: the gold ones and distractors, or distractors alone where
+    nothing says the answer."""
+
+    question: str
+    answer: str
+    traces: tuple[str, ...]
+    skill: str
+
+
+def draw_cues(random: Random, most: int, split: Split = "train") -> list[TrainingQuery]:
+    """The cues of one lesson, each with up to `most` traces (more where the answer needs more)."""
+    drill = random.choices(list(SHARES), list(SHARES.values()))[0]
+    while True:
+        lesson = drill(random, N_FACTS, split)
+        branches = [branch for branch in lesson.branches if branch.question and (branch.gold or branch.answer == UNKNOWN)]
+        if branches:
+            facts = [text for text, _ in lesson.facts]
+            return [_cue(random, branch, facts, random.randint(1, most)) for branch in branches]
+
+
+def _cue(random: Random, branch: Branch, facts: Sequence[str], n_traces: int) -> TrainingQuery:
+    others = [index for index in range(len(facts)) if index not in branch.gold]
+    extra = random.sample(others, min(len(others), max(0, n_traces - len(branch.gold))))
+    return TrainingQuery(branch.question, branch.answer, tuple(facts[index] for index in sorted({*branch.gold, *extra})), branch.skill)
 
 
 class CueBatch(NamedTuple):
@@ -82,10 +122,7 @@ class AdapterTrainee:
         set_rates(self.optimizers, (recipe.gate_rate, recipe.rate), share_of_rate(step, recipe.steps, recipe.warmup, recipe.cooldown))
         loss, marks = self._loss(self.cues(step))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.weights().values(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-        self.adapter.zero_grad(set_to_none=True)
+        descend(self.weights().values(), self.optimizers)
         return {"answers": float(loss.detach()), "right": sum(marks) / len(marks)}
 
     @torch.no_grad()

@@ -31,7 +31,7 @@ from hippo_core.files import (
 from hippo_core.models.load import load
 from hippo_core.models.spec import load_spec
 from hippo_core.text_files import require
-from hippo_core.training.train import CHECKPOINT, Trainee, checkpoint, train
+from hippo_core.training.train import CHECKPOINT, Trainee, checkpoint, curve_of, train
 from recipes import reader, tiny
 from recipes import tokenizer as vocabulary
 from recipes.reader import Reader, ReaderRecipe
@@ -123,8 +123,7 @@ def ship(trainee: Trainee, command: str, fill: Callable[[Path], None], log: Path
     old, complete = folder.with_name(f".{folder.name}.old"), folder.with_name(f"{folder.name}.new")
     for folder_to_check in (folder, old, complete):
         require_own(folder_to_check)
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    curve = list({line["step"]: line for line in lines}.values())  # a resumed run logs some steps twice
+    curve = curve_of(log.parent)
     made = {"recipe": trainee.recipe.model_dump(), "command": command, "seconds": curve[-1]["seconds"], "torch": torch.__version__}
     machine = {"machine": platform.machine(), "threads": trainee.recipe.threads}
     for left in (old, complete):  # by a run that was killed

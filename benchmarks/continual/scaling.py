@@ -11,25 +11,28 @@ All learn at the same rate, which rises for a tenth of the steps and then falls 
 import math
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import torch
 import typer
+from matplotlib.figure import Figure
 
-from benchmarks.continual import scaling_figure as scaling
-from benchmarks.continual.scaling_law import NAMES, fit, intervals
+from benchmarks.continual.scaling_law import NAMES, Law, fit, intervals
 from benchmarks.continual.stories import asked, nats, tokens_of, vocabulary
 from hippo_core.errors import LabError
 from hippo_core.files import mistakes_in_a_line, write_bytes, write_text
 from hippo_core.models.matmul import quicken_products
 from hippo_core.protocols.forgetting.learner import BETAS
 from hippo_core.protocols.forgetting.transformer import TransformerShape, initial
-from hippo_core.results.figures import drawing
+from hippo_core.results.figures.drawing import STYLE, Margins, grid, png
+from hippo_core.results.frames import Frame
 from hippo_core.training.stories import held_out_stories, training_stories
 
 WIDTHS, TOKENS = (16, 32, 64, 96), (102_400, 204_800, 409_600, 819_200)
 BLOCK, VOCABULARY, BATCH, RATE = 64, 512, 8, 3e-3
 HELD_OUT = 60  # stories
+COLOURS = ("#9aa3af", "#0072b2", "#009e73", "#d55e00", "#a6447f")  # of numbers of weights, from few to many
 
 
 def shape_of(width: int) -> TransformerShape:
@@ -58,6 +61,26 @@ def learn(shape: TransformerShape, tokens: torch.Tensor, seed: int) -> torch.Ten
         nats(shape, vector, tokens[windows * shape.block + torch.arange(shape.block + 1)]).mean().backward()
         optimizer.step()
     return vector.detach()
+
+
+def curves(rows: Frame, law: Law) -> Figure:
+    """Held-out loss against tokens, a colour a number of weights; dots: runs, lines: the law. `rows`: `weights`, `tokens`, `loss`."""
+    constants = law.constants()
+    title = (
+        f"The loss falls as N^-{constants['alpha']:.2f} and D^-{constants['beta']:.2f} towards {constants['E']:.2f} nats; lower is better"
+    )
+    figure, [panel] = grid(title, 1, 1, 3.6, Margins(0.75, 1.5, foot=0.6))
+    with matplotlib.rc_context(STYLE):
+        tokens = np.geomspace(rows["tokens"].min(), rows["tokens"].max(), 50)
+        for number, (weights, own) in enumerate(rows.groupby("weights")):
+            colour = COLOURS[number % len(COLOURS)]
+            panel.plot(own["tokens"], own["loss"], "o", color=colour, markersize=5, label=f"{weights:,} weights")
+            panel.plot(tokens, law.loss(np.full_like(tokens, float(weights)), tokens), color=colour, linewidth=1.4)  # type: ignore[arg-type]
+        panel.set_xscale("log")
+        panel.set_xlabel("tokens learnt from, D", fontsize=10)
+        panel.set_ylabel("held-out loss, nats a token", fontsize=10)
+        panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+    return figure
 
 
 def main(seeds: int = 2, out: Path = Path("reports/scaling")) -> None:
@@ -90,7 +113,7 @@ def main(seeds: int = 2, out: Path = Path("reports/scaling")) -> None:
         print(f"| {name} | {constants[name]:.4g} | {ends[name][0]:.4g} to {ends[name][1]:.4g} |")
     apart = np.abs(np.log(law.loss(weights, counts) / losses))
     print(f"{len(rows)} runs; the law misses a loss by {np.median(apart):.1%} in the median, {apart.max():.1%} at most")
-    write_bytes(out / "law.png", drawing.png(scaling.curves(rows, law)))
+    write_bytes(out / "law.png", png(curves(rows, law)))
     print(f"written: {file}, {out}/law.png")
 
 

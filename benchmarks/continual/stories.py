@@ -1,6 +1,6 @@
 """The preset `tinystories` learns TinyStories for some minutes, and is asked about held-out stories and about other English; a line a text.
 
-python -m benchmarks.continual.stories [MINUTES] [--fc1 256] [--fc2 256] [--sort 8] [--seed 1337] [--keep FOLDER]
+python -m benchmarks.continual.stories [MINUTES] [--fc1 256] [--fc2 256] [--sort 8] [--seed 1337]
 
 It needs HIPPO_DATA. The sizes are those of KintaroAI's protocol (llm-fundamentals, EVAL.md, phase 1): sequences of 256, 4 layers of width
 128. Its vocabulary of 50,257 tokens is here one of 4,096, byte-level BPE of the training stories; bits a byte can be compared, perplexities
@@ -10,7 +10,6 @@ a token cannot. Minutes are of this process's CPU.
 import math
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +18,6 @@ import typer
 from tokenizers import ByteLevelBPETokenizer
 from torch.nn import functional
 
-from benchmarks.continual.export import export
 from hippo_core.errors import LabError
 from hippo_core.files import mistakes_in_a_line
 from hippo_core.models.matmul import quicken_products
@@ -102,12 +100,8 @@ def held_out() -> Mapping[str, Sequence[str]]:
     return {"TinyStories, held out": held_out_stories(), **others}
 
 
-def main(
-    minutes: Minutes = 20.0, fc1: int | None = None, fc2: int | None = None, sort: int = 0, seed: int = 1337, keep: Path | None = None
-) -> None:
-    """Learn, then say the table of held-out texts; the model is kept as a new folder in Hugging Face's format where one is named."""
-    if keep and (keep.exists() or sort):
-        raise LabError(f"--keep needs a new folder and a model without a sort layer, got {keep} and sort={sort}")
+def main(minutes: Minutes = 20.0, fc1: int | None = None, fc2: int | None = None, sort: int = 0, seed: int = 1337) -> None:
+    """Learn, then say the table of held-out texts."""
     torch.set_num_threads(1)
     quicken_products()
     shape = TransformerShape(BLOCK, VOCABULARY, layers=4, fc1=fc1, fc2=fc2, sort=sort)
@@ -117,9 +111,6 @@ def main(
     vector, steps = learn(shape, tokens, 60 * minutes, seed)
     rounds = steps * BATCH * BLOCK / len(tokens)
     print(f"{shape.weights:,} weights, {minutes:g} minutes of CPU, {steps} steps, {rounds:.1f} times through {len(tokens):,} tokens")
-    if keep:
-        export(shape, vector, tokenizer, END, keep)
-        print(f"written: {keep}; use it as model={keep}")
     print("| text | tokens | nats a token | perplexity | bits a byte |\n|---|--:|--:|--:|--:|")
     for title, those in others.items():
         results = asked(shape, vector, tokenizer, those)

@@ -44,11 +44,7 @@ SETS = {  # suite, profile, settings, questions: of a split
     "twowiki": ("twowiki", "default", {}, None),
 }
 LADDERS = ("first", "second")
-WITH_PIECES: tuple[tuple[Channel, ...], ...] = (
-    ("pieces",),
-    ("minilm", "pieces"),
-    ("grams", "minilm", "key", "pieces"),
-)
+WITH_PIECES: tuple[tuple[Channel, ...], ...] = (("pieces",), ("minilm", "pieces"), ("grams", "minilm", "key", "pieces"))
 SHOWN = ("recall_1", "recall_2", "recall_5", "all_gold_5")
 KEPT = 1024  # texts whose states lie in one file
 WORLDS = 12  # from so many on intervals draw worlds

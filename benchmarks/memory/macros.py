@@ -1,6 +1,6 @@
 """What the macros of the spatial memory save where the same trips are made again and again: moves, decisions and tokens, trip by trip.
 
-    python benchmarks/memory/macros.py [--split val] [--worlds 20] [--episodes 40] [--profile paths_7] [--figure macros.png]
+    python benchmarks/memory/macros.py [--split val] [--worlds 20] [--episodes 40] [--profile paths_7]
 
 A traveller is told a map of the suite `spatial` and goes from place to place on the true one. Two trips of 6 to 12 steps recur, three
 times in four; the others are new. After each trip that ends at its goal its route is told to the memory, as any statement. The memory
@@ -21,10 +21,8 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pandas as pd
 
-from hippo_core.files import write_bytes
 from hippo_core.methods.base import Observation
 from hippo_core.methods.presets import load_preset
 from hippo_core.methods.spatial import Smpd
@@ -207,47 +205,12 @@ def show(rows: pd.DataFrame, half: int) -> None:
             print(f"| {kind} | {arm} | {len(mine)} | {' | '.join(ends)} | {mine['tokens'].mean():.0f} | {tokens.mean - 1:+.1%} |")
 
 
-def figure(rows: pd.DataFrame, half: int) -> bytes:
-    """Moves and decisions a move of the fewest, over the recurring trips of all worlds: the learning curve (PNG)."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    from hippo_core.results.figures.drawing import STYLE, png
-    from hippo_core.results.figures.palette import INK, QUIET
-
-    styles = {
-        "off": (QUIET, "without macros"),
-        "table": ("#d55e00", "a table"),
-        "macros": ("#009e73", "macros"),
-        "whole plan": (INK, "whole plan at once"),
-    }
-    recurring = rows[rows.kind != "new"].assign(block=lambda all_rows: all_rows.episode // SLEEP_EVERY)
-    with mpl.rc_context(STYLE):
-        drawing = Figure(figsize=(7.2, 3.6), layout="constrained")
-        panel = drawing.subplots()
-        for arm in ("off", "table", "macros", "whole plan"):
-            colour, name = styles[arm]
-            sums = recurring[recurring.arm == arm].groupby("block")[["steps", "fewest"]].sum()
-            x, y = SLEEP_EVERY * (np.asarray(sums.index) + 0.5) + 0.5, sums.steps / sums.fewest
-            panel.plot(x, y, color=colour, marker="o", markersize=4, linewidth=1.8, linestyle="--" if arm == "whole plan" else "-")
-            panel.text(x[-1] + 0.8, y.iloc[-1], name, color=colour, va={"macros": "bottom", "table": "top"}.get(arm, "center"), fontsize=10)
-        panel.axvline(half + 0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
-        panel.text(half, 2.4, "a link of each is closed", color=QUIET, va="top", ha="right", fontsize=9)
-        panel.set(xlabel="trip (a sleep after every five)", ylabel="moves and decisions,\nfor each move of a shortest way", ylim=(1, 2.4))
-        panel.set_title("Macros take decisions from trips that recur", loc="left", fontsize=12.5, fontweight="bold")
-        panel.set_xlim(0, 1.3 * rows.episode.max())
-        panel.spines["bottom"].set_bounds(0, rows.episode.max() + 1)
-        panel.set_xticks(range(0, int(rows.episode.max()) + 2, SLEEP_EVERY))
-    return png(drawing)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", default="val")
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--profile", default="paths_7")
-    parser.add_argument("--figure", type=Path)
     asked = parser.parse_args()
     lm, drawn_journeys = load(load_spec("hippo-tiny"), threads=1), list[tuple[World, Map, Journey]]()
     for world in worlds("spatial", asked.profile, None, split=asked.split):
@@ -265,8 +228,6 @@ def main() -> None:
     show(table, asked.episodes // 2)
     macros = table[table.arm == "macros"]
     print(f"share of moves by macros: {macros.macro_moves.sum() / macros.moves.sum():.2f}; a sleep: {', '.join(ends)}")
-    if asked.figure:
-        write_bytes(asked.figure, figure(table, asked.episodes // 2))
 
 
 if __name__ == "__main__":

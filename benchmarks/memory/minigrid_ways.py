@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import networkx as nx
+
 from hippo_core import Memory
 from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.learned import fitted_places
@@ -104,12 +106,7 @@ def random_walk(steps: Steps, start: Cell, random: Random) -> Iterator[tuple[str
 
 def reached(steps: Steps, start: Cell) -> set[Cell]:
     """The cells that can be reached."""
-    visited, waiting = {start}, [start]
-    while waiting:
-        new = set(steps[waiting.pop()].values()) - visited
-        visited |= new
-        waiting += new
-    return visited
+    return {start} | nx.descendants(nx.DiGraph({cell: list(near.values()) for cell, near in steps.items()}), start)
 
 
 def named(steps: Steps, labels: dict[Cell, str]) -> Map:

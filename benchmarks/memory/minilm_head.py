@@ -28,10 +28,9 @@ from hippo_core.retrieval.minilm_head import SEEDS, owner, part_of, pieces_part_
 from hippo_core.retrieval.recall import RecallConfig
 from hippo_core.retrieval.text_encoder import KeyEncoder
 from hippo_core.retrieval.trace_index import CHANNELS
-from recipes.key import KeyRecipe, draw_states, fit_key, train_key
+from recipes.key import KeyRecipe, PieceRecipe, draw_states, fit_key, fit_pieces, train_key
 from recipes.memory_parts import provenance
 from recipes.natural_rooms import load_texts, mixing
-from recipes.pieces import PieceRecipe, fit_pieces
 from recipes.recall_weights import SEED, fit_weights
 
 STEPS = PieceRecipe().steps

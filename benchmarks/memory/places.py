@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 from random import Random
 from statistics import median
 from typing import Any
@@ -20,7 +21,6 @@ from typing import Any
 import networkx as nx
 import torch
 
-from benchmarks.memory.ways import build, compass_map, fill, turning, wordings
 from hippo_core.methods.spatial.answers import MapAnswerer
 from hippo_core.methods.spatial.encoder import SAYS
 from hippo_core.methods.spatial.learned import PlaceReader, fitted_places
@@ -30,6 +30,9 @@ from recipes import place_bank as bank
 from recipes.place_encoder import marked, says_of, stands_of
 from recipes.place_lessons import PEOPLE, SIDES, PlaceLessons
 
+COMPASS = {(0, 1): "north", (0, -1): "south", (1, 0): "east", (-1, 0): "west"}
+BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
+STEPS = (2, 3, 4)
 OPEN = ("link", "forward", "back", "opened")
 NAMES = {
     "one word": "mill barn well attic tower smithy market pond chapel ford kennel pantry wharf orchard granary study dairy library inn",
@@ -71,7 +74,7 @@ def statements(reader: PlaceReader, split: Split, unseen: bool) -> dict[str, flo
 
 
 def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]]:
-    """The wordings of a split as `benchmarks.memory.ways` takes them."""
+    """The wordings of a split as `build_maps` takes them."""
     chosen = bank.unseen(split) if unseen else bank.frames(split)
     frames: dict[str, list[str]] = {"places": [], "directions": [], "distractors": [], "closed": [], "opened": []}
     for frame in chosen:
@@ -81,11 +84,137 @@ def frames_of(split: Split, unseen: bool, random: Random) -> dict[str, list[str]
         for slot, word in fills.items():
             text = text.replace(f"{{{slot}}}", word)
         if kind := {"none": "distractors", "closed": "closed", "opened": "opened", "link": "directions" if "{d}" in text else "places"}.get(
-            frame.says
+            frame.label
         ):
             frames[kind].append(text)
     frames["asked_places"] = frames["asked_directions"] = [text for text, asks in bank.questions(split) if asks == "way"]
     return frames
+
+
+def fill(frame: str, **words: str) -> str:
+    """The frame with its words, its first letter a capital."""
+    text = frame.format(**words)
+    return text[0].upper() + text[1:]
+
+
+def bare(name: str) -> str:
+    return name.removeprefix("the ")
+
+
+def place_map(names: list[str], rng: Random) -> nx.Graph:
+    """A random tree of the places with a few links more."""
+    graph = nx.Graph()
+    graph.add_node(names[0])
+    for count, name in enumerate(names[1:], 1):
+        few = [other for other in names[:count] if graph.degree[other] < 3]
+        graph.add_edge(name, rng.choice(few[-4:]))
+    for _ in range(len(names) // 5):
+        graph.add_edge(*rng.sample(names, 2))
+    return graph
+
+
+def compass_map(names: list[str], rng: Random) -> nx.Graph:
+    """Places on a grid, grown cell by cell; `way` of a link is its direction from either end."""
+    cells = {(0, 0): names[0]}
+    graph = nx.Graph()
+    graph.add_node(names[0])
+    for name in names[1:]:
+        free = [((x, y), (x + dx, y + dy)) for x, y in cells for dx, dy in COMPASS if (x + dx, y + dy) not in cells]
+        here, there = rng.choice(free)
+        cells[there] = name
+        for (dx, dy), direction in COMPASS.items():
+            near = (there[0] - dx, there[1] - dy)
+            if near in cells and (near == here or rng.random() < 0.3):
+                other = cells[near]
+                graph.add_edge(other, name, way={other: direction, name: BACK[direction]})
+    return graph
+
+
+def wordings(steps: list[str], start: str = "") -> list[str]:
+    """The accepted ways to say the steps, the plain one first."""
+    lists = [steps, [start, *steps]] if start else [steps]
+    texts: list[str] = []
+    for wordings_of in lists:
+        for words in ([bare(step) for step in wordings_of], wordings_of):
+            texts += [
+                ", ".join(words),
+                ", then ".join(words),
+                " then ".join(words),
+                ", ".join(words[:-1]) + " and " + words[-1],
+                ", ".join(words[:-1]) + ", and " + words[-1],
+                " ".join(words),
+            ]
+    return list(dict.fromkeys(texts))
+
+
+def turning(frames: list[str], rng: Random):
+    """Frames in shuffled order, each once before any comes again."""
+    while True:
+        yield from rng.sample(frames, len(frames))
+
+
+def build_maps(words: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The facts and the items of worlds with unique shortest ways: every link can be walked both ways and costs one step, a closed one
+    cannot be walked; every second world has compass directions."""
+    rng = Random(words["seed"])
+    kinds = ("places", "directions", "distractors", "closed", "asked_places", "asked_directions")
+    turn = {kind: turning(words[kind], rng) for kind in kinds}
+    facts: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
+    for number in range(words["worlds"]):
+        world, kind = f"w{number:02}", "directions" if number % 2 else "places"
+        pool = ["the " + name for name in words["names"]["plain"]]
+        if number // 2 % 2:
+            pool += ["the " + name for name in words["names"]["two"]]
+        if number // 2 % 3 == 2:
+            pool += words["names"]["proper"] * 2
+        names = list(dict.fromkeys(rng.sample(pool, len(pool))))[: rng.randint(10, 20)]
+        graph = (compass_map if kind == "directions" else place_map)(names, rng)
+        statements: list[tuple[str, dict[str, str], frozenset[str]]] = []
+        for a_name, b_name, link in graph.edges(data=True):
+            a, b = rng.sample((a_name, b_name), 2)
+            direction = link["way"][a] if kind == "directions" else ""
+            text = fill(next(turn[kind]), a=a, b=b, d=direction, o=BACK.get(direction, ""))
+            slots = {"a": bare(a), "b": bare(b)}
+            spoken = next((d for d in (direction, BACK.get(direction, "")) if d and d in text), "")
+            statements.append((text, slots | ({"way": spoken} if spoken else {}), frozenset((a, b))))
+        apart = [p for p in combinations(names, 2) if not graph.has_edge(*p) and nx.shortest_path_length(graph, *p) > 2]
+        for a, b in rng.sample(apart, min(2, len(apart))):
+            statements.append((fill(next(turn["closed"]), a=a, b=b), {}, frozenset()))
+        for _ in range(4):
+            a, b = rng.sample(names, 2)
+            person = rng.choice(words["people"])
+            statements.append((fill(next(turn["distractors"]), a=a, b=b, p=person), {}, frozenset()))
+        rng.shuffle(statements)
+        ids = {}
+        for index, (text, slots, ends) in enumerate(statements):
+            ids[ends] = f"{world}f{index:02}"
+            facts.append({"id": ids[ends], "world": world, "text": text, "slots": slots})
+        asked = [(a, b) for a in names for b in names if a != b]
+        rng.shuffle(asked)
+        paths = {pair: list(nx.all_shortest_paths(graph, *pair)) for pair in asked}
+        sole = {pair: path[0] for pair, path in paths.items() if len(path) == 1}
+        by_steps = {n: [p for p in sole.values() if len(p) == n + 1] for n in STEPS}
+        for count in range(words["questions_per_world"]):
+            steps = STEPS[count % len(STEPS)]
+            if not by_steps[steps]:
+                continue
+            direction = by_steps[steps].pop()
+            links = list(pairwise(direction))
+            moves = [graph.edges[a, b]["way"][a] for a, b in links] if number % 2 else direction[1:]
+            items.append(
+                {
+                    "id": f"{world}q{count}",
+                    "world": world,
+                    "question": fill(next(turn["asked_" + kind]), a=direction[0], b=direction[-1]),
+                    "answers": wordings(moves, "" if number % 2 else direction[0]),
+                    "gold_facts": [ids[frozenset(link)] for link in links],
+                    "kind": kind,
+                    "hops": steps,
+                    "slices": [f"steps_{steps}"],
+                }
+            )
+    return facts, items
 
 
 @dataclass(frozen=True)
@@ -100,7 +229,7 @@ class MapTexts:
 def maps(words: Mapping[str, Sequence[str]], names: Sequence[str], worlds: int) -> Iterator[MapTexts]:
     """Such maps; the names that begin with a capital have no article."""
     given = {"names": {"plain": list(names), "two": [], "proper": []}, "people": PEOPLE, "seed": 7}
-    facts, items = build({**words, **given, "worlds": worlds, "questions_per_world": 10})
+    facts, items = build_maps({**words, **given, "worlds": worlds, "questions_per_world": 10})
     bare = re.compile(rf"\b[Tt]he (?=(?:{'|'.join(name for name in names if name[0].isupper()) or '$'})\b)")
     for world in dict.fromkeys(fact["world"] for fact in facts):
         own = [fact for fact in facts if fact["world"] == world]

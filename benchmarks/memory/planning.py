@@ -74,7 +74,7 @@ def show_causes(suite: str, split: str, n: int, settings: SpatialSection, reader
         print(f"| missed: {name} | {count} | |")
 
 
-def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, misses: int, reader: PlaceReader | None) -> None:
+def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, reader: PlaceReader | None) -> None:
     """One row a kind of question."""
     suite, scores, subs, answered, seconds = get_suite(name), defaultdict(list), [], defaultdict(int), 0.0
     for world in worlds(name, profile, n, split=split):
@@ -95,9 +95,6 @@ def show(name: str, profile: str, split: str, n: int, settings: SpatialSection, 
             answered[item.kind] += answer is not None
             if row["score"] and row["suboptimality"] == row["suboptimality"]:
                 subs.append(row["suboptimality"])
-            if answer and not row["score"] and misses > 0:
-                misses -= 1
-                print("    missed:", item.question, "|", answer.sentence, "| expected", item.answers[0])
     for kind, own in scores.items():
         print(f"| {profile} | {kind} | {len(own)} | {answered[kind]} | {sum(own) / len(own):.3f} |")
     if subs:
@@ -112,7 +109,6 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--profiles", help="of the suite; default: all of `spatial`, `default` of another")
     parser.add_argument("--without-path-integration", action="store_true")
-    parser.add_argument("--misses", type=int, default=0)
     parser.add_argument("--patterns-alone", action="store_true", help="without the fitted reader, as without MiniLM")
     arguments = parser.parse_args()
     reader = None if arguments.patterns_alone else fitted_places()
@@ -122,7 +118,7 @@ def main() -> None:
         show_causes(arguments.suite, arguments.split, arguments.n, settings, reader)
     print("| profile | kind | questions | answered by the map | right |\n|---|---|--:|--:|--:|")
     for profile in profiles.split(","):
-        show(arguments.suite, profile, arguments.split, arguments.n, settings, arguments.misses, reader)
+        show(arguments.suite, profile, arguments.split, arguments.n, settings, reader)
 
 
 if __name__ == "__main__":

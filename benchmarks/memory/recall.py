@@ -28,8 +28,6 @@ WINNERS, HNSW = int(os.environ.get("WINNERS", "32")), int(os.environ.get("HNSW",
 PEERS = ("faiss", "hnswlib", "threadpoolctl")
 CHECKED, TOP = 4_000_000, 10  # rows times cues that the reference looks through; rows recalled
 
-Durable = Callable[[int], float]
-
 
 def vectors(count: int) -> tuple[NDArray, NDArray]:
     """Rows and cues, float32 [N, 256] and [CUES, 256]."""
@@ -81,7 +79,7 @@ def shared(ids: NDArray, due: NDArray) -> float:
     return float(np.mean([len(set(a) & set(b) - {-1}) / max(1, len(set(b) - {-1})) for a, b in zip(ids, due, strict=True)]))
 
 
-def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
+def inserts(rows: NDArray, codes: Code) -> None:
     """Print what it costs to keep a row, in one thread. hnswlib becomes slower with size: its first rows are shown, at its best."""
     from sides import filled, hnsw
 
@@ -92,7 +90,6 @@ def inserts(rows: NDArray, codes: Code, durable: Durable | None) -> None:
         f"hnswlib, {few:,} at once": peer,
         "ours, 1,000 at a time": seconds(lambda: filled(codes, DIMS, 1000)) / len(rows),
         "ours, one at a time": seconds(lambda: filled(begun, DIMS, 1)) / few,
-        **({"durable write": durable(few) / few} if durable else {}),
     }
     for name, each in times.items():
         print(f"  insert  {name:26} {1e6 * each:9.2f} us a row   hnswlib / this {peer / each:8.1f}", flush=True)
@@ -113,14 +110,14 @@ def findings(methods: Sequence, rows: NDArray, codes: Code, asked: Code) -> None
         print(f"  recall@{TOP}  {method.name:8} {line}", flush=True)
 
 
-def compare(count: int, durable: Durable | None) -> float:
+def compare(count: int) -> float:
     """Print a size's figures; returns the least of faiss' times divided by ours."""
     from sides import by_faiss, by_hnswlib, by_numpy, expanded, filled, ours
 
     rows, cues = vectors(count)
     codes, asked = expanded(rows, WINNERS, DIMS), expanded(cues, WINNERS, DIMS)
     print(f"{count:,} rows, {WINNERS} winners of {DIMS:,}", flush=True)
-    inserts(rows, codes, durable)
+    inserts(rows, codes)
     methods = [ours(filled(codes, DIMS, 1000), asked), by_numpy(rows, cues), by_faiss(rows, cues)]
     methods += [by_hnswlib(rows, cues)] if count <= HNSW else []
     findings(methods, rows, codes, asked)
@@ -163,13 +160,13 @@ def without_peers() -> bool:
     return bool(missing)
 
 
-def main(sizes: Sequence[int] = SIZES, durable: Durable | None = None) -> None:
-    """Compare all sizes. `durable` writes so many traces to a store on disk and returns the seconds that it took; None: no such row."""
+def main(sizes: Sequence[int] = SIZES) -> None:
+    """Compare all sizes."""
     if without_peers():
         return
     compile_all()
     coding()
-    results = {count: compare(count, durable) for count in sizes}
+    results = {count: compare(count) for count in sizes}
     worst = min(results, key=lambda count: results[count])
     print(
         f"faiss / ours time ratio at least {results[worst]:.1f} (at {worst:,} rows); at {max(results):,} rows {results[max(results)]:.1f}"

@@ -2,19 +2,41 @@
 
 import resource
 import time
+from collections.abc import Sequence
 
 import torch
-from trace_size import QWEN, trace_bytes, traces_per_gb
 from transformers import AutoConfig
 
+from hippo_core.errors import unknown
 from hippo_core.files import root
 from hippo_core.kernels.code import Code
 from hippo_core.kernels.sparse_recall.index import SparseIndex
-from hippo_core.models.kv_storage import KVShape, shape_of
+from hippo_core.models.kv_storage import KVShape, Precision, shape_of
 
 TEXT, TOKENS = "On Friday, Carla sold a guitar at the market yesterday.", 15
 ADAPTED = {"hippo-tiny": 3, "smollm2-135m": 5, "Qwen2.5-1.5B": 4}  # blocks; of the last one, an assumption
+GB, TOKEN_ID = 10**9, 4  # bytes; bytes of a token id
+QWEN = KVShape(28, 2, 128)  # Qwen2.5-1.5B, by its published configuration; the lab's own models say theirs when they are loaded
 UNITS, WINNERS, ROWS = 2048, 64, 1_000_000
+
+
+def trace_bytes(
+    mode: str, shape: KVShape, tokens: int, text: str, stored: bool = True, blocks: Sequence[int] = (), precision: Precision = "int8"
+) -> int:
+    """Bytes that one trace takes: its token ids and text (UTF-8), and where its KV is stored, these.
+
+    `stored`: the KV is kept, else run anew; text has none. `blocks`: those that an adapter looks at. LabError for an unknown mode.
+    """
+    layers = {"kv": shape.layers, "adapter": len(blocks), "text": 0}
+    if mode not in layers:
+        raise unknown("delivery", mode, layers)
+    kv_size = shape.kv_bytes(tokens, precision, layers[mode]) if stored else 0
+    return TOKEN_ID * tokens + len(text.encode()) + kv_size
+
+
+def traces_per_gb(bytes_a_trace: int) -> int:
+    """How many traces of so many bytes 10^9 bytes hold."""
+    return GB // bytes_a_trace
 
 
 def shapes() -> dict[str, KVShape]:

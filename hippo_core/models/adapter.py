@@ -3,10 +3,12 @@
 An adapter is a folder as peft writes it, with a training.json that names and seals the weights it belongs to, and its own.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors.torch import load_file
+from torch import Tensor
 
 from hippo_core.errors import LabError
 from hippo_core.files import check_seal, read_object, sha256
@@ -31,11 +33,10 @@ def merge(model: Any, adapter: Path, base: Path) -> Any:
         tuned = get_peft_model(model, config)
         wanted = get_peft_model_state_dict(tuned, save_embedding_layers=False)
         update = load_file(adapter / WEIGHTS)
-        _check_shapes({name: tensor.shape for name, tensor in wanted.items()}, {name: tensor.shape for name, tensor in update.items()})
+        if fault := mismatch(wanted, update, "the model has {}, the adapter {}"):
+            raise ValueError(fault)
         for name, tensor in wanted.items():  # these are the model's own tensors
             tensor.copy_(update[name])
-            if not tensor.isfinite().all():
-                raise ValueError(f"{name} holds numbers that are not finite")
         return tuned.merge_and_unload()
     except Exception as error:
         raise LabError(f"adapter {adapter} does not fit {base.name}: {' '.join(str(error).split())[:200]}") from error
@@ -94,8 +95,12 @@ def _config(adapter: Path) -> "LoraConfig":
         raise LabError(f"{adapter / SETTINGS}: {error}") from None
 
 
-def _check_shapes(wanted: dict[str, Any], got: dict[str, Any]) -> None:
-    if wanted != got:
-        name = min(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name))
-        shapes = [str(list(shapes[name])) if name in shapes else "nothing" for shapes in (wanted, got)]
-        raise ValueError(f"for {name} the model has {shapes[0]}, the adapter {shapes[1]}")
+def mismatch(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], form: str) -> str:
+    """What sets tensors apart from those of a model: names, shapes, or numbers that are not finite; nothing where they fit."""
+    shapes = [{name: str(list(tensor.shape)) for name, tensor in tensors.items()} for tensors in (wanted, got)]
+    for name in sorted(wanted.keys() | got.keys()):
+        own, theirs = (of.get(name, "nothing") for of in shapes)
+        if own != theirs:
+            return f"for {name} {form.format(own, theirs)}"
+    bad = [name for name, tensor in got.items() if not tensor.isfinite().all()]
+    return f"{min(bad)} holds numbers that are not finite" if bad else ""

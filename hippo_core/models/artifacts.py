@@ -94,13 +94,8 @@ def load_part(lm: LanguageModel | Owner, part: str, make: Callable[[dict[str, An
     again = f"fit it again: `{_command(lm, part)}`"
     check_seal(path, made.get("tensors"), again)
     module, tensors = make(made.get("settings", {})), load(path.read_bytes())
-    shapes = {name: list(tensor.shape) for name, tensor in module.state_dict().items()}
-    got = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    if wrong := sorted(name for name in shapes.keys() | got.keys() if shapes.get(name) != got.get(name)):
-        name = wrong[0]
-        raise LabError(f"{path}: for {name} expected {shapes.get(name, 'nothing')}, got {got.get(name, 'nothing')}; {again}")
-    if bad := sorted(name for name, tensor in tensors.items() if not tensor.isfinite().all()):
-        raise LabError(f"{path}: {bad[0]} holds numbers that are not finite; {again}")
+    if fault := merged.mismatch(module.state_dict(), tensors, "expected {}, got {}"):
+        raise LabError(f"{path}: {fault}; {again}")
     module.load_state_dict(tensors)
     return module.eval().requires_grad_(False)
 

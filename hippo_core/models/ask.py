@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hippo_core.errors import LabError
-from hippo_core.models.generate import BatchState, First, Generation, continue_greedily, prefill, to_generation
+from hippo_core.models.generate import BatchState, Generation, answer_batch
 from hippo_core.models.kv import KV, StoredKV, tokens_of
 from hippo_core.models.language_model import LanguageModel
 
@@ -56,22 +56,15 @@ def ask(
         batch = order[first : first + batch_size]
         begin = time.perf_counter()
         with batch_context(batch) as batch_state:
-            begun, produced = _answer(lm, [asks[number] for number in batch], max_new_tokens, stop, batch_state)
+            run = [asks[number] for number in batch]
+            tails, before, starts = [ask.tail for ask in run], [ask.before for ask in run], [ask.start for ask in run]
+            hidden, penalties = [ask.hidden for ask in run], [ask.penalty for ask in run]
+            made = answer_batch(lm, tails, before, max_new_tokens, stop, starts, hidden, penalties, batch_state)
         latency = (time.perf_counter() - begin) * 1000 / len(batch)
-        for number, tokens, first_token in zip(batch, produced, begun, strict=True):
-            answers[number] = to_generation(lm, tokens, first_token, stop, asks[number].seen, len(asks[number].tail), latency)
+        for number, answer in zip(batch, made, strict=True):
+            seen, computed = asks[number].seen, len(asks[number].tail)
+            answers[number] = replace(answer, prompt_tokens=seen, computed_tokens=computed, latency_ms=latency)
     return [answers[number] for number in range(len(asks))]
-
-
-def _answer(
-    lm: LanguageModel, asks: Sequence[Ask], max_new_tokens: int, stop: Sequence[str], batch_state: BatchState | None
-) -> tuple[list[First], list[list[int]]]:
-    """How each answer began, and its tokens."""
-    tails, before = [ask.tail for ask in asks], [ask.before for ask in asks]
-    starts, hidden, penalties = [ask.start for ask in asks], [ask.hidden for ask in asks], [ask.penalty for ask in asks]
-    running = prefill(lm, tails, before, starts, max_new_tokens, hidden, penalties)
-    running.batch_state = batch_state
-    return running.first, continue_greedily(lm, running, max_new_tokens, stop)
 
 
 def _check_window(lm: LanguageModel, tokens: int) -> None:

@@ -3,12 +3,11 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
 from hippo_core.errors import LabError
 from hippo_core.models.abstention import first_tokens, unknown_margins
@@ -42,42 +41,6 @@ class BatchState(Protocol):
         ...
 
 
-class First(NamedTuple):
-    """How an answer began: see the fields of `Generation`."""
-
-    logprob: float
-    unknown_margin: float
-    decided: bool
-
-
-@dataclass
-class DecodingState:
-    """Sequences in the middle of generation, one per row. What says how answers began is of all rows of the start [S]."""
-
-    cache: DynamicCache
-    mask: Tensor  # [B, T]: the positions of the cache that are seen, with the one filled next
-    token: Tensor  # [B], to feed next
-    position: Tensor  # [B], of that token
-    first_logprob: Tensor  # [S]
-    unknown_margin: Tensor  # [S]
-    decided: Sequence[tuple[int, ...]]  # the tokens of each answer that was decided from outside [S], else none
-    batch_state: BatchState | None = None
-
-    @property
-    def first(self) -> list["First"]:
-        """How each answer began, for all rows of the start."""
-        decided = [bool(tokens) for tokens in self.decided]
-        return list(map(First, self.first_logprob.tolist(), self.unknown_margin.tolist(), decided))
-
-    def keep(self, rows: list[int]) -> None:
-        """Keep only these rows."""
-        index = torch.tensor(rows, device=self.token.device)
-        self.cache.batch_select_indices(index)
-        self.mask, self.token, self.position = self.mask[index], self.token[index], self.position[index]
-        if self.batch_state:
-            self.batch_state.keep(index)
-
-
 def generate(
     lm: LanguageModel,
     prompts: Sequence[str],
@@ -101,76 +64,72 @@ def generate(
     for batch in shared.batches:
         begin = time.perf_counter()
         tails, before = shared.split(batch)
-        running = prefill(lm, tails, before, spare=max_new_tokens, penalties=penalties and [penalties[row] for row in batch.rows])
-        produced = continue_greedily(lm, running, max_new_tokens, stop)
+        of_batch = penalties and [penalties[row] for row in batch.rows]
+        made = answer_batch(lm, tails, before, max_new_tokens, stop, penalties=of_batch)
         latency = for_all + (time.perf_counter() - begin) * 1000 / len(batch.rows)
-        for row, tokens, first in zip(batch.rows, produced, running.first, strict=True):
-            answers[row] = to_generation(lm, tokens, first, stop, len(rows[row]), shared.computed(batch, row), latency)
+        for row, answer in zip(batch.rows, made, strict=True):
+            computed = shared.computed(batch, row)
+            answers[row] = replace(answer, prompt_tokens=len(rows[row]), computed_tokens=computed, latency_ms=latency)
     return [answers[row] for row in range(len(rows))]
 
 
 @torch.inference_mode()
-def prefill(
+def answer_batch(
     lm: LanguageModel,
     rows: Sequence[list[int]],
-    before: Sequence[Sequence[StoredKV]] | None = None,
+    before: Sequence[Sequence[StoredKV]] | None,
+    max_new_tokens: int,
+    stop: Sequence[str] = (),
     starts: Sequence[int] | None = None,
-    spare: int = 0,
     hidden: Sequence[range] | None = None,
     penalties: Sequence[float | None] | None = None,
-) -> DecodingState:
-    """Run rows of token ids after the KV of `before` (see `inputs`) and choose the first token of each answer (see `first_tokens`)."""
-    arguments = inputs(lm, rows, before, starts, spare, hidden)
+    batch_state: BatchState | None = None,
+) -> list[Generation]:
+    """The answers to rows of token ids after the KV of `before` (see `inputs`), which are run together; what they cost is left to fill in.
+    Finished rows leave when they are half of the batch, as removing them copies the cache."""
+    arguments = inputs(lm, rows, before, starts, max_new_tokens, hidden)
     logprobs = lm.model(**arguments, logits_to_keep=1).logits[:, -1].float().log_softmax(-1)
     token, decided = first_tokens(lm, logprobs, penalties)
-    logprob = logprobs.gather(1, token[:, None])[:, 0]
-    position = arguments["position_ids"][:, -1] + 1
-    margin = unknown_margins(lm, logprobs)
-    return DecodingState(arguments["past_key_values"], arguments["attention_mask"], token, position, logprob, margin, decided)
+    first_logprobs, margins = logprobs.gather(1, token[:, None])[:, 0].tolist(), unknown_margins(lm, logprobs).tolist()
 
-
-@torch.inference_mode()
-def continue_greedily(lm: LanguageModel, running: DecodingState, max_new_tokens: int, stop: Sequence[str] = ()) -> list[list[int]]:
-    """The token ids of each row's answer. Finished rows leave when they are half of the batch, as removing them copies the cache."""
-    produced = [list(answer) for answer in running.decided]
+    cache, mask, position = arguments["past_key_values"], arguments["attention_mask"], arguments["position_ids"][:, -1] + 1
+    produced = [list(answer) for answer in decided]
     alive = list(range(len(produced)))  # the answer that each row of the batch belongs to
     ended = {answer for answer, tokens in enumerate(produced) if tokens}
     for step in range(max_new_tokens):
-        for answer, token in zip(alive, running.token.tolist(), strict=True):
+        for answer, new_token in zip(alive, token.tolist(), strict=True):
             if answer not in ended:
-                produced[answer].append(token)
-                if token in lm.stop_ids or (stop and _cut(_decode(lm, produced[answer]), stop) is not None):
+                produced[answer].append(new_token)
+                if new_token in lm.stop_ids or (stop and _cut(_decode(lm, produced[answer]), stop) is not None):
                     ended.add(answer)
         unfinished = [row for row, answer in enumerate(alive) if answer not in ended]
         if not unfinished or step + 1 == max_new_tokens:
             break
         if len(unfinished) * 2 <= len(alive):
-            running.keep(unfinished)
+            index = torch.tensor(unfinished, device=token.device)
+            cache.batch_select_indices(index)
+            mask, token, position = mask[index], token[index], position[index]
+            if batch_state:
+                batch_state.keep(index)
             alive = [alive[row] for row in unfinished]
-        running.mask = torch.cat([running.mask, running.mask.new_ones(len(alive), 1)], dim=1)
-        ids, positions, cache = running.token[:, None], running.position[:, None], running.cache
-        out = lm.model(input_ids=ids, attention_mask=running.mask, position_ids=positions, past_key_values=cache, use_cache=True)
-        running.token, running.position = out.logits[:, -1].float().argmax(-1), running.position + 1
-    return produced
+        mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=1)
+        ids, positions = token[:, None], position[:, None]
+        out = lm.model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True)
+        token, position = out.logits[:, -1].float().argmax(-1), position + 1
+    of_answers = zip(produced, first_logprobs, margins, map(bool, decided), strict=True)
+    return [_generation(lm, tokens, stop, logprob, margin, was_decided) for tokens, logprob, margin, was_decided in of_answers]
 
 
-def to_generation(
-    lm: LanguageModel,
-    tokens: list[int],
-    first: First,
-    stop: Sequence[str],
-    prompt_tokens: int,
-    computed_tokens: float,
-    latency_ms: float,
+def _generation(
+    lm: LanguageModel, tokens: list[int], stop: Sequence[str], first_logprob: float, unknown_margin: float, decided: bool
 ) -> Generation:
     """The answer of these tokens: their text without special tokens, up to the first stop string that follows words."""
     text = _decode(lm, tokens)
     cut = _cut(text, stop)
     words = (text if cut is None else cut).strip()
-    ended = first.decided or cut is not None or tokens[-1] in lm.stop_ids
-    counts = prompt_tokens, computed_tokens, len(tokens)
-    flags = {"decided": first.decided, "unknown_margin": first.unknown_margin}
-    return Generation(words, tuple(tokens), *counts, latency_ms, first.logprob, cut=not ended, **flags)
+    ended = decided or cut is not None or tokens[-1] in lm.stop_ids
+    flags = {"decided": decided, "unknown_margin": unknown_margin}
+    return Generation(words, tuple(tokens), 0, 0.0, len(tokens), 0.0, first_logprob, cut=not ended, **flags)
 
 
 def kv_cache_mb(config: Any, tokens: int, bytes_per_value: int) -> float:

@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from hippo_core.errors import LabError
 from hippo_core.models.int8_kv import Int8KV
-from hippo_core.models.language_model import LanguageModel, pad_left
+from hippo_core.models.language_model import LanguageModel, by_length, pad_left
 
 KV = Tensor
 StoredKV = KV | Int8KV  # as it is kept
@@ -53,9 +53,7 @@ def encode_blocks(
     if before is None:
         [before] = encode(lm, [prefix])
     encoded: dict[int, KV] = {}
-    order = sorted(range(len(blocks)), key=lambda block: len(blocks[block]))
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
+    for batch in by_length(blocks, batch_size):
         encoded.update(zip(batch, encode(lm, [blocks[block] for block in batch], before), strict=True))
     return Blocks(before, tuple(encoded[block] for block in range(len(blocks))))
 

@@ -1,5 +1,6 @@
 """A loaded model in one value, what a record says of it, and token rows made ready for it."""
 
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,13 @@ def describe(lm: LanguageModel) -> dict[str, Any]:
         "chat_template": lm.template.origin,
         "stop_tokens": stops,
     }
+
+
+def by_length(rows: Sequence[Sized], batch_size: int, longest_first: bool = False) -> Iterator[list[int]]:
+    """The numbers of rows, `batch_size` at a time, rows of like lengths together."""
+    order = sorted(range(len(rows)), key=lambda row: -len(rows[row]) if longest_first else len(rows[row]))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
 
 
 def pad_left(lm: LanguageModel, rows: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:

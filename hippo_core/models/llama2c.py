@@ -7,7 +7,6 @@ a text, 3 to 258 are the bytes.
 """
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +25,17 @@ HEADER = struct.Struct("<7i")
 SPECIAL = ("<unk>", "<s>", "</s>")
 FIRST_PIECE = len(SPECIAL) + 256
 SPACE = "\u2581"
+LAYER = {  # a layer's tensors in Hugging Face's Llama
+    "attention_norm": "input_layernorm",
+    "wq": "self_attn.q_proj",
+    "wk": "self_attn.k_proj",
+    "wv": "self_attn.v_proj",
+    "wo": "self_attn.o_proj",
+    "mlp_norm": "post_attention_layernorm",
+    "w1": "mlp.gate_proj",
+    "w2": "mlp.down_proj",
+    "w3": "mlp.up_proj",
+}
 
 
 class Header(NamedTuple):
@@ -84,35 +94,28 @@ def convert(checkpoint: Path, tokenizer: Path, out: Path) -> Path:
 
 def read_checkpoint(path: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and named weights of a llama2.c checkpoint; LabError unless the file is exactly as long as its header says."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise LabError(f"cannot read {path}: {error.strerror}") from None
+    data = _bytes_of(path)
     if len(data) < HEADER.size:
         raise LabError(f"{path} is no llama2.c checkpoint: {len(data)} bytes, the header alone takes {HEADER.size}")
     header = Header(*HEADER.unpack_from(data))
-    _check(header, path)
-    expected = HEADER.size + 4 * sum(int(np.prod(shape)) for shape in header.shapes.values())
-    if len(data) != expected:
-        raise LabError(f"{path}: {len(data)} bytes, its header asks for {expected}; the file is cut, or not a version 0 checkpoint in fp32")
-    return header, dict(_tensors(header, data))
-
-
-def _tensors(header: Header, data: bytes) -> Iterator[tuple[str, Tensor]]:
-    offset = HEADER.size
-    for name, shape in header.shapes.items():
-        count = int(np.prod(shape))
-        yield name, torch.from_numpy(np.frombuffer(data, "<f4", count, offset).reshape(shape).astype(np.float32))
-        offset += 4 * count
-
-
-def _check(header: Header, path: Path) -> None:
     sizes = (*header[:5], header.vocabulary, header.seq_len)
     if not all(0 < size < 2**24 for size in sizes):
         raise LabError(f"{path} is no llama2.c version 0 checkpoint: impossible sizes {sizes} in its header")
     if header.dim % header.n_heads or header.head_dim % 2 or header.n_heads % header.n_kv_heads:
         shape = f"{header.dim} dimensions, {header.n_heads} heads, {header.n_kv_heads} key/value heads"
         raise LabError(f"{path} is no llama2.c version 0 checkpoint: {shape} do not go together")
+    counts = [int(np.prod(shape)) for shape in header.shapes.values()]
+    if len(data) != (expected := HEADER.size + 4 * sum(counts)):
+        raise LabError(f"{path}: {len(data)} bytes, its header asks for {expected}; the file is cut, or not a version 0 checkpoint in fp32")
+    parts = torch.from_numpy(np.frombuffer(data, "<f4", offset=HEADER.size).astype(np.float32)).split(counts)
+    return header, {name: part.view(shape) for part, (name, shape) in zip(parts, header.shapes.items(), strict=True)}
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise LabError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _config(header: Header) -> LlamaConfig:
@@ -138,19 +141,11 @@ def _state(header: Header, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         "model.norm.weight": weights["final_norm"],
         "lm_head.weight": weights.get("classifier", weights["embedding"]),
     }
-    for layer in range(header.n_layers):
-        named = {
-            "input_layernorm": weights["attention_norm"][layer],
-            "self_attn.q_proj": _half_split(weights["wq"][layer], header.n_heads),
-            "self_attn.k_proj": _half_split(weights["wk"][layer], header.n_kv_heads),
-            "self_attn.v_proj": weights["wv"][layer],
-            "self_attn.o_proj": weights["wo"][layer],
-            "post_attention_layernorm": weights["mlp_norm"][layer],
-            "mlp.gate_proj": weights["w1"][layer],
-            "mlp.down_proj": weights["w2"][layer],
-            "mlp.up_proj": weights["w3"][layer],
-        }
-        state |= {f"model.layers.{layer}.{name}.weight": tensor.contiguous() for name, tensor in named.items()}
+    heads = {"wq": header.n_heads, "wk": header.n_kv_heads}
+    for ours, theirs in LAYER.items():
+        for layer, tensor in enumerate(weights[ours]):
+            rows = _half_split(tensor, heads[ours]) if ours in heads else tensor
+            state[f"model.layers.{layer}.{theirs}.weight"] = rows.contiguous()
     return state
 
 
@@ -168,17 +163,14 @@ class Piece(NamedTuple):
 
 def read_pieces(path: Path, count: int) -> list[Piece]:
     """The `count` pieces of a llama2.c tokenizer file; LabError unless the file holds exactly these."""
+    data, pieces, offset = _bytes_of(path), [], 4
     try:
-        data = path.read_bytes()
-        pieces, offset = [], 4
         for _ in range(count):
             score, length = struct.unpack_from("<fi", data, offset)
             offset += 8 + length
             if length < 0 or offset > len(data):
                 raise ValueError("a piece reaches beyond the end")
             pieces.append(Piece(data[offset - length : offset].decode().replace(" ", SPACE), score))
-    except OSError as error:
-        raise LabError(f"cannot read {path}: {error.strerror}") from None
     except (struct.error, ValueError) as error:
         raise LabError(f"{path} is no llama2.c tokenizer of {count} pieces: {error}") from None
     if offset != len(data) or len(pieces) < FIRST_PIECE or pieces[3].text != "<0x00>":

@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from hippo_core.errors import LabError
 from hippo_core.files import BRING_MODELS, home, sha256
+from hippo_core.models.language_model import by_length
 from hippo_core.models.load import HARMLESS, quiet
 from hippo_core.models.template import as_text
 from hippo_core.text import TYPED, WORD, folded
@@ -85,9 +86,7 @@ def _run(texts: Sequence[str], device: str, batch_size: int) -> Iterator[tuple[l
     tokenizer, model = _loaded(home() / FOLDER, device)
     escaped = [as_text(tokenizer, text) for text in texts]
     rows = [torch.tensor(row) for row in tokenizer(escaped, truncation=True, max_length=PIECES)["input_ids"]] if escaped else []
-    order = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
+    for batch in by_length(rows, batch_size, longest_first=True):
         ids = pad_sequence([rows[row] for row in batch], batch_first=True, padding_value=tokenizer.pad_token_id).to(device)
         lengths = torch.tensor([len(rows[row]) for row in batch], device=device)[:, None]
         mask = torch.arange(ids.shape[1], device=device) < lengths

@@ -15,9 +15,9 @@ from torch.nn.functional import cross_entropy
 from hippo_core.errors import LabError
 from hippo_core.models.bounded_folder import BoundedFolder
 from hippo_core.models.int8_kv import Int8KV
-from hippo_core.models.kv import KV, StoredKV, encode_blocks, inputs
+from hippo_core.models.kv import KV, StoredKV, encode, encode_blocks, inputs
 from hippo_core.models.kv_storage import MB, KVShape, KVStorage, Precision
-from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.language_model import LanguageModel, by_length
 
 DEFAULT = KVStorage()
 
@@ -151,11 +151,10 @@ class PassageKV:
 
     def _run(self, rows: list[list[int]]) -> list[StoredKV]:
         """The KV of rows, a batch at a time: all blocks are run, unwanted ones are dropped."""
-        order, made = sorted(range(len(rows)), key=lambda row: len(rows[row])), dict[int, StoredKV]()
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            blocks = encode_blocks(self.lm, self.prefix_ids, [rows[row] for row in batch], self.batch_size, self.prefix).blocks
-            made |= dict(zip(batch, map(self._rounded, blocks), strict=True))
+        made: dict[int, StoredKV] = {}
+        for batch in by_length(rows, self.batch_size):
+            blocks = encode(self.lm, [rows[row] for row in batch], self.prefix)
+            made |= zip(batch, map(self._rounded, blocks), strict=True)
         return [made[row] for row in range(len(rows))]
 
     def _rounded(self, kv: KV) -> StoredKV:

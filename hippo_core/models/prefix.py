@@ -41,12 +41,8 @@ class Shared:
     def __init__(self, lm: LanguageModel, rows: Sequence[list[int]], batch_size: int, keep: Sequence[int] | None = None) -> None:
         self._lm, self._rows = lm, rows
         self._plan = plan(rows, batch_size, keep if keeps_kv_only(lm) else [len(row) for row in rows])
+        self.batches = self._plan.batches
         self._trunk = encode(lm, [rows[0][: self._plan.trunk]]) if self._plan.trunk else []
-
-    @property
-    def batches(self) -> tuple[PrefixBatch, ...]:
-        """The batches to run."""
-        return self._plan.batches
 
     def split(self, batch: PrefixBatch) -> tuple[list[list[int]], list[list[KV]] | None]:
         """What is left to run of each of a batch's rows, and the KV that stands before it (None where nothing stands before any)."""

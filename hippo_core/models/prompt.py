@@ -1,6 +1,6 @@
 """The one place where a prompt is made: context lines, then the question, cut to the model's context limit."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Literal, NamedTuple
@@ -85,8 +85,8 @@ def stops(lm: LanguageModel, decoding: Decoding) -> tuple[str, ...]:
 
 
 def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, max_new_tokens: int) -> FittedPrompt:
-    """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens. Each line is
-    tokenised once for an estimate; the prompt decides. LabError where the question alone is too long."""
+    """The prompt with as many of the newest context lines `texts` as leave room for the answer within the model's own tokens. LabError
+    where the question alone is too long."""
     limit = lm.spec.context_limit - max_new_tokens
     complete = _measure(lm, texts, question, decoding, 0)
     if complete.tokens <= limit:
@@ -94,13 +94,8 @@ def fit(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decodi
     bare = _measure(lm, texts, question, decoding, len(texts))
     if bare.tokens > limit:
         raise LabError(f"the question alone takes {bare.tokens} tokens, the limit of {lm.spec.name} leaves {limit}: {question[:80]!r}")
-    first = _first_line_that_fits(lm, texts, limit - bare.tokens)
-    fitted = _measure(lm, texts, question, decoding, first)
-    while fitted.tokens > limit:
-        fitted = _measure(lm, texts, question, decoding, fitted.dropped + 1)
-    while (longer := _measure(lm, texts, question, decoding, fitted.dropped - 1)).tokens <= limit:
-        fitted = longer
-    return fitted
+    first = bisect_left(range(len(texts)), True, key=lambda dropped: _measure(lm, texts, question, decoding, dropped).tokens <= limit)
+    return _measure(lm, texts, question, decoding, first)
 
 
 def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_new_tokens: int) -> list[int]:
@@ -115,15 +110,6 @@ def too_long(lm: LanguageModel, texts: Sequence[str], decoding: Decoding, max_ne
 def _measure(lm: LanguageModel, texts: Sequence[str], question: str, decoding: Decoding, dropped: int) -> FittedPrompt:
     prompt = render(lm, texts[dropped:], question, decoding)
     return FittedPrompt(prompt, range(dropped, len(texts)), dropped, len(lm.encode(prompt)))
-
-
-def _first_line_that_fits(lm: LanguageModel, texts: Sequence[str], budget: int) -> int:
-    """Index of the oldest line that, with all newer ones, takes at most `budget` tokens when each is tokenised alone."""
-    for index in range(len(texts) - 1, -1, -1):
-        budget -= len(lm.encode_text(f"{texts[index]}\n"))
-        if budget < 0:
-            return index + 1
-    return 0
 
 
 def _tokens(lm: LanguageModel, *texts: str) -> list[list[int]]:

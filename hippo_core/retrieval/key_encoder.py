@@ -18,8 +18,8 @@ from torch.nn.functional import layer_norm, normalize, relu, softplus
 
 from hippo_core.errors import LabError
 from hippo_core.models import artifacts, minilm
-from hippo_core.models.early_layers import early_states
 from hippo_core.models.language_model import LanguageModel
+from hippo_core.models.score import early_states
 from hippo_core.models.spec import validated
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, pad
 
-from hippo_core.models.early_layers import early_states
+from hippo_core.models.score import early_states
 from hippo_core.retrieval.world_index import WorldIndex
 
 SMOOTHING = 1e-3

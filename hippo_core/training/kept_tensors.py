@@ -22,8 +22,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -
 
 
 def read(path: Path, names: set[str], advice: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the facts, which have these names; an earlier lab's file has no seal and is read as it is. LabError, which `advice`
-    ends, where anything is not as it was written."""
+    """The tensors and the facts, which have these names. LabError, which `advice` ends, where anything is not as it was written."""
     try:
         with safe_open(path, "pt") as file:
             facts = dict(file.metadata() or {})
@@ -31,7 +30,7 @@ def read(path: Path, names: set[str], advice: str) -> tuple[dict[str, Tensor], d
     except (SafetensorError, OSError, ValueError) as error:
         raise LabError(f"{path} is damaged ({in_a_line(error)}); {advice}") from None
     seal = facts.pop(SEAL, None)
-    if facts.keys() != names or seal not in (None, _sum(tensors, facts)):
+    if facts.keys() != names or seal != _sum(tensors, facts):
         raise LabError(f"{path} is damaged: its content does not fit its SHA-256; {advice}")
     return tensors, facts
 

@@ -10,7 +10,7 @@ from hippo_core.files import read_yaml, root
 from hippo_core.suites import babi, episodic, lexicon, multi, semantic, settings_for, spatial, wording
 from hippo_core.suites.splits import belongs
 from hippo_core.suites.types import RUNGS, Split, WorldSpec
-from hippo_core.training import babi_lessons, related
+from hippo_core.training import related
 from hippo_core.training.lessons import UNKNOWN, Branch, Lesson, forget, keep, trim, world_lesson
 from hippo_core.training.stories import STORIES, held_out_stories, training_stories
 
@@ -309,9 +309,55 @@ def needle(random: Random, n_facts: int, split: Split) -> Lesson:
     return Lesson(tuple(facts), tuple(branches))
 
 
+ROOMS = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
+ITEMS = ("football", "apple", "milk", "book", "lamp", "cup", "hat", "key")
+BABI_NAMES = ("Mary", "John", "Sandra", "Daniel")
+MOVES = ("moved to", "went to", "journeyed to", "travelled to", "went back to")
+TAKES = ("got the {thing} there", "took the {thing} there", "picked up the {thing} there", "grabbed the {thing} there", "took the {thing}")
+DROPS = ("dropped the {thing}", "left the {thing}", "discarded the {thing}", "put down the {thing}", "dropped the {thing} there")
+
+
 def movements(random: Random, n_facts: int, split: Split) -> Lesson:
-    """Who and what is in which room: a story in bAbI's manner, asked at its end."""
-    return babi_lessons.lesson(random, random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8), split)
+    """Who and what is in which room: a story in the manner of bAbI's tasks 1 and 2 (Weston et al. 2015), asked at its end. The gold facts
+    of a thing are the statement that took it (or put it down) and the one that brought it where it is."""
+    n_facts = random.randint(2, 12) if n_facts < 6 else random.randint(4, 2 * n_facts + 8)
+    people = list(BABI_NAMES) if random.random() < 0.6 else random.sample(lexicon.names(held_out=split != "train"), 4)
+    rooms = ROOMS if random.random() < 0.7 else tuple(group[0] for group in random.sample(lexicon.PLACES, 6))
+    items = random.sample(ITEMS, 3)
+    facts: list[tuple[str, tuple[str, ...]]] = []
+    location: dict[str, tuple[str, int]] = {}  # of a person: the room, the statement that says so
+    holder: dict[str, str] = {}
+    taken_at: dict[str, int] = {}  # of a carried item: the statement that it was taken
+    lying: dict[str, tuple[str, tuple[int, ...]]] = {}  # of a thing put down: the room, the statements that say so
+    fetching = random.choice((0.0, 0.4, 0.6))
+    while len(facts) < n_facts:
+        who = random.choice(people)
+        carried = [item for item, owner in holder.items() if owner == who]
+        free = [item for item in items if item not in holder and (item not in lying or lying[item][0] == location.get(who, ("",))[0])]
+        if who in location and random.random() < fetching and (carried or free):
+            if free and (not carried or random.random() < 0.6):
+                item = random.choice(free)
+                holder[item], taken_at[item] = who, len(facts)
+                lying.pop(item, None)
+                facts.append((f"{who} {random.choice(TAKES).format(thing=item)}.", (who, item)))
+            else:
+                item = random.choice(carried)
+                lying[item] = location[who][0], (location[who][1], len(facts))
+                del holder[item]
+                facts.append((f"{who} {random.choice(DROPS).format(thing=item)}.", (who, item)))
+            continue
+        room = random.choice([room for room in rooms if room != location.get(who, ("",))[0]])
+        location[who] = room, len(facts)
+        facts.append((f"{who} {random.choice(MOVES)} the {room}.", (who, room)))
+    branches = [Branch(f"Where is {who}?", room, (index,), True, "one statement") for who, (room, index) in location.items()]
+    for item in items:
+        if item in holder:
+            room, index = location[holder[item]]
+            branches.append(Branch(f"Where is the {item}?", room, (taken_at[item], index), True, "two statements"))
+        elif item in lying:
+            room, (index, dropped) = lying[item]
+            branches.append(Branch(f"Where is the {item}?", room, (dropped, index), True, "two statements"))
+    return Lesson(tuple(facts), tuple(branches), ordered=True)
 
 
 BABI: Any = settings_for("babi", "public", {"tasks": (1, 2)})

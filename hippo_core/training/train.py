@@ -7,7 +7,7 @@ import ctypes
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -110,6 +110,14 @@ def set_rates(optimizers: list[torch.optim.Optimizer], full: tuple[float, ...], 
             group["lr"] = rate * share
 
 
+def descend(weights: Iterable[Tensor], optimizers: list[torch.optim.Optimizer]) -> None:
+    """One step of each optimizer along gradients of a norm of 1 at most, which are then gone."""
+    torch.nn.utils.clip_grad_norm_(weights, 1.0)
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+
 def answer_loss(model: Any, batch: packed_examples.PackedBatch, **options: Any) -> tuple[Tensor, Tensor]:
     """The weighted mean loss of a batch's targets, and the mean loss of the answers alone; logits only where there is a loss."""
     with half_products(batch.ids.device):
@@ -137,6 +145,12 @@ def log(folder: Path, line: Log) -> None:
     """Add a line to the training's log; what could not be measured in this step (NaN) is left out."""
     with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({name: value for name, value in line.items() if value == value}) + "\n")
+
+
+def curve_of(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a training's log, each step once: a resumed run logs some steps twice."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return list({line["step"]: line for line in lines}.values())
 
 
 def checkpoint(trainee: Trainee, step: int, seconds: float, folder: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hippo_core.delivery import load_delivery
 from hippo_core.delivery.types import Question
 from hippo_core.suites.draw import worlds
-from recipes.injection_eval import question
+from recipes.adapters import question
 from recipes.skills import SEED
 
 N = 40

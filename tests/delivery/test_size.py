@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.memory.trace_size import QWEN, trace_bytes, traces_per_gb
+from benchmarks.memory.size import QWEN, trace_bytes, traces_per_gb
 from hippo_core.models.kv_storage import KVStorage, shape_of
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import prefix_of

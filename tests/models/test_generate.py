@@ -18,14 +18,17 @@ def items_prompts(lm) -> list[str]:
     return [render(lm, [fact.text for fact in world.facts], item.question, "short") for world in worlds() for item in world.items]
 
 
+def assert_those_of_transformers(lm, prompt, tokens, budget):
+    ids = torch.tensor([lm.encode(prompt)])
+    theirs = lm.model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=budget, eos_token_id=list(lm.stop_ids)
+    )
+    assert list(tokens) == theirs[0, ids.shape[1] :].tolist()
+
+
 def test_tokens_are_those_of_transformers(lm):
     for prompt in PROMPTS + items_prompts(lm):
-        ids = torch.tensor([lm.encode(prompt)])
-        theirs = lm.model.generate(
-            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12, eos_token_id=list(lm.stop_ids)
-        )
-        [generated] = generate(lm, [prompt], 12)
-        assert list(generated.tokens) == theirs[0, ids.shape[1] :].tolist()
+        assert_those_of_transformers(lm, prompt, generate(lm, [prompt], 12)[0].tokens, 12)
 
 
 @pytest.mark.parametrize("batch_size", [2, 3, 9])
@@ -86,8 +89,4 @@ def test_tokens_of_the_lab_s_own_model_are_those_of_transformers():
     together = generate(lm, prompts, 8)
     assert sum(answer.computed_tokens for answer in together) < sum(answer.prompt_tokens for answer in together) / 2
     for prompt, ours in zip(prompts, together, strict=True):
-        ids = torch.tensor([lm.encode(prompt)])
-        theirs = lm.model.generate(
-            ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=8, eos_token_id=list(lm.stop_ids)
-        )
-        assert list(ours.tokens) == theirs[0, ids.shape[1] :].tolist()
+        assert_those_of_transformers(lm, prompt, ours.tokens, 8)

@@ -25,13 +25,11 @@ def test_a_loaded_model_is_ready(lm):
     assert lm.tokenizer.pad_token_id is not None
 
 
-def test_the_end_of_a_turn_stops_an_answer(loaded):
-    stops = {name: describe(lm)["stop_tokens"] for name, lm in loaded.items()}
+def test_a_record_says_whose_template_was_used_and_what_stops_an_answer(loaded):
+    described = {name: describe(lm) for name, lm in loaded.items()}
+    stops = {name: record["stop_tokens"] for name, record in described.items()}
     assert stops == {"qwen2": ["<|endoftext|>", "<|im_end|>"], "llama": ["<|endoftext|>"], "phi3": ["<|endoftext|>", "<|im_end|>"]}
-
-
-def test_a_record_says_whose_template_was_used(loaded):
-    assert {name: describe(lm)["chat_template"] for name, lm in loaded.items()} == {"qwen2": "model", "llama": "generic", "phi3": "model"}
+    assert {name: record["chat_template"] for name, record in described.items()} == {"qwen2": "model", "llama": "generic", "phi3": "model"}
 
 
 def test_half_types_are_used_when_asked_for(folders):
@@ -113,14 +111,13 @@ def test_four_bits_need_a_gpu(folders):
         load(spec(folders["qwen2"], quantization="nf4"))
 
 
-def test_a_limit_beyond_the_positions_is_refused(folders):
-    with pytest.raises(LabError, match=r"context_limit 512 is over its 256 positions"):
-        load(spec(folders["qwen2"], context_limit=512))
-
-
-def test_a_template_that_is_none_is_refused(folders):
-    with pytest.raises(LabError, match=r"chat_template must be"):
-        load(spec(folders["qwen2"], chat_template="chatml"))
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [({"context_limit": 512}, "context_limit 512 is over its 256 positions"), ({"chat_template": "chatml"}, "chat_template must be")],
+)
+def test_a_setting_that_does_not_fit_the_model_is_refused(folders, setting, says):
+    with pytest.raises(LabError, match=says):
+        load(spec(folders["qwen2"], **setting))
 
 
 def test_a_gguf_file_gives_the_model_it_was_made_from(folders, tmp_path):

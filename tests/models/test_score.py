@@ -51,11 +51,6 @@ def test_greedy_says_whether_each_token_was_the_likeliest(lm):
     assert not unlikely.greedy
 
 
-def test_a_continuation_without_tokens_is_refused(lm):
-    with pytest.raises(LabError, match="without a token"):
-        log_likelihood(lm, ["Who?"], [""])
-
-
 def test_loss_is_the_mean_over_all_tokens(lm):
     due = [-value for text in FACTS for value in log_probabilities(lm, lm.encode(lm.template.begin + text))]
     got = text_loss(lm, FACTS, batch_size=3)
@@ -106,5 +101,7 @@ def test_likelihoods_of_tokens_are_those_of_their_text_and_say_what_was_run(lm):
 
 
 def test_a_pair_without_a_token_is_refused(lm):
+    with pytest.raises(LabError, match="a continuation without a token"):
+        log_likelihood(lm, ["Who?"], [""])
     with pytest.raises(LabError, match="a pair without a token in its context or its continuation"):
         token_likelihood(lm, [([1], [])])

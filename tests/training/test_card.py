@@ -103,7 +103,9 @@ def test_the_card_says_met_missed_and_how_it_was_made(lm, measured, tmp_path):
 
 def test_a_reader_is_compared_with_its_base(lm, measured):
     worse = card.Measured(measured.skills, measured.stories, {**LANGUAGE, "wikitext2": LANGUAGE["wikitext2"] | {"perplexity": 20.0}})
-    text = "\n".join(card._language(worse, {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}))
+    made = {"recipe": {"steps": 5, "lessons": 2, "stories": 1, "seed": 7}, "command": "make", "seconds": 90, "threads": 2}
+    base = {"model": {"name": "smollm2-135m"}, "language": LANGUAGE}
+    text = card.text(lm, worse, made | {"torch": "2", "machine": "x"}, base)
     assert "| WikiText-2, perplexity | 20.000 | 14.900 | 15.645 | not met |" in text
     assert "| SST-2, raw | 0.700 | 0.700 | 0.680 | holds |" in text
     assert "| Python's manual, perplexity | 30.000 | 30.000 | 31.500 | holds |" in text

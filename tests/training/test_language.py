@@ -11,7 +11,8 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.models.score import log_likelihood, text_loss
 from hippo_core.training import language
-from hippo_core.training.language import LABELS, PROMPT, against, judged, measure, reviews, sst2, wikipedia, wikitext2
+from hippo_core.training.language import LABELS, PROMPT, reviews, wikipedia
+from recipes.plain_language import against, judged, measure, python_manual, sst2, wikitext2
 from tests.texts import needs
 
 OF_OTHERS = needs("sst2", "wikitext2-train", "wikitext2-valid")
@@ -65,10 +66,17 @@ def test_a_liking_for_one_label_changes_raw_scores_only():
     assert biased.centred.mean == plain.centred.mean
 
 
-@pytest.mark.parametrize("n", [0, 201, -3])
-def test_as_many_sentences_as_there_are(loaded, made_up_texts, n):
-    with pytest.raises(LabError, match=f"1 to 200 sentences, got {n}"):
-        sst2(loaded["qwen2"], n)
+@pytest.mark.parametrize(
+    ("measure", "n", "says"),
+    [
+        *((sst2, n, f"1 to 200 sentences, got {n}") for n in (0, 201, -3)),
+        *((wikitext2, n, "articles must be 1 to 19") for n in (0, 20)),
+        (python_manual, 0, "paragraphs must be 1 to"),
+    ],
+)
+def test_no_more_is_measured_than_there_is(loaded, made_up_texts, measure, n, says):
+    with pytest.raises(LabError, match=says):
+        measure(loaded["qwen2"], n)
 
 
 def test_windows_are_the_same_for_models_that_see_further(loaded, made_up_texts, monkeypatch):
@@ -78,19 +86,13 @@ def test_windows_are_the_same_for_models_that_see_further(loaded, made_up_texts,
     assert wikitext2(lm, 1).nats == pytest.approx(wikitext2(short, 1).nats)
 
 
-@pytest.mark.parametrize("articles", [0, 20])
-def test_as_many_articles_as_there_are(loaded, made_up_texts, articles):
-    with pytest.raises(LabError, match="articles must be 1 to 19"):
-        wikitext2(loaded["qwen2"], articles)
-
-
 def test_plain_numbers_for_a_card(loaded, made_up_texts):
     measured = measure(loaded["llama"], 20, 1, 3)
     assert 0 <= measured["sst2"]["raw"]["low"] <= measured["sst2"]["raw"]["accuracy"] <= measured["sst2"]["raw"]["high"] <= 1
     assert measured["sst2"]["n"] == 20
     assert measured["wikitext2"]["perplexity"] == pytest.approx(math.exp(measured["wikitext2"]["nats_per_token"]))
     assert measured["wikitext2"]["nats_per_byte"] > 0
-    assert measured["python_manual"]["tokens"] == language.python_manual(loaded["llama"], 3).tokens
+    assert measured["python_manual"]["tokens"] == python_manual(loaded["llama"], 3).tokens
 
 
 def test_what_is_not_there_is_skipped_with_the_reason_and_the_manual_is_measured(loaded, monkeypatch, tmp_path):
@@ -121,9 +123,7 @@ def test_another_pythons_manual_is_another_measure_and_says_so(loaded, monkeypat
 
 def test_the_loss_on_the_manual_is_that_of_its_paragraphs(lm):
     due = text_loss(lm, ["\n".join(language.manual()[:2])], lm.spec.context_limit)
-    assert language.python_manual(lm, 2).nats == pytest.approx(due.nats)
-    with pytest.raises(LabError, match="paragraphs must be 1 to"):
-        language.python_manual(lm, 0)
+    assert python_manual(lm, 2).nats == pytest.approx(due.nats)
 
 
 @pytest.fixture(scope="module")
@@ -154,17 +154,12 @@ def test_worse_is_two_points_or_five_percent(numbers, path, value, holds):
     assert against(now, numbers)["holds"].tolist() == holds
 
 
-def test_only_what_both_have_is_compared(numbers):
+def test_only_what_both_have_is_compared_and_no_numbers_of_other_texts(numbers):
     manual = {"python_manual": {"perplexity": 20.0, "tokens": 9, "sha256": "a"}}
     assert against(numbers | manual, numbers)["measure"].tolist() == against(numbers, numbers)["measure"].tolist()
     worse = {"python_manual": manual["python_manual"] | {"perplexity": 21.1}}
     assert against(worse, manual)["holds"].tolist() == [False]
     with pytest.raises(LabError, match="python_manual: b sha256 now, a for the base"):
         against({"python_manual": manual["python_manual"] | {"sha256": "b"}}, manual)
-
-
-def test_numbers_of_other_texts_are_not_compared(numbers):
-    other = copy.deepcopy(numbers)
-    other["wikitext2"]["tokens"] = 99
     with pytest.raises(LabError, match="wikitext2: 100 tokens now, 99 for the base"):
-        against(numbers, other)
+        against(numbers, numbers | {"wikitext2": numbers["wikitext2"] | {"tokens": 99}})

@@ -8,8 +8,7 @@ import torch
 from hippo_core.suites.natural import squad
 from hippo_core.text_files import read_text
 from recipes import natural_rooms
-from recipes.key import KeyRecipe, States
-from recipes.pieces import PieceRecipe, fit_pieces, principal
+from recipes.key import KeyRecipe, PieceRecipe, States, fit_pieces, principal
 
 RECIPE = KeyRecipe(facts=40, cues=12)
 OTHERS = {"saw": natural_rooms.Exchanges((), ()), "founded": natural_rooms.Exchanges(("begun",), ("forgotten",))}

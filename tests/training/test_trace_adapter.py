@@ -15,8 +15,7 @@ from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.types import RUNGS
 from hippo_core.training.train import train
-from recipes.cues import draw_cues
-from recipes.trace_adapter import AdapterRecipe, AdapterTrainee
+from recipes.trace_adapter import AdapterRecipe, AdapterTrainee, draw_cues
 
 RECIPE = AdapterRecipe(model="hippo-tiny", shape=AdapterSettings(blocks=(3, 4), rank=4), steps=4, lessons=1, warmup=1)
 

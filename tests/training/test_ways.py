@@ -7,7 +7,7 @@ from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import prefix_of
 from hippo_core.models.spec import load_spec
 from hippo_core.suites.draw import worlds
-from recipes.injection_eval import compare_deliveries, question
+from recipes.adapters import compare_deliveries, question
 from recipes.skills import SEED
 
 

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from hippo_core.errors import LabError
-from hippo_core.models.early_layers import early_states
 from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.passage_kv import PassageKV
 from hippo_core.models.prompt import prefix_of, split
-from hippo_core.models.score import opener, token_likelihood
+from hippo_core.models.score import early_states, opener, token_likelihood
 from hippo_core.retrieval.channels import dense
 from hippo_core.retrieval.confidence import LIKENESS, Confidence
 from hippo_core.retrieval.fusion import name_of

@@ -10,10 +10,10 @@ from hippo_core.discovery import members
 from hippo_core.errors import LabError
 from hippo_core.evaluation.run import answer
 from hippo_core.methods.presets import load_preset
-from hippo_core.models.early_layers import early_states
 from hippo_core.models.generate import generate
 from hippo_core.models.load import load
 from hippo_core.models.prompt import render
+from hippo_core.models.score import early_states
 from hippo_core.models.spec import load_spec
 from hippo_core.store.trace import Trace
 from hippo_core.suites import get_suite
