@@ -114,7 +114,7 @@ class ComparePanel(RunPanel):
         cells = index.of(setting)
         here = [(cells["condition"] == name) & (cells["regime"] == regime) for name, regime in conditions]
         rows = index.rows(cells[here[0] | here[1]])
-        self.result = summaries.pair(rows, *conditions)
+        self.result = summaries.pair(rows, conditions[0], conditions[1])
         if self.result is None or not self.result.n:
             raise LabError("A and B were not asked the same questions, or none of them was scored; there is nothing to compare.")
         first, second = (rows[(rows["condition"] == name) & (rows["regime"] == regime)].set_index("key") for name, regime in conditions)

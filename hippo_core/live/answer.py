@@ -149,12 +149,12 @@ def recalled(question: str, retrieved: Retrieved, size: int, listed: int = LISTE
     ranking, before, asked = list(retrieved.ranking or ()), _before_completion(retrieved), content_words([question])
 
     def made(trace: Trace, position: int | None = None) -> RecalledTrace:
-        scored = position is not None and position < len(retrieved.scores)
+        scored = position if position is not None and position < len(retrieved.scores) else None
         return RecalledTrace(
             id=number_of(trace),
             text=trace.text,
-            score=retrieved.scores[position] if scored else None,
-            terms={name: float(values[position]) for name, values in retrieved.terms.items()} if scored else {},
+            score=None if scored is None else retrieved.scores[scored],
+            terms={} if scored is None else {name: float(values[scored]) for name, values in retrieved.terms.items()},
             shown=trace in retrieved.shown,
             rank_before=before.get(position),
             shared=tuple(dict.fromkeys(word for word in words(trace.text) if word in asked)),

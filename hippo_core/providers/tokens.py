@@ -58,22 +58,24 @@ def codex(output: str) -> Completion:
     if text is None:
         raise failed("no message among its events")
     usage = max(usages, key=lambda counted: _count(counted, "input_tokens") or 0, default={})
-    return Completion(text, *(_count(usage, name) for name in ("input_tokens", "output_tokens", "cached_input_tokens")))
+    before, after, cached = (_count(usage, name) for name in ("input_tokens", "output_tokens", "cached_input_tokens"))
+    return Completion(text, before, after, cached)
 
 
 def openai(output: str) -> Completion:
     """A chat completion of an OpenAI-compatible endpoint."""
     values = _object(output)
     text, usage = _text(values, "choices.0.message.content"), _at(values, "usage")
-    counts = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens"))
-    return Completion(text, *counts, cut=_at(values, "choices.0.finish_reason") == LENGTH)
+    names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens")
+    before, after, cached = (_count(usage, name) for name in names)
+    return Completion(text, before, after, cached, cut=_at(values, "choices.0.finish_reason") == LENGTH)
 
 
 def ollama(output: str) -> Completion:
     """A reply of Ollama's /api/chat. It leaves `prompt_eval_count` out where the whole prompt came from its cache."""
     values = _object(output)
-    counts = (_count(values, name) for name in ("prompt_eval_count", "eval_count"))
-    return Completion(_text(values, "message.content"), *counts, cut=values.get("done_reason") == LENGTH)
+    before, after = (_count(values, name) for name in ("prompt_eval_count", "eval_count"))
+    return Completion(_text(values, "message.content"), before, after, cut=values.get("done_reason") == LENGTH)
 
 
 def failed(message: str) -> CallFailed:

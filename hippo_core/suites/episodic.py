@@ -197,7 +197,9 @@ def make_question_about(
     for kind in random.sample(kinds, len(kinds)):
         candidates = [cue for cue in cues(random, [slot for slot in kinds if slot != kind], rung) if can_be_asked(events[gold], kind, cue)]
         cue = next((cue for cue in candidates if fits(events, words, gold, kind, cue, settings.n_competitors)), None)
-        for _ in range(8 if cue else 0):
+        if cue is None:
+            continue
+        for _ in range(8):
             question, legible, slices = make_question(random, events[gold], words[gold], kind, cue, rung, training=training)
             if rung != "noisy" or fits(events, words, gold, kind, legible, settings.n_competitors):
                 named = {slot: words[gold].slots()[slot] for slot in named_slots(events[gold], kind, legible)}

@@ -118,9 +118,10 @@ class WorldSpec:
     def id(self) -> str:
         return f"{self.split}-{self.index:05d}"
 
-    def fact(self, number: int, text: str, slots: dict[str, str], **about) -> Fact:
+    def fact(self, number: int, text: str, slots: dict[str, str], **about: Any) -> Fact:
         """Fact number `number` of the world, told at that time."""
-        return Fact(f"{self.id}.f{number}", self.id, text, slots, number, **({"provenance": "told"} | about))
+        values: dict[str, Any] = {"provenance": "told"} | about
+        return Fact(f"{self.id}.f{number}", self.id, text, slots, number, **values)
 
     def item(self, number: int, question: str, answer: str, kind: str, **about) -> Item:
         """Item number `number` of the world."""

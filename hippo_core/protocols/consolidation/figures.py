@@ -48,7 +48,7 @@ def before_and_after(rows: Frame) -> Figure:
                 if np.isfinite(interval.low):
                     panel.plot([interval.low, interval.high], [row + shift, row + shift], color=color, linewidth=2, alpha=0.6)
                 panel.plot([interval.mean], [row + shift], "o", color=color, markersize=7, label=None if row else label)
-        panel.set_yticks(range(len(names)), [TITLES.get(name, name) for name in names], fontsize=11, color=INK)
+        panel.set_yticks(range(len(names)), [str(TITLES.get(name, name)) for name in names], fontsize=11, color=INK)
         panel.set_ylim(len(names) - 0.5, -0.5)
         panel.set_xlim(-0.03, 1.03)
         panel.set_xlabel("share of answers right", fontsize=10)

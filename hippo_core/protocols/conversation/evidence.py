@@ -181,7 +181,8 @@ def by_category(rows: Frame, half: Half | None = None) -> Frame:
     every = kept[~kept["category"].isin(["adversarial", "abstention"])].assign(category="all")
     keys = ["method", "chunk", "dated", "context", "category"]
     grouped = pd.concat([kept, every]).groupby(keys, sort=False)
-    means: Frame = grouped[list(MEASURES)].mean().assign(n=grouped.size())
+    means: Frame = grouped[list(MEASURES)].mean()
+    means["n"] = grouped.size()
     for name in INTERVALS:
         intervals = [cluster_interval(group[name], group["dialogue"]) for _, group in grouped]
         means[f"{name}_low"] = [one.low for one in intervals]

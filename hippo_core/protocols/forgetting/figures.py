@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from hippo_core.protocols.forgetting.parameters import ForgettingParameters
 from hippo_core.protocols.forgetting.table import matrix
-from hippo_core.results.figures import drawing, sleeps
+from hippo_core.results.figures import drawing
 from hippo_core.results.figures.drawing import STYLE, Margins, bars, grid, text_width
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style
 from hippo_core.results.formatting import percent
@@ -20,7 +20,7 @@ def figure(parameters: ForgettingParameters | None, rows: Frame) -> bytes:
     own, end = values[1:].diagonal().mean(), values[-1].mean()
     title = f"Just after its own phase a task is answered to {own:.0%}, after the last phase to {end:.0%}; darker is better"
     named = matrix(rows).set_axis(["before", *matrix(rows).columns], axis="index")
-    return drawing.png(sleeps.drawn(named, title, "asked about task", "after phase", left=1.1))
+    return drawing.png(drawing.matrix_map(named, title, "asked about task", "after phase", left=1.1))
 
 
 def kept_figure(table: Frame) -> Figure:

@@ -149,7 +149,7 @@ def open_condition(
 def row_of(item: Item, condition: str, repeat: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """The row of an item that was asked once; what is not among its values is None."""
     about = {"entry": f"{item.id}/{repeat}", "item": item.id, "world": item.world, "type": item.type, "tags": ";".join(item.tags)}
-    return dict.fromkeys(COLUMNS) | about | {"condition": condition, "repeat": repeat} | values
+    return dict.fromkeys(COLUMNS) | about | {"condition": condition, "repeat": repeat, **values}
 
 
 def asked(item: Asking) -> str:

@@ -67,8 +67,8 @@ def path_finding(story: StoryBuilder) -> None:
 
 def two_steps(lines: dict[frozenset[str], int], names: list[str]) -> list[tuple[str, str, str]]:
     """All (start, middle, goal) whose pairs were both stated, with start and goal different."""
-    walks = product(names, repeat=3)
-    return [walk for walk in walks if walk[0] != walk[2] and {frozenset(walk[:2]), frozenset(walk[1:])} <= lines.keys()]
+    walks = product(names, names, names)
+    return [(a, b, c) for a, b, c in walks if a != c and {frozenset((a, b)), frozenset((b, c))} <= lines.keys()]
 
 
 def positional_reasoning(story: StoryBuilder) -> None:

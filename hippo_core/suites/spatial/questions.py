@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hippo_core.spoken import MOVES, NUMBERS
 from hippo_core.suites.spatial import words as words
@@ -74,14 +74,15 @@ class MapQuestions:
         return self.random.sample(known + new, len(known + new))
 
     def item(
-        self, wording: MapWording, spoken: dict[str, str], cue: dict[str, str], answers: Sequence[str], gold: Sequence[str], **about
+        self, wording: MapWording, spoken: dict[str, str], cue: dict[str, str], answers: Sequence[str], gold: Sequence[str], **about: Any
     ) -> Item:
         """An item; `spoken`: what its wording names. It takes as many hops as it has gold facts, unless `about` says so."""
         marks = {"new_template": wording.held_out, "new_name": self.narration.new_names and "who" in cue}
         slices = (*(mark for mark, applies in marks.items() if applies), *about.pop("slices", ()))
         known = after_all(self.narration.facts, [self.index_of[fact] for fact in gold])
         question = wording.form.format(**spoken)
-        return Item("", "", question, tuple(answers), kind=wording.kind, cue=cue, slices=slices, **({"hops": len(gold)} | known | about))
+        values: dict[str, Any] = {"hops": len(gold)} | known | about
+        return Item("", "", question, tuple(answers), kind=wording.kind, cue=cue, slices=slices, **values)
 
     def routes(self, kind: str) -> Iterator[Item]:
         """Shortest routes between two places, or (`step_count`) how many steps they take, one of each pair.

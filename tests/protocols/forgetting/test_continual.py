@@ -1,4 +1,4 @@
-"""The benches of benchmarks/continual: stories, linear functions in context, the scaling grid, and the export to Hugging Face."""
+"""The benches of benchmarks/continual: stories, linear functions in context and the scaling grid."""
 
 import math
 
@@ -6,12 +6,9 @@ import pytest
 import torch
 
 from benchmarks.continual import linear, scaling, stories
-from benchmarks.continual.export import export, gpt2
 from hippo_core.errors import LabError
 from hippo_core.files import mistakes_in_a_line
-from hippo_core.models.load import load
-from hippo_core.models.spec import load_spec
-from hippo_core.protocols.forgetting.transformer import TransformerShape, initial, logits
+from hippo_core.protocols.forgetting.transformer import TransformerShape, initial
 
 KIND = [f"the {who} saw the {what} and the {what} ran ." for who in ("cat", "dog", "boy") for what in ("ball", "bird", "sun")] * 20
 SHAPE = TransformerShape(32, 300, layers=2, heads=2, width=32)
@@ -106,33 +103,3 @@ def test_a_batch_larger_than_the_data_is_one_line_that_ends_the_command():
         scaling.learn(SCALED, torch.zeros(60, dtype=torch.long), 1)
     with pytest.raises(SystemExit, match="too little"), mistakes_in_a_line():
         raise LabError("too little")
-
-
-BANDED = TransformerShape(32, 300, layers=2, heads=2, width=32, fc1=32)
-TEXTS = [f"the {who} saw the {what} ." for who in ("cat", "dog") for what in ("ball", "bird")] * 20
-
-
-def banded_weights():
-    return initial(BANDED, 0) + 0.1 * torch.randn(BANDED.weights, generator=torch.Generator().manual_seed(1))
-
-
-def test_a_folder_says_what_the_vector_said(tmp_path):
-    tokenizer, text = stories.vocabulary(TEXTS, 300), "the dog saw the bird ."
-    export(BANDED, banded_weights(), tokenizer, stories.END, tmp_path / "mine")
-    lm = load(load_spec(str(tmp_path / "mine")), device="cpu")
-    tokens = torch.tensor([lm.encode(text)])
-    assert tokens[0].tolist() == tokenizer.encode(text).ids
-    with torch.no_grad():
-        theirs = lm.model(tokens).logits
-    ours = logits(BANDED, banded_weights(), tokens, torch.arange(tokens.shape[1]).unsqueeze(0))
-    assert torch.allclose(ours, theirs, atol=1e-4)
-
-
-def test_what_cannot_be_written_is_one_clear_line(tmp_path):
-    tokenizer = stories.vocabulary(TEXTS, 300)
-    with pytest.raises(LabError, match="is there; name a new folder"):
-        export(BANDED, banded_weights(), tokenizer, stories.END, tmp_path)
-    with pytest.raises(LabError, match="a sort layer is no GPT-2"):
-        export(TransformerShape(32, 300, sort=2), banded_weights(), tokenizer, stories.END, tmp_path / "mine")
-    with pytest.raises(LabError, match="weights, got one of shape"):
-        gpt2(BANDED, banded_weights()[:-1])
