@@ -163,7 +163,7 @@ def test_protocols_import_none_of_each_other():
 def test_a_protocol_is_read_in_its_folder(folder):
     """And what says what it measures, and what it can be told, is read without torch and pandas."""
     there = {path.stem for path in (PACKAGE / "protocols" / folder).iterdir()}
-    assert {"protocol", "parameters", "run", "table", "report", "figures"} <= there, sorted(there)
+    assert {"protocol", "run", "report"} <= there, sorted(there)
     code = (
         f"import sys; import hippo_core.protocols.{folder}.protocol; sys.exit(bool({{'torch', 'pandas', 'matplotlib'}} & set(sys.modules)))"
     )
@@ -187,7 +187,7 @@ sys.exit(", ".join(sorted(others)) or 0)
 
 
 # Lines of Python at most. A number here may only fall; who must raise one says in the lab book what was deleted first.
-LINES = {"hippo_core": 61_900, "recipes": 4_300, "benchmarks": 7_150, "tests": 41_000}
+LINES = {"hippo_core": 58_300, "recipes": 4_330, "benchmarks": 6_760, "tests": 39_480}
 
 
 @pytest.mark.parametrize("folder", LINES)

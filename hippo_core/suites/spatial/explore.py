@@ -104,7 +104,7 @@ def maps_of_rounds(random: Random, drawn: Map, settings: SpatialSettings) -> lis
     maps = [drawn]
     for number in range(1, settings.rounds):
         now = maps[-1]
-        for a, word, b in (side for side, first in changes.items() if first == number):
+        for a, word, b in (edge for edge, first in changes.items() if first == number):
             if word not in now.steps[a]:
                 steps = {**now.steps, a: {**now.steps[a], word: b}, b: {**now.steps[b], OPPOSITE[word]: a}}
                 now = Map(steps, is_grid=True)

@@ -185,6 +185,6 @@ def remove(folder: Path) -> None:
     """Remove a folder, however deep, and what its owner may not enter. Links are not followed."""
     if os.geteuid():  # root enters all
         subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], capture_output=True)
-    gone = subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, text=True, errors="replace")
-    if gone.returncode:
-        raise LabError(f"{folder} cannot be removed: {gone.stderr}")
+    removal = subprocess.run(["rm", "-rf", "--", str(folder)], capture_output=True, text=True, errors="replace")
+    if removal.returncode:
+        raise LabError(f"{folder} cannot be removed: {removal.stderr}")
