@@ -8,6 +8,7 @@ Sources: k-WTA keys, McNaughton and Morris 1987; completion, Hopfield 1982 and R
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -112,23 +113,25 @@ class HeiNW(Memory):
             codes, cue_ms = cues.of(query.text)
             recall = recaller.recall(query.text, set(query.taught), codes)
             begin = time.perf_counter()
-            ranking, scores, terms, replaced = self._versions(query, recall)
+            recall, replaced = self._current_first(query, recall)
             recall_ms = recall.recall_ms + cue_ms + (time.perf_counter() - begin) * 1e3
             costs = recall_ms, recall.completion_ms, recall.encode_ms, recall.computed_tokens, recall.once_tokens
-            shown = in_order(ranking[: self.settings.k])
-            return Retrieved(shown, ranking, scores, terms, *costs, confidence=recall.confidence, replaced=replaced)
+            shown = in_order(recall.traces[: self.settings.k])
+            return Retrieved(shown, recall.traces, recall.scores, recall.terms, *costs, confidence=recall.confidence, replaced=replaced)
 
         return retrieve
 
-    def _versions(self, query: Query, recall: "Recall") -> tuple[Any, Any, Any, tuple[Trace, ...]]:
-        """A ranking with its scores and their terms, what holds before what it replaced, where the settings want it; and the replaced."""
+    def _current_first(self, query: Query, recall: "Recall") -> tuple["Recall", tuple[Trace, ...]]:
+        """A recall with what holds before what it replaced, where the settings want it; and the replaced traces."""
         if not self.settings.reads_versions:
-            return recall.traces, recall.scores, recall.terms, ()
-        from hippo_core.methods.relational.versions import current_first
+            return recall, ()
+        from hippo_core.methods.versions import current_first
 
-        order, replaced = current_first(query.text, recall.traces, self.settings.k, str(self.lm.device))
-        terms = {name: [values[position] for position in order] for name, values in recall.terms.items()}
-        return tuple(recall.traces[position] for position in order), tuple(recall.scores[position] for position in order), terms, replaced
+        order, replaced, tokens = current_first(self.lm, query, recall.traces, recall.scores, self.settings.decoding)
+        traces, scores = (tuple(values[rank] for rank in order) for values in (recall.traces, recall.scores))
+        features = recall.features and {name: values[list(order)] for name, values in recall.features.items()}
+        tokens += recall.computed_tokens
+        return replace(recall, traces=traces, scores=scores, features=features, computed_tokens=tokens), replaced
 
     def pictures(self, question: str, best: Trace | None, traces: Sequence[Trace]) -> Sequence[Picture]:
         """The units that win for question and trace, and the energy of the cue along Hopfield steps."""

@@ -33,7 +33,8 @@ class CodeSettings(SettingsModel):
 
 class RecallSettings(SettingsModel):
     """`fusion`: how channels are added up; sum: each standardised among the world's traces; fitted: the weights of `make memory-weights`.
-    `versions`: by what else one version of a fact stands before another; read: by the fitted reader; auto: so with the encoder minilm."""
+    `versions`: by what else one version of a fact stands before another; read: the model reads the best
+    statements alone (methods/versions.py); auto: so with the encoder minilm."""
 
     fusion: Literal["sum", "fitted"] = "sum"
     recency: Weight = 2.0  # in the sum, against a trace that one told later looks like it, in standard deviations of a channel
@@ -126,13 +127,9 @@ class HeiNWSettings(EncodedSettings):
 
     @property
     def reads_versions(self) -> bool:
-        """Whether the fitted reader says which of several versions of a fact holds."""
+        """Whether the model reads the best statements alone, to say which of several versions of a fact holds."""
         versions = self.episodic.recall.versions
         return versions == "read" or (versions == "auto" and self.encoder == "minilm")
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("minilm",) if self.reads_versions else super().requires
 
     @property
     def calibrates(self) -> bool:

@@ -23,15 +23,11 @@ from hippo_core.store.trace import Trace
 
 class RagSettings(MethodSettings):
     """`k`: how many passages are shown. `recency`: how much it counts against a passage that one told later looks like it. `versions`: by
-    what else one version of a fact stands before another; read: by what the fitted reader reads, which needs MiniLM."""
+    what else one version of a fact stands before another; read: the model reads the best statements alone (`versions.py`)."""
 
     k: Count = 3
     recency: Annotated[float, Field(ge=0)] | None = None
     versions: Annotated[Literal["off", "read"], OFF] = "off"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("minilm",) if self.versions == "read" else super().requires
 
 
 class DenseSettings(RagSettings):
@@ -83,14 +79,14 @@ class Rag(Method):
             index.cue_ms, begin = 0.0, time.perf_counter()
             order = self.order(index, query)
             ranking = tuple(index.passages[query.taught[position]] for position in order.positions)
-            scores, replaced = tuple(order.scores), ()
+            scores, replaced, read_tokens = tuple(order.scores), (), 0.0
             if self.settings.versions == "read":
-                from hippo_core.methods.relational.versions import current_first
+                from hippo_core.methods.versions import current_first
 
-                newest, replaced = current_first(query.text, ranking, self.settings.k, str(self.lm.device))
+                newest, replaced, read_tokens = current_first(self.lm, query, ranking, scores, self.settings.decoding)
                 ranking, scores = tuple(ranking[rank] for rank in newest), tuple(scores[rank] for rank in newest if rank < len(scores))
             elapsed = (time.perf_counter() - begin) * 1000 + index.cue_ms
-            tokens = order.tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
+            tokens = order.tokens + read_tokens + query_tokens(index, query.text, getattr(self.settings, "encoder", None))
             best = {trace.source for trace in ranking[: self.settings.k]}
             shown = tuple(index.passages[source] for source in query.taught if source in best)
             confidence = order.confidence

@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Observation, Picture, Query, Retrieve, Retrieved, in_order
-from hippo_core.methods.rag.rankers import likest
+from hippo_core.methods.rag.rankers import Ordered, likest
 from hippo_core.methods.relational.attribution import plainly
 from hippo_core.methods.relational.edge import EdgeCodec
 from hippo_core.methods.relational.settings import SgcRssSettings
+from hippo_core.methods.versions import Versions, current_first
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Decision, Trace
 
@@ -98,12 +99,16 @@ class SgcRss(Memory):
             taught = set(query.taught)
             paths = search.best(query.text, {number for number, trace in enumerate(traces) if trace.source in taught})
             path_traces = [traces[number] for path in paths for number in path.statements]
-            order = episodic.order(index, query).positions if query.taught else ()
-            others = [index.passages[query.taught[position]] for position in order]
+            ordered = episodic.order(index, query) if query.taught else Ordered(())
+            others = [index.passages[query.taught[position]] for position in ordered.positions]
             ranking = tuple({trace.id: trace for trace in (*path_traces, *others)}.values())
             best = paths[0] if paths else None
             by = search.of(best) if best else search
-            shown = tuple(traces[number] for number in best.statements) if best else self._likest(query.text, others)
+            versions = Versions(range(len(others)), (), 0.0)
+            if not best and self.settings.fitted:
+                versions = current_first(self.lm, query, others, ordered.scores, self.settings.decoding)
+            likest_traces = in_order([others[position] for position in versions.order[: self.settings.k]])
+            shown = tuple(traces[number] for number in best.statements) if best else likest_traces
             return Retrieved(
                 shown,
                 ranking,
@@ -114,7 +119,8 @@ class SgcRss(Memory):
                 restated=self._restated(by, best, shown, query.text),
                 reworded=self.settings.relational.wording == "plain",
                 answer=_called(search.names[best.end], traces[best.statements[-1]].text) if best else "",
-                replaced=tuple(traces[number] for number in getattr(best, "lost", ())),
+                replaced=tuple(traces[number] for number in getattr(best, "lost", ())) or versions.replaced,
+                computed_tokens=versions.tokens,
             )
 
         return retrieve
@@ -170,15 +176,6 @@ class SgcRss(Memory):
 
         search: Any = self.search(traces)
         return [drawn(search, path) for path in search.best(question)[:1]]
-
-    def _likest(self, question: str, ranking: Sequence[Trace]) -> tuple[Trace, ...]:
-        """The `k` best of a ranking, of several versions of a fact the one that holds where the fitted reader says which that is."""
-        order = range(len(ranking))
-        if self.settings.fitted:
-            from hippo_core.methods.relational.versions import current_first
-
-            order, _ = current_first(question, ranking, self.settings.k, str(self.lm.device))
-        return in_order([ranking[position] for position in order[: self.settings.k]])
 
     def _restated(self, search: Any, best: "AnyPath | None", shown: Sequence[Trace], question: str) -> str:
         """A path in the words that `relational.wording` asks for; "" where its statements are shown as they are. These do not say until
