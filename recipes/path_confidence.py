@@ -17,7 +17,7 @@ from hippo_core.files import read_sealed, require_checkout, root, write_sealed
 from hippo_core.methods.composite import CONFIDENCE_THRESHOLD
 from hippo_core.methods.encoded import UNKNOWN_BELOW
 from hippo_core.methods.presets import load_preset
-from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, VERSIONS, regime
+from hippo_core.methods.relational.confidence import ANEW, FILE, FIT, MATTER, regime
 from hippo_core.methods.relational.path_search import SAME, PathSearch, PathStep
 from hippo_core.methods.relational.settings import Reader
 from hippo_core.methods.relational.statement_reader import fitted_reader
@@ -37,7 +37,7 @@ from recipes.memory_parts import provenance
 from recipes.recall_weights import SEED
 
 PRESET = "memory/sgc_rss"
-WANTED = (MATTER, VERSIONS, *get_args(Reader))
+WANTED = (MATTER, *get_args(Reader))
 # kind: suite, profile, settings, questions
 KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "semantic": ("semantic", "default", {}, 120),
@@ -48,12 +48,6 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, Any], int]] = {
     "relations": ("relations", "default", {}, 120),
     "relations, hard": ("relations", "hard", {}, 60),
     "episodic": ("episodic", "default", {}, 100),  # where no path leads to the answer
-}
-# suites of the episodic memory, and the slots that two statements of one matter share
-EVENTS = {
-    "episodic": ("who", "action", "what", "where", "when"),
-    "episodic_cross": ("who", "action", "where", "when"),
-    "episodic_multi": ("who", "relation"),
 }
 
 
@@ -141,27 +135,15 @@ def pairs(n_worlds: int = 40) -> Iterator[JudgedPath]:
             for item in world.items:
                 for path, _, likely in search.likeliest(item.question)[:1]:
                     for hop, step in enumerate(path.steps):
-                        yield from _pairs_of(profile, world, search, step, likely[hop], ("head", "relation"))
+                        yield from _pairs_of(profile, world, search, step, likely[hop])
 
 
-def events(n_questions: int = 120) -> Iterator[JudgedPath]:
-    """Statements of the names in questions about events, of which none replaces another, and about what people are and like."""
-    for suite, matter in EVENTS.items():
-        for world in worlds(suite, "default", n_questions, SEED, "val", CONTEXT_LIMIT):
-            search = PathSearch(fitted_reader(), [fact.text for fact in world.facts], resolve=False)
-            for item in world.items:
-                asked = search.asked(item.question)
-                for number, fact in enumerate(world.facts):
-                    if fact.id in item.gold_facts and (step := search.step_of(asked, number)):
-                        yield from _pairs_of(suite, world, search, *step[:2], matter)
-
-
-def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any, matter: Sequence[str]) -> Iterator[JudgedPath]:
-    """A step's statement with each other one of its name; those are of one matter that have the same in these slots."""
+def _pairs_of(kind: str, world: World, search: PathSearch, step: PathStep, likely: Any) -> Iterator[JudgedPath]:
+    """A step's statement with each other one of its name; those are of one matter that say the same relation of the same head."""
     own = world.facts[step.number].slots
     for other, evidence in search.competing_steps(step, likely):
         slots = world.facts[other.number].slots
-        yield JudgedPath(kind, evidence, all(slots[name] == own[name] for name in matter), True)
+        yield JudgedPath(kind, evidence, all(slots[name] == own[name] for name in ("head", "relation")), True)
 
 
 def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print) -> None:
@@ -182,9 +164,9 @@ def fit_paths(wanted: Sequence[str] = WANTED, say: Callable[[str], None] = print
 
 
 def _parts(wanted: str) -> dict[str, list[Any]]:
-    """What the functions of a reader, or of a use of matters, are fitted on, by part."""
-    if wanted in (MATTER, VERSIONS):
-        return {wanted: [*pairs(), *(events() if wanted == VERSIONS else ())]}
+    """What the functions of a reader, or those of matters, are fitted on, by part."""
+    if wanted == MATTER:
+        return {wanted: [*pairs()]}
     of = list(judged(wanted))  # type: ignore[arg-type]
     return {part: [path for path in of if path.part == part] for part in sorted({path.part for path in of}, reverse=True)}
 

@@ -132,6 +132,10 @@ class HeiNWSettings(EncodedSettings):
         return versions == "read" or (versions == "auto" and self.encoder == "minilm")
 
     @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",) if self.reads_versions else super().requires
+
+    @property
     def calibrates(self) -> bool:
         """Whether validation worlds are needed: the salience gate is calibrated on them, the random gate is not."""
         return self.episodic.use_gate and self.episodic.gate.policy == "salience"

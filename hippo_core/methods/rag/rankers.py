@@ -29,6 +29,10 @@ class RagSettings(MethodSettings):
     recency: Annotated[float, Field(ge=0)] | None = None
     versions: Annotated[Literal["off", "read"], OFF] = "off"
 
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("minilm",) if self.versions == "read" else super().requires
+
 
 class DenseSettings(RagSettings):
     """`encoder`: whose vectors are compared; own: those of the model that answers, minilm: those of all-MiniLM-L6-v2."""

@@ -9,7 +9,7 @@ from hippo_core.retrieval.confidence import Confidence
 
 FILE = "data/weights/relational/path_confidence.json"
 FIT = "python -m recipes.path_confidence"
-MATTER, VERSIONS = "matter", "versions"  # when statements are of one matter: on a path, and where one may replace another (versions.py)
+MATTER = "matter"  # when statements on a path are of one matter
 ANEW = f"delete it and fit it again: `{FIT}`"  # what is fitted of other encoders stays in a whole file
 
 
@@ -35,11 +35,11 @@ def fitted(reader: str) -> dict[bool, Confidence]:
 
 
 @cache
-def same_matter(use: str = MATTER) -> Confidence:
+def same_matter() -> Confidence:
     """How likely two statements of one name are of the same matter (`PathSearch.competing_steps`). LabError where nothing was fitted."""
     path = root() / FILE
     try:
-        of = read_sealed(path, ANEW)["fitted"][use][use]
+        of = read_sealed(path, ANEW)["fitted"][MATTER][MATTER]
         return Confidence(of["weights"], of["bias"])
     except (KeyError, TypeError):
-        raise LabError(f"{path} does not say when statements are of one matter; fit it: `{FIT} {use}`") from None
+        raise LabError(f"{path} does not say when statements are of one matter; fit it: `{FIT} {MATTER}`") from None

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hippo_core.methods.relational.confidence import MATTER, VERSIONS, same_matter
+from hippo_core.methods.relational.confidence import same_matter
 from hippo_core.methods.relational.edge import Attestation
 from hippo_core.methods.relational.graph import ConflictClaim, resolve_conflict
 from hippo_core.methods.relational.mentions import NameIndex
@@ -171,30 +171,6 @@ class PathSearch:
             queries.append((asked, likely - np.logaddexp.reduce(likely, axis=1, keepdims=True)))
         return queries
 
-    def step_of(self, asked: Sequence[tuple[ChainQuery, np.ndarray]], number: int) -> tuple[PathStep, np.ndarray, bool] | None:
-        """A statement's likeliest answer to the first hop, how likely each pair of names is [P], and whether the question asks of what was
-        before; None where it says nothing of the question's names. `asked`: the cuts of the question."""
-        steps = [
-            (float(likely[0][pair]) + query.likely, PathStep(number, query.start, end), likely[0], query.before)
-            for query, likely in asked
-            for pair, other, end in self.out[query.start]
-            if other == number
-        ]
-        return max(steps, key=lambda step: step[0])[1:] if steps else None
-
-    def standing(self, asked: Sequence[tuple[ChainQuery, np.ndarray]], number: int) -> tuple[int, tuple[int, ...]]:
-        """The statement that holds now in place of this one, and those that no longer hold; the statement alone where nothing replaced it.
-        An earlier one only where the question asks of what was so before."""
-        first = self.step_of(asked, number)
-        if first is None:
-            return number, ()
-        step, likely, before = first
-        claims = self.claims(step, likely, use=VERSIONS)
-        chosen = claim_in_force(claims, before)
-        if chosen is None or (chosen.number < number and not before):
-            return number, ()
-        return chosen.number, tuple(dict.fromkeys(claim.number for claim in claims if claim.tail != chosen.tail))
-
     def _walk(self, start: str, likely: np.ndarray, nodes: tuple[str, ...] = ()) -> list[ScoredPath]:
         """Paths of as many hops from a name; likely [H, P]; `nodes` were met before."""
         beam = [ScoredPath((), (), 0.0)]
@@ -228,10 +204,10 @@ class PathSearch:
                     break
         return replace(path, steps=tuple(steps), lost=tuple(dict.fromkeys(lost)))
 
-    def claims(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None, use: str = MATTER) -> list[ConflictClaim]:
+    def claims(self, step: PathStep, likely: np.ndarray, allowed: Set[int] | None = None) -> list[ConflictClaim]:
         """All claims of a name about the same matter as a step, in order of telling. `likely`: of each pair of names, that it is what is
-        asked there [P]; `use`: which fitted function says so (confidence.py)."""
-        same = same_matter(use)
+        asked there [P]."""
+        same = same_matter()
         steps = [step, *(other for other, evidence in self.competing_steps(step, likely, allowed) if same.of(evidence) >= SAME)]
         claims = [claim for same_matter_step in steps for claim in self._claims_of(same_matter_step)]
         return sorted(claims, key=lambda claim: (claim.attestation.time, claim.number))

@@ -28,6 +28,7 @@ from hippo_core.models.adapted_minilm import shipped
 FIT = "python -m recipes.path_encoder"
 DOUBT, CUTS = 3.0, 12  # by how much less likely a cut may be than the likeliest one, as a logarithm, to be tried; how many are, at most
 CONFIDENCE_BY_KIND = {"high": 0.9, "middle": 0.6, "low": 0.3, "guess": 0.1, "plain": None, "update": None}  # None: plain
+CHANGES = [KINDS.index(kind) for kind in ("update", "denial", "former")]
 STANDING = [ROLES.index("party"), ROLES.index("other")]  # of whom something is said as it is now
 LEAST = -8.0  # the least that a doubt of it counts
 
@@ -41,11 +42,12 @@ def fitted_reader(device: str = "cpu") -> "StatementReader":
 
 
 class Tagged(NamedTuple):
-    """Where a text has names, the log-likelihoods of their `ROLES`, and the kind of statement."""
+    """Where a text has names, the log-likelihoods of their `ROLES`, the kind of statement, and how likely it is one of `CHANGES`."""
 
     spans: list[tuple[int, int]]
     roles: dict[tuple[int, int], Tensor]
     kind: str
+    change: float = 0.0
 
 
 @dataclass
@@ -97,7 +99,8 @@ class StatementReader:
                 spans = tagged_spans(text, marked_text.starts, named[:size].argmax(-1).tolist())
                 at = {start: row for row, start in enumerate(marked_text.starts)}
                 of = {span: roles[at[span[0]]].log_softmax(-1) for span in spans if span[0] in at}
-                self.tagged[text] = Tagged(spans, of, KINDS[int(kind.argmax())])
+                change = float(kind.softmax(-1)[CHANGES].sum())
+                self.tagged[text] = Tagged(spans, of, KINDS[int(kind.argmax())], change)
         return [self.tagged[text] for text in texts]
 
     def names(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
