@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hippo_core.methods.base import Query
-from hippo_core.results.scores import abstained
 from hippo_core.retrieval.lexicon import sentences
 from hippo_core.store.trace import Trace
 
@@ -58,6 +57,7 @@ def current_first(
     if len(statements) < 2 or statements[0]:
         return unchanged
     from hippo_core.methods.relational.statement_reader import fitted_reader
+    from hippo_core.models.abstention import UNKNOWN
 
     top, rest = max(scores), sorted(scores)[:-READ]
     spread = top - statistics.median(rest) if rest else math.inf  # where nothing else is ranked, distances say nothing
@@ -72,7 +72,7 @@ def current_first(
     answering = [
         (ranking[rank].time, ranking[rank].id, rank, answer)
         for rank, answer, margin, limit in zip(limits, answers, margins, limits.values(), strict=True)
-        if margin <= limit and not abstained(answer)
+        if margin <= limit and answer != UNKNOWN
     ]
     if not answering:
         return unchanged._replace(tokens=tokens)
@@ -97,4 +97,4 @@ def _read_alone(lm: "LanguageModel", query: Query, texts: Sequence[str], decodin
     prompts = [render(lm, [text], query.text, decoding) for text in texts]
     read = generate(lm, prompts, query.room, stop=stops(lm, decoding))
     tokens = sum(one.computed_tokens + one.generated_tokens for one in read)
-    return [one.text.strip().lower() for one in read], [one.unknown_margin for one in read], tokens
+    return [one.text.strip(" .").lower() for one in read], [one.unknown_margin for one in read], tokens

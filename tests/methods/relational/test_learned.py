@@ -4,6 +4,7 @@ from itertools import pairwise, product
 
 import pytest
 
+from hippo_core.methods import versions
 from hippo_core.methods.relational.edge import Attestation
 from hippo_core.methods.relational.encoder import HOPS, Marked, cuts
 from hippo_core.methods.relational.graph import ConflictClaim, Graph
@@ -184,7 +185,7 @@ def test_the_surer_of_both_readings_answers():
 
 
 @needs_minilm
-def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(tiny):
+def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_has_a_path(tiny, monkeypatch):
     _, retrieved = retrieve(tiny, HOUSE, "Who is the bookkeeper of the bakery that supplies the Copper Kettle?", encoder="minilm")
     assert [trace.text for trace in retrieved.shown] == [HOUSE[1], HOUSE[2]]
     assert retrieved.answer == "Igor Pell"
@@ -192,7 +193,10 @@ def test_the_memory_reads_by_both_and_shows_the_likest_statements_where_neither_
     assert retrieved.shown
     assert retrieved.answer == retrieved.restated == ""
     texts = ("Kim drinks coffee in the morning.", "Actually, Kim drinks tea in the morning.", "Kim drinks milk at night.")
+    alone = {texts[0]: ("coffee", -5.0), texts[1]: ("tea", -5.0), texts[2]: ("unknown", 5.0)}
+    monkeypatch.setattr(versions, "_read_alone", lambda lm, query, of, decoding: (*zip(*(alone[text] for text in of), strict=True), 9.0))
     _, retrieved = retrieve(tiny, texts, "what is drunk in the morning?", encoder="minilm", k=1)
+    assert retrieved.computed_tokens == 9.0 and [trace.text for trace in retrieved.replaced] == [texts[0]]
     assert (retrieved.ranking[0].text, [trace.text for trace in retrieved.shown]) == (texts[0], [texts[1]])
 
 
