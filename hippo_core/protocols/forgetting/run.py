@@ -86,6 +86,7 @@ class Course:
             self.say(f"phase {state.phase + 1} ({max(state.steps)} steps, {state.seconds:.0f} s): {shares}")
             state = self.arrived(state.phase + 1, rows)
             self.keep(state)
+        self.bar.refresh()  # it draws ten times a second at most, and a last step may fall between
         return state.rows
 
     def keep(self, state: TrainingState) -> None:
