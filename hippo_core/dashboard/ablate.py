@@ -12,6 +12,8 @@ from hippo_core.dashboard.index import RunPanel
 from hippo_core.dashboard.page import piece, style
 from hippo_core.dashboard.table import ItemTable
 from hippo_core.errors import LabError
+from hippo_core.lab import widgets
+from hippo_core.lab.grid.expand import grid_names
 from hippo_core.methods.presets import extended
 from hippo_core.protocols.questions.sweeps import Sweep, sweeps
 from hippo_core.results import summaries
@@ -34,12 +36,17 @@ RECALLS = {"found": "the right fact found", "recall_1": "the right fact first"} 
 
 class AblatePanel(RunPanel):
     """Every ablation of a memory against it. `runs`: the folder of all runs, `executed` of the lab unless it is said; `on_choose` is called
-    with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen. `widget` is the panel, `results` what the
-    statistics say of each ablation: of its answers, and of its recall."""
+    with run, suite, a (the ablation), b (the full memory) and regime when a row is chosen; `start` starts a grid and returns its view.
+    `widget` is the panel, `results` what the statistics say of each ablation: of its answers, and of its recall."""
 
-    def __init__(self, runs: Path | None = None, on_choose: Callable[..., object] | None = None) -> None:
-        super().__init__(LABELS, runs, "`make grid` makes one")
-        self._on_choose = on_choose
+    def __init__(
+        self,
+        runs: Path | None = None,
+        on_choose: Callable[..., object] | None = None,
+        start: Callable[..., ipywidgets.Widget] = widgets.start,
+    ) -> None:
+        super().__init__(LABELS, runs, "choose a grid below and run it")
+        self._on_choose, self._start = on_choose, start
         self.results: dict[str, tuple[Comparison, Comparison | None]] = {}
         self._sweeps: list[Sweep] = []
         self.table = ItemTable(columns=COLUMNS, label="ablations")
@@ -48,9 +55,26 @@ class AblatePanel(RunPanel):
         self.sweep = ipywidgets.Dropdown(description="Sweep along", options=[], layout={"width": "auto"})
         self.sweep.style.description_width = "initial"
         self.sweep.observe(lambda _: self._draw(), "value")
-        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self._error, self.sweep, self._picture]
+        self.grid = ipywidgets.Dropdown(description="Grid", options=grid_names(), layout={"width": "auto"})
+        self.missing = ipywidgets.Button(description="Run what is missing", icon="play", layout={"width": "180px"})
+        self.missing.tooltip = "Run the cells of this grid that the run has no finished record of; what is finished is kept"
+        self.missing.on_click(lambda _: self.run_missing())
+        self._work = ipywidgets.VBox([])
+        row = ipywidgets.HBox([self.grid, self.missing], layout={"flex_flow": "row wrap"})
+        shown = [ipywidgets.HTML(style()), self._top, self._head, self.table, self.sweep, self._picture, row, self._error, self._work]
         self.widget = ipywidgets.VBox(shown)
         self.fill()
+
+    def run_missing(self) -> None:
+        """Start the chosen grid on the run, and show how it comes along; when it ends the panel reads the records anew."""
+        try:
+            view = self._start(self.grid.value, run_id=self["run"] or self.grid.value)
+        except LabError as error:
+            self._error.value = piece("note", error)
+            return
+        self._error.value, self._work.children = "", (view,)
+        if (following := getattr(view, "following", None)) is not None:
+            following.add_done_callback(lambda _: self.refresh())
 
     def html(self) -> str:
         """What the panel shows, for a page without a kernel."""
@@ -76,6 +100,8 @@ class AblatePanel(RunPanel):
         if self.problem:
             self.results, self.table.rows = {}, []
         self.table.layout.display = "" if self.results else "none"
+        if self["run"] in self.grid.options:
+            self.grid.value = self["run"]
         self._find_sweeps()
 
     def _compared(self) -> str:

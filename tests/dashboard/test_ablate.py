@@ -1,12 +1,16 @@
-"""Ablate: every ablation of a memory against it, answers beside recall; choosing one says which."""
+"""Ablate: every ablation of a memory against it, answers beside recall; choosing one says which; what is missing is started."""
+
+import asyncio
 
 import pytest
 
 from hippo_core.dashboard.ablate import AblatePanel, ablations_of
 from hippo_core.dashboard.compare import ComparePanel
+from hippo_core.dashboard.index import read_index
+from hippo_core.errors import LabError
 from hippo_core.protocols.questions.report.runs import load_run
 from hippo_core.results import summaries
-from tests.dashboard.conftest import MEMORY, SPARSE
+from tests.dashboard.conftest import MEMORY, SPARSE, add
 
 KS = [f"{MEMORY} (k={k})" for k in (1, 3, 5)]
 
@@ -77,3 +81,42 @@ def test_a_run_that_cannot_be_shown_is_a_line(panel, run, message):
     panel.fields["run"].value = run
     assert message in panel._head.value and panel._head.value.count("<p") == 1
     assert panel.table.rows == [] and panel._picture.value == "" and message in panel.html()
+
+
+def test_what_is_missing_is_started_and_read_when_it_ends(tmp_path):
+    """The grid is played: it adds a record, and its view ends."""
+    started = []
+
+    def start(grid, run_id):
+        started.append((grid, run_id))
+        view = ComparePanel(tmp_path / "none").widget
+
+        async def work():
+            await asyncio.sleep(0)
+            add(tmp_path / "proof", SPARSE, 6)
+
+        view.following = asyncio.get_running_loop().create_task(work())
+        return view
+
+    async def play():
+        add(tmp_path / "proof", MEMORY, 9)
+        read_index.cache_clear()
+        shown = AblatePanel(tmp_path, start=start)
+        assert shown.table.rows == []
+        shown.missing.click()
+        [view] = shown._work.children
+        await view.following
+        await asyncio.sleep(0)
+        assert set(rows_by_id(shown)) == {SPARSE}
+
+    asyncio.run(asyncio.wait_for(play(), 60))
+    assert started == [("proof", "proof")]
+
+
+def test_a_grid_that_cannot_be_started_is_a_line(runs):
+    def refuse(grid, run_id):
+        raise LabError(f"a grid runs on {run_id} already")
+
+    shown = AblatePanel(runs, start=refuse)
+    shown.missing.click()
+    assert "runs on" in shown._error.value and shown._work.children == ()
