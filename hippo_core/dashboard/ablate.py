@@ -45,7 +45,7 @@ class AblatePanel(RunPanel):
         on_choose: Callable[..., object] | None = None,
         start: Callable[..., ipywidgets.Widget] = widgets.start,
     ) -> None:
-        super().__init__(LABELS, runs, "choose a grid below and run it")
+        super().__init__(LABELS, runs, "choose a grid below and run it, or run make grid")
         self._on_choose, self._start = on_choose, start
         self.results: dict[str, tuple[Comparison, Comparison | None]] = {}
         self._sweeps: list[Sweep] = []
