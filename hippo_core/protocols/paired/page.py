@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
 from hippo_core.protocols.paired.comparison import Cost, ItemGroup, Paired
+from hippo_core.protocols.paired.items import ITEMS, Shell
 from hippo_core.protocols.paired.run_files import PairedRun
 from hippo_core.results.formatting import NONE, probability, quantity, share, share_and_span, span, table
 from hippo_core.results.statistics.interval import LEAST_WORLDS
@@ -21,11 +22,18 @@ def summary(run: PairedRun) -> str:
     from hippo_core.protocols.paired.summary import by_condition, scores_by_condition
 
     tables = [by_condition(run.rows), scores_by_condition(run.rows)]
-    parts = [table(tuple(frame.columns), [tuple(line) for line in frame.itertuples(index=False, name=None)]) for frame in tables]
+    shown = [frame for frame in tables if len(frame.columns) > 1]  # tasks have no scores
+    parts = [table(tuple(frame.columns), [tuple(line) for line in frame.itertuples(index=False, name=None)]) for frame in shown]
     broken = run.rows[run.rows["answer"].astype(str).str.startswith(NOT_JUDGED)]
     if len(broken):
         items = ", ".join(sorted(set(broken["item"])))
         parts.append(f"{len(broken)} of {len(run.rows)} answers could not be judged, by what an agent did or left: {items}.")
+    # a task has no answer, and its error is its verdict
+    asked = run.rows[~run.rows["type"].isin([name for name, made in ITEMS.items() if issubclass(made, Shell)])]
+    failed = asked["error"].astype(str)[lambda said: said.ne("")]
+    if len(failed):
+        often = in_markdown(failed.value_counts().index[0])
+        parts.append(f"{len(failed)} of {len(run.rows)} answers are errors and count as failures; most often: {often}")
     return "\n\n".join(parts)
 
 
